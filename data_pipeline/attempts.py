@@ -52,7 +52,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute, own_side
 from graphwalker.query.sparql import render
-from graphwalker.question import Answer, Question, worded
+from graphwalker.question import Answer, Question, query_and_wording
 from graphwalker.scoring import score
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.trajectory import StopReason, Trajectory
@@ -280,7 +280,7 @@ class Maker:
     def certify(self, question: Question, run: Execution | None = None) -> Trajectory | Drop:
         """The oracle's trajectory of a question that passes every certificate; `run` is that of its
         query, where it was executed already."""
-        query, draft = worded(question)
+        query, draft = query_and_wording(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = run or execute(self.graph, query, FRONTIER_LIMIT)
         # In the order of their cost: the text alone, other readings on the graph, a whole episode,

@@ -12,7 +12,7 @@ from data_pipeline.synthesize import RECIPES, make
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.trust import accepted
+from graphwalker.trust import check_trust
 
 
 def merge(
@@ -37,7 +37,7 @@ def merge(
     is_experts = run["stage"] not in RECIPES
     kind = ExpertConfig if is_experts else SynthConfig
     # An attempt that no shard has tried is made now, by whatever these settings name.
-    safe = accepted(kind, run["config"], shards.folders[0] / RUN, trust=trust)
+    safe = check_trust(kind, run["config"], shards.folders[0] / RUN, trust=trust)
     values = {**safe, "workers": workers}
     if not is_experts:
         config = parse_config(SynthConfig, values, f"{out}, shards")

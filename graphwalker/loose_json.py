@@ -31,7 +31,7 @@ def first_value(text: str, opening: str) -> Any:
     start = text.find(opening)
     if start < 0:
         return None
-    for candidate in (text[start:], mended(text[start:])):
+    for candidate in (text[start:], mend(text[start:])):
         try:
             return json.JSONDecoder(strict=False).raw_decode(candidate)[0]
         except (ValueError, RecursionError):  # a model that stutters nests a thousand brackets
@@ -56,10 +56,10 @@ def string_list(answer: str) -> list[str] | None:
     return [item for item in cast(list[Any], value) if isinstance(item, str)]
 
 
-def mended(text: str) -> str:
+def mend(text: str) -> str:
     """JSON without trailing commas, its brackets closed; a string that breaks off stays broken.
 
-    >>> mended('{"a": [1, 2,], "b": "c"')
+    >>> mend('{"a": [1, 2,], "b": "c"')
     '{"a": [1, 2], "b": "c"}'
     """
     text = _TRAILING_COMMA.sub(r"\1", text.rstrip().rstrip(","))

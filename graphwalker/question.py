@@ -110,7 +110,7 @@ class Question:
             ) from None
 
 
-def worded(question: Question) -> tuple[Query, Draft]:
+def query_and_wording(question: Question) -> tuple[Query, Draft]:
     """The query of a question and how it was put into words. Raises `UserError` without them."""
     if question.query is None or question.wording is None:
         raise UserError(
@@ -123,7 +123,7 @@ def worded(question: Question) -> tuple[Query, Draft]:
 def read_worded(record: dict[str, Any]) -> Question:
     """`Question.from_json`, of a question with a query and phrases only."""
     question = Question.from_json(record)
-    worded(question)
+    query_and_wording(question)
     return question
 
 

@@ -64,7 +64,7 @@ def claim(
         return True
     stored = stored_facts(path)
     found, now = ({"": stored}, {"": facts}) if isinstance(facts, Config) else (stored, facts)
-    found = {key: _completed(value, now.get(key), free) for key, value in found.items()}
+    found = {key: _complete(value, now.get(key), free) for key, value in found.items()}
     difference = _difference(found, _plain(now, free), places)
     if difference:
         raise UserError(f"{folder}: {difference}; {_REMEDY}")
@@ -82,12 +82,12 @@ def mend_config(
         stored = stored_facts(folder / name)
     except UserError:
         stored = dict[str, Any]()
-    if {key: value for key, value in stored.items() if key not in free} != _dumped(config, free):
+    if {key: value for key, value in stored.items() if key not in free} != _dump(config, free):
         write_config(config, folder, name)
 
 
 @contextmanager
-def locked(folder: Path) -> Generator[None, None, None]:
+def lock_folder(folder: Path) -> Generator[None, None, None]:
     """Be the one process that writes the folder. Raises `UserError` naming the one that does.
 
     The kernel frees the lock of a process that has ended, however it ended.
@@ -100,7 +100,7 @@ def locked(folder: Path) -> Generator[None, None, None]:
     except FileNotFoundError:  # of a file system that holds no files of ours, such as /proc
         raise UserError(f"{folder}: no folder can be made there; give another path") from None
     try:
-        with _held(folder / LOCK, folder):
+        with _hold(folder / LOCK, folder):
             yield
     finally:
         # A command that fails before it writes anything leaves no folder behind.
@@ -113,12 +113,12 @@ def locked_file(path: Path) -> Generator[None, None, None]:
     """The same for a command whose result is one file, or a folder that only appears when it is
     whole: the lock stands beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _held(path.with_name(f".{path.name}{LOCK}"), path):
+    with _hold(path.with_name(f".{path.name}{LOCK}"), path):
         yield
 
 
 def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function that writes a folder, for which it is `locked` as long as it runs.
+    """Decorates a function that writes a folder, for which it is `lock_folder` as long as it runs.
 
     `argument` is the parameter that names the folder, or `parameter.field`. Of the processes of one
     training run (`RANK`) the first takes the lock for all.
@@ -133,7 +133,7 @@ def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if os.environ.get("RANK", "0") != "0":
                 return function(*args, **kwargs)
             value: Any = signature.bind(*args, **kwargs).arguments[name]
-            with locked(Path(getattr(value, field) if field else value)):
+            with lock_folder(Path(getattr(value, field) if field else value)):
                 return function(*args, **kwargs)
 
         return alone
@@ -142,7 +142,7 @@ def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 @contextmanager
-def _held(path: Path, result: Path) -> Generator[None, None, None]:
+def _hold(path: Path, result: Path) -> Generator[None, None, None]:
     try:
         file = _take(path, result)
     except FileNotFoundError:
@@ -166,14 +166,14 @@ def _take(path: Path, result: Path) -> IO[str]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = _written(file)
+            owner = _read_owner(file)
             if not _is_dead(owner) or time.monotonic() > deadline:
                 raise _refusal(result, owner) from None
             time.sleep(0.1)
             continue
         except OSError as error:
             # Without locks the owner's name in the file is all there is.
-            owner = _written(file)
+            owner = _read_owner(file)
             if owner and not _is_dead(owner):
                 raise _refusal(result, f"{owner} (or, if it is gone, remove {path})") from None
             log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
@@ -183,7 +183,7 @@ def _take(path: Path, result: Path) -> IO[str]:
         file.close()
 
 
-def _written(file: IO[str]) -> str:
+def _read_owner(file: IO[str]) -> str:
     """The owner that the lock's file names; the file is closed."""
     with file:
         file.seek(0)
@@ -245,17 +245,17 @@ def stored_facts(path: Path) -> dict[str, Any]:
 def _plain(facts: Facts, free: Collection[str]) -> dict[str, Any]:
     """The facts as they come back from a JSON file."""
     dumped = {
-        key: _dumped(value, free) if isinstance(value, Config) else value
+        key: _dump(value, free) if isinstance(value, Config) else value
         for key, value in facts.items()
     }
     return json.loads(json.dumps(dumped))
 
 
-def _dumped(config: Config, free: Collection[str]) -> dict[str, Any]:
+def _dump(config: Config, free: Collection[str]) -> dict[str, Any]:
     return config.model_dump(mode="json", exclude=set(free) or None)
 
 
-def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
+def _complete(found: Any, now: Any, free: Collection[str]) -> Any:
     """A stored config with the defaults of what was not written down."""
     if not isinstance(now, Config) or not isinstance(found, dict):
         return found
@@ -263,7 +263,7 @@ def _completed(found: Any, now: Any, free: Collection[str]) -> Any:
     try:
         # Validation runs the code of a preset of one's own: only one that is typed now may run.
         if not runs_more(type(now), stored, now.model_dump(mode="json")):
-            return _dumped(type(now).model_validate(stored), free)
+            return _dump(type(now).model_validate(stored), free)
     except ValidationError:  # a setting that is gone: the comparison names it
         pass
     return {key: value for key, value in stored.items() if key not in free}

@@ -115,7 +115,7 @@ def _by_names(trajectory: Trajectory) -> dict[str, float]:
     return {
         **compare(predicted_entities(trajectory), gold),
         **_retrieval(shown, gold),
-        "grounded": float(_grounded(trajectory, shown)),
+        "grounded": float(_is_grounded(trajectory, shown)),
     }
 
 
@@ -211,7 +211,7 @@ def _retrieval(shown: Sequence[Entity], gold: GoldSet) -> dict[str, float]:
     return {"retrieval_any": float(match.found > 0), "retrieval_all": float(everything)}
 
 
-def _grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
+def _is_grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
     """Every answered entity was shown in some observation."""
     predictions = predicted_entities(trajectory)
     ids = {entity.id for entity in shown if entity.id}

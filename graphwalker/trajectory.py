@@ -76,7 +76,7 @@ class Turn:
     hidden: int = 0
     """Entries that a limit cut."""
 
-    def untimed(self) -> "Turn":
+    def without_time(self) -> "Turn":
         """The turn without its clock reading. By place: `replace` looks every field up."""
         return Turn(
             *(self.context, self.completion, self.thought, self.action, self.observation),

@@ -48,11 +48,11 @@ Addresses = Annotated[tuple[str, ...], ByHand(RECEIVES)]
 KeyVariable = Annotated[str, ByHand(KEY)]
 
 
-def _listed(folders: Any) -> Any:
+def _as_tuple(folders: Any) -> Any:
     return (folders,) if isinstance(folders, str) else folders
 
 
-TrustedFolders = Annotated[tuple[str, ...], BeforeValidator(_listed), ByHand(RUNS)]
+TrustedFolders = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), ByHand(RUNS)]
 """A config field: folders whose files may name code, paths, addresses and environment variables."""
 
 
@@ -64,7 +64,7 @@ class FoundName:
     value: Any
     does: str
 
-    def typed(self, prefix: str) -> str:
+    def as_typed(self, prefix: str) -> str:
         """The setting as a person types it."""
         value = self.value if isinstance(self.value, str) else json.dumps(self.value, default=str)
         return f"{prefix}{'.'.join(self.path)}={value}"
@@ -99,7 +99,7 @@ def section_of(model: type[Config], key: str, values: Mapping[str, Any]) -> type
     return chosen(key, values) if chosen and not found else found
 
 
-def accepted(
+def check_trust(
     model: type[Config],
     values: Mapping[str, Any],
     source: Path | str,
@@ -117,7 +117,7 @@ def accepted(
     refused: list[FoundName] = []
     for name in found:
         try:
-            chosen = _replaced(chosen, name.path, _look(given or {}, name.path))
+            chosen = _replace(chosen, name.path, _look(given or {}, name.path))
         except KeyError:
             refused.append(name)
     if not refused:
@@ -125,7 +125,7 @@ def accepted(
     if is_trusted(source, trust):
         _tell(f"{source} is trusted: {_sentence(refused, prefix, 'will')}")
         return chosen
-    typed = " ".join(name.typed(prefix) for name in refused)
+    typed = " ".join(name.as_typed(prefix) for name in refused)
     raise UserError(
         f"{source}: {_sentence(refused, prefix, 'would')}, which no file may choose: "
         f"type {typed} yourself, or --trust {Path(source).parent}"
@@ -151,7 +151,7 @@ def is_trusted(file: Path | str, folders: Sequence[str]) -> bool:
 
 
 def _sentence(names: Sequence[FoundName], prefix: str, verb: str) -> str:
-    return ", ".join(f"{name.typed(prefix)} {verb} {name.does}" for name in names)
+    return ", ".join(f"{name.as_typed(prefix)} {verb} {name.does}" for name in names)
 
 
 @cache
@@ -170,9 +170,9 @@ def _look(given: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return found
 
 
-def _replaced(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+def _replace(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
     key, *rest = path
-    return {**values, key: _replaced(values[key], tuple(rest), value) if rest else value}
+    return {**values, key: _replace(values[key], tuple(rest), value) if rest else value}
 
 
 def _is_choice(annotation: Any) -> bool:

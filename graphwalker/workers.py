@@ -154,9 +154,9 @@ class Processes:
 
     def submit(self, chunk: list[Any]) -> Taken:
         with starting_processes():
-            return partial(self._taken, self._executor.submit(_run, chunk))
+            return partial(self._take, self._executor.submit(_run, chunk))
 
-    def _taken(self, future: Future[list[Any]]) -> list[Any]:
+    def _take(self, future: Future[list[Any]]) -> list[Any]:
         try:
             with waiting_for("a worker process"):
                 found = future.result()

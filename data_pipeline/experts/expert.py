@@ -16,7 +16,7 @@ from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import filled
 from graphwalker.query.query import Hop, own_side
-from graphwalker.question import Question, worded
+from graphwalker.question import Question, query_and_wording
 from graphwalker.tools.abilities import abilities_of
 
 Inverse = Callable[[Hop], Hop | None]
@@ -59,7 +59,7 @@ class ExpertPolicy(PlannedPolicy):
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
-        query, wording = worded(question)
+        query, wording = query_and_wording(question)
         branches = [
             _slots(phrases, readings, rng, self._inverse)
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)

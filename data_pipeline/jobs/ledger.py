@@ -16,7 +16,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, digest, dumps_bytes, read_jsonl
 from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
-from graphwalker.runs import claim, locked, mend_config, stored_facts
+from graphwalker.runs import claim, lock_folder, mend_config, stored_facts
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
 IRRELEVANT = ("workers", "engine", "ray_address", "force_environment", "trust")
@@ -107,7 +107,7 @@ def open_ledger(
 
     Raises `UserError` naming the process, or the setting that differs.
     """
-    with locked(out):
+    with lock_folder(out):
         about = {"stage": stage, **facts, **_digests(config, out / RUN), "config": config}
         places = {"against", *(place for key, place in CONTENTS.items() if key in about)}
         claim(out, about, RUN, free=IRRELEVANT, places=places)

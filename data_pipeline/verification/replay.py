@@ -12,7 +12,7 @@ from graphwalker.files import read_json
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Completion
 from graphwalker.trajectory import Trajectory, Turn
-from graphwalker.trust import accepted
+from graphwalker.trust import check_trust
 
 RUN = "run.json"
 """What the run of a folder was made from, its environment among it."""
@@ -69,7 +69,7 @@ class Replayer:
 
     def _accepted(self, found: Mapping[str, Any], source: Path) -> dict[str, Any]:
         given, trust = self._given, self._trust
-        return accepted(
+        return check_trust(
             EnvironmentConfig, found, source, given=given, trust=trust, prefix="environment."
         )
 

@@ -25,7 +25,7 @@ from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.jobs.shard import Shard
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
-from graphwalker.runs import claim, locked
+from graphwalker.runs import claim, lock_folder
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
@@ -139,7 +139,7 @@ def evaluate_with(
     }
     out, passes = _shared_out(shard, out, passes)
     total, done = sum(len(part) * len(which.numbers) for which, part in passes), 0
-    with locked(out):
+    with lock_folder(out):
         claim(
             out, {**facts, **({"shard": str(shard)} if shard else {})}, CONFIG, foreign=PREDICTIONS
         )

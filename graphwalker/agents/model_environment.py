@@ -21,7 +21,7 @@ from graphwalker.named import is_own
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
-from graphwalker.trust import accepted, names_in
+from graphwalker.trust import check_trust, names_in
 
 log = logging.getLogger(__name__)
 
@@ -292,7 +292,7 @@ def format_of(
     for one that is none, or that names a file, unless `trust` holds the folder."""
     file = Path(model) / MODEL_FILE
     if isinstance(own.format, dict):
-        accepted(FormatConfig, own.format, file, trust=trust, prefix=f"{setting}.")
+        check_trust(FormatConfig, own.format, file, trust=trust, prefix=f"{setting}.")
     try:
         if own.format != "auto":
             chat_format(own.format)
@@ -316,7 +316,7 @@ def _environment(
     found = {key: value for key, value in found.items() if key not in carried}
     names = names_in(EnvironmentConfig, found)
     named = {".".join(("environment", *name.path)): name.value for name in names}
-    found = accepted(
+    found = check_trust(
         EnvironmentConfig, found, file, given=explicit, trust=trust, prefix="environment."
     )
     trained = parse_config(EnvironmentConfig, found | carried, str(file))

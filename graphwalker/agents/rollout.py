@@ -56,7 +56,7 @@ def rollout(
 
 def untimed(trajectory: Trajectory) -> Trajectory:
     """The trajectory without its clock readings: equal for equal episodes, byte by byte."""
-    turns = tuple(turn.untimed() for turn in trajectory.turns)
+    turns = tuple(turn.without_time() for turn in trajectory.turns)
     usage = {key: value for key, value in trajectory.usage.items() if key != "seconds"}
     return replace(trajectory, turns=turns, usage=usage)
 

@@ -133,7 +133,9 @@ def verb(
             config: Path | None = values.pop("config", None)
             overrides: list[str] = values.pop("overrides", None) or []
             mine = {parameter.name: values.pop(parameter.name) for parameter in own}
-            typed = _agreed({key: (short[key], value) for key, value in values.items()}, overrides)
+            typed = _merge_options(
+                {key: (short[key], value) for key, value in values.items()}, overrides
+            )
             function(Given(config, overrides, typed, frozenset(short.values())), **mine)
 
         shared = [_option(option, must) for option, must in required.items()]
@@ -180,7 +182,9 @@ def _settings(words: str) -> list[inspect.Parameter]:
     ]
 
 
-def _agreed(options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]) -> dict[str, Any]:
+def _merge_options(
+    options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]
+) -> dict[str, Any]:
     """Values by setting. Raises `UserError` where one setting was given two values."""
     values = {name: row for name, row in options.items() if row[1] is not None}
     given = [(key, str(value), f"--{name} {value}") for name, (key, value) in values.items()]

@@ -62,10 +62,10 @@ def literal(value: str, datatype: str = "") -> Answer:
     return Answer(value, literal_id(value, suffix), tuple(a for a in aliases if a != value))
 
 
-def named(text: str) -> Answer:
+def named_answer(text: str) -> Answer:
     """An answer of which only the name is known; a number or a date is a literal.
 
-    >>> named("Oslo"), named("2014-07-10").id
+    >>> named_answer("Oslo"), named_answer("2014-07-10").id
     (Answer(name='Oslo', id='', aliases=()), '"2014-07-10"')
     """
     value = _NUMBER.fullmatch(text) or _DAY.fullmatch(text)
@@ -83,7 +83,7 @@ def distinct(answers: Iterable[Answer]) -> tuple[Answer, ...]:
     found: dict[str, Answer] = {}
     for answer in answers:
         key = answer.id or f"name {answer.name}"
-        found[key] = _joined(found[key], answer) if key in found else answer
+        found[key] = _join(found[key], answer) if key in found else answer
     return tuple(found.values())
 
 
@@ -98,11 +98,11 @@ def merge(own: tuple[Answer, ...], other: tuple[Answer, ...]) -> tuple[Answer, .
     if _have_ids(own) and _have_ids(other):
         ids = {answer.id for answer in own}
         return distinct((*own, *(a for a in other if a.id in ids)))
-    with_ids, named = (own, other) if _have_ids(own) else (other, own)
+    with_ids, with_names = (own, other) if _have_ids(own) else (other, own)
     if not _have_ids(with_ids):
         return own
-    if len(with_ids) == len(named) == 1:
-        return (_joined(with_ids[0], named[0]),)
+    if len(with_ids) == len(with_names) == 1:
+        return (_join(with_ids[0], with_names[0]),)
     return with_ids
 
 
@@ -110,7 +110,7 @@ def _have_ids(answers: tuple[Answer, ...]) -> bool:
     return any(a.id and not is_literal(a.id) for a in answers)
 
 
-def _joined(first: Answer, second: Answer) -> Answer:
+def _join(first: Answer, second: Answer) -> Answer:
     names = dict.fromkeys((first.name, *first.aliases, second.name, *second.aliases))
     name, *aliases = [name for name in names if name] or [""]
     return Answer(name, first.id or second.id, tuple(aliases))

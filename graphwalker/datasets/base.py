@@ -16,7 +16,7 @@ from graphwalker.datasets.files import (
     Record,
     as_object,
     open_file,
-    salvaged,
+    salvage,
     text_lines,
 )
 from graphwalker.datasets.records import DatasetFile
@@ -89,11 +89,11 @@ def load_dataset(
 ) -> Loaded:
     """As `load_questions`, with the form that was found, companions, and the published size."""
     path, reading = Path(path), reading or Reading()
-    contents, form, name = _opened(path, reading.format)
+    contents, form, name = _open(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))
     faults: list[str] = []
-    numbered = list(_numbered(contents, form, file, limit, faults))
+    numbered = list(_number_questions(contents, form, file, limit, faults))
     if faults and not numbered:
         raise UserError(faults[0])
     split = file.split or next((q.split for _, q in numbered), "")
@@ -104,16 +104,16 @@ def load_dataset(
         questions = companions.join(questions, known, other)
     loaded = Loaded(questions, name, form.form, size, tuple(others), faulty=faults)
     numbers = [number for number, _ in numbered]
-    checked = _answered(path, loaded, numbers, reading.unanswered)
+    checked = _drop_unanswered(path, loaded, numbers, reading.unanswered)
     return replace(checked, notes=[*_notes(checked), *(f"{f}: set aside" for f in loaded.faulty)])
 
 
-def _opened(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
+def _open(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
     """The file and its form. One with broken JSON is read where its form sets faults aside."""
     try:
         contents = open_file(path)
     except UserError as error:
-        contents = salvaged(path) if path.is_file() else None
+        contents = salvage(path) if path.is_file() else None
         if contents is None or not contents.head:
             raise
         try:
@@ -140,7 +140,7 @@ def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile
     )
 
 
-def _numbered(
+def _number_questions(
     contents: Contents,
     form: RecordForm,
     file: DatasetFile,
@@ -152,7 +152,7 @@ def _numbered(
     seen: dict[str, int] = {}
     for record in contents.records:
         try:
-            question = _checked(record, contents.path, form, file, seen)
+            question = _check(record, contents.path, form, file, seen)
         except UserError as error:
             if not form.sets_aside:
                 raise
@@ -165,7 +165,7 @@ def _numbered(
             return
 
 
-def _checked(
+def _check(
     record: Record, path: Path, form: RecordForm, file: DatasetFile, seen: Mapping[str, int]
 ) -> Question:
     """The question, with an id of its own. Questions over our graphs must say where to start."""
@@ -238,7 +238,9 @@ def _companion(path: Path, name: str, reading: Reading) -> list[Question]:
     return [parse_record(record, path, form, file) for record in contents.records]
 
 
-def _answered(path: Path, loaded: Loaded, numbers: list[int], unanswered: OnUnanswered) -> Loaded:
+def _drop_unanswered(
+    path: Path, loaded: Loaded, numbers: list[int], unanswered: OnUnanswered
+) -> Loaded:
     """Without the questions that have no gold answer, where that is allowed."""
     empty = [(n, q.id) for n, q in zip(numbers, loaded.questions, strict=True) if not q.answers]
     if empty and unanswered == "error" and loaded.size is None:

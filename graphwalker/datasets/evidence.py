@@ -123,7 +123,7 @@ def graph_records(questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
             values.setdefault(head, {}).setdefault(one.relation, []).append(one.tail)
             continue
         edge = {"start": {"id": head}, "label": one.relation, "end": {"id": node(one.tail)}}
-        edges.append({"type": "relationship", **edge, "properties": _merged(one.qualifiers)})
+        edges.append({"type": "relationship", **edge, "properties": _merge(one.qualifiers)})
     for key, name in names.items():
         properties = {"name": name, **values.get(key, {})}
         yield {"type": "node", "id": key, "labels": ["entity"], "properties": properties}
@@ -184,7 +184,7 @@ def _triple(body: str, names: Sequence[str]) -> EvidenceTriple:
     return EvidenceTriple(head, relation, tail, tuple(qualifiers))
 
 
-def _merged(qualifiers: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _merge(qualifiers: Sequence[tuple[str, str]]) -> dict[str, str]:
     merged: dict[str, str] = {}
     for key, value in qualifiers:
         merged[key] = f"{merged[key]}; {value}" if key in merged else value

@@ -61,10 +61,10 @@ def open_file(path: Path | str) -> Contents:
     if not first:
         raise UserError(f"{path}: holds no questions")
     if first.startswith("{") and _is_json_lines(path, first):
-        return _streamed(path, True, _parsed(path))
+        return _stream_contents(path, True, _parse_lines(path))
     if first.startswith("{") or _LIST.match(first):
-        return _listed(path)
-    return _streamed(path, False, (Record(n, line) for n, _, line in _numbered(path)))
+        return _list_contents(path)
+    return _stream_contents(path, False, (Record(n, line) for n, _, line in _number_lines(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Broken:
     why: str
 
 
-def salvaged(path: Path | str) -> Contents | None:
+def salvage(path: Path | str) -> Contents | None:
     """The records of a JSON list of which some cannot be read: those are `Broken`. A record after a
     broken one is found where its line is indented like the first one's. `None` for other files."""
     path = Path(path)
@@ -128,13 +128,13 @@ def text_lines(path: Path) -> list[str]:
     return [line for _, line in _lines(path)]
 
 
-def _streamed(path: Path, is_json: bool, records: Iterator[Record]) -> Contents:
+def _stream_contents(path: Path, is_json: bool, records: Iterator[Record]) -> Contents:
     head = tuple(islice(records, HEAD))
     total = len(head) if len(head) < HEAD else None
     return Contents(path, is_json, "", head, chain(head, records), total)
 
 
-def _listed(path: Path) -> Contents:
+def _list_contents(path: Path) -> Contents:
     text = "\n".join(line for _, line in _lines(path, blank=True))
     broken = _BROKEN.search(text)
     if broken:
@@ -165,8 +165,8 @@ def _is_json_lines(path: Path, first: str) -> bool:
     return not any(isinstance(value.get(key), list) for key in WRAPPERS)
 
 
-def _parsed(path: Path) -> Iterator[Record]:
-    for number, line, text in _numbered(path):
+def _parse_lines(path: Path) -> Iterator[Record]:
+    for number, line, text in _number_lines(path):
         try:
             value: object = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -207,7 +207,7 @@ def _after_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, int, str]]:
+def _number_lines(path: Path) -> Iterator[tuple[int, int, str]]:
     for number, (line, text) in enumerate(_lines(path), start=1):
         if _BROKEN.search(text):
             raise _not_utf8(path, line, number)

@@ -87,10 +87,10 @@ class Published(Nested):
     @classmethod
     def read(cls, value: object) -> "Published":
         """The record of a JSON value or a line. Raises `UserError` naming the field at fault."""
-        return cls.validated(value)
+        return cls.validate_record(value)
 
     @classmethod
-    def validated(cls, value: object) -> Self:
+    def validate_record(cls, value: object) -> Self:
         """The record in exactly this form."""
         if cls.line is not None:
             value = cls._columns(str(value))
@@ -130,7 +130,7 @@ def keys(records: Sequence[Record]) -> frozenset[str]:
     return frozenset(key for record in records for key in as_object(record.value) or ())
 
 
-def called(*names: str, default: object = ...) -> Any:
+def published_as(*names: str, default: object = ...) -> Any:
     """A field by its published names: two publications may name it differently."""
     return Field(default, validation_alias=AliasChoices(*names))
 

@@ -46,7 +46,7 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     is named. Raises `UserError` when a file fits no form, or several.
     """
     if name != "auto":
-        return _named(contents, name)
+        return _match_form(contents, name)
     fits = [form for form in FORMS if form.misses(contents) == []]
     found = [(form, which) for form in fits for which in _datasets(form, contents)]
     if not fits:
@@ -57,7 +57,7 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     return found[0]
 
 
-def _named(contents: Contents, name: str) -> tuple[RecordForm, str]:
+def _match_form(contents: Contents, name: str) -> tuple[RecordForm, str]:
     forms, name = _forms(name)
     misses = {form: form.misses(contents) for form in forms}
     found = [(form, missing) for form, missing in misses.items() if missing is not None]

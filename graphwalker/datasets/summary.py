@@ -24,7 +24,7 @@ def summarise(loaded: Loaded) -> dict[str, Any]:
         "title": found.title,
         "form": loaded.form,
         "questions": len(questions),
-        "published": published(loaded),
+        "published": publication(loaded),
         "with": [path.name for path in loaded.companions],
         "set_aside": loaded.unanswered,
         "notes": loaded.notes,
@@ -38,7 +38,7 @@ def summarise(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def published(loaded: Loaded) -> str:
+def publication(loaded: Loaded) -> str:
     """How the file stands to what was published: `whole: test, 1,639`."""
     sizes = dataset(loaded.dataset).sizes
     if loaded.size:
@@ -53,7 +53,7 @@ def published(loaded: Loaded) -> str:
 def must_be_whole(loaded: Loaded) -> None:
     """Raises `UserError` unless the file has exactly the questions of a published one."""
     if loaded.size is None:
-        raise UserError(f"{len(loaded.questions):,} questions: {published(loaded)}")
+        raise UserError(f"{len(loaded.questions):,} questions: {publication(loaded)}")
     if loaded.notes:
         raise UserError("; ".join(loaded.notes))
 

@@ -66,7 +66,7 @@ class DemoData:
             values["seed"] += SEEDS * self.config.seed
         return values
 
-    def parsed(self, model: type[C], name: str, values: Settings | None = None) -> C:
+    def parse_section(self, model: type[C], name: str, values: Settings | None = None) -> C:
         """Return a section as its stage reads it. Raises `UserError` for the first mistake."""
         values = self.section(name) if values is None else values
         places = {"graph", "output_dir", "questions"} - set(model.model_fields)
@@ -91,19 +91,19 @@ class DemoData:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import synthesize
 
-        synthesize(self.graph, self.parsed(SynthConfig, "synth"), self._place("synth"), tick)
+        synthesize(self.graph, self.parse_section(SynthConfig, "synth"), self._place("synth"), tick)
 
     def _make_questions(self, name: str, tick: console.ProgressTick) -> None:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import make_questions
 
-        make_questions(self.graph, self.parsed(SynthConfig, name), self._place(name), tick)
+        make_questions(self.graph, self.parse_section(SynthConfig, name), self._place(name), tick)
 
     def _make_roll(self, tick: console.ProgressTick) -> None:
         from data_pipeline.config import ExpertConfig
         from data_pipeline.experts.experts import make_experts
 
-        config = self.parsed(ExpertConfig, "experts")
+        config = self.parse_section(ExpertConfig, "experts")
         questions, out = self._place("experts", "questions"), self._place("experts")
         make_experts(self.graph, config, questions, out, tick)
 

@@ -78,7 +78,7 @@ class Demo(DemoData):
         }
         for name, model in sections.items():
             if self.section(name):
-                self.parsed(model, name)
+                self.parse_section(model, name)
 
     # --- training
 
@@ -115,7 +115,7 @@ class Demo(DemoData):
         # As the tokenizer of a pretrained model knows the words that people ask in.
         questions = load_questions(self._place("grpo", "questions"))
         texts = [question.text for question in questions]
-        environment = self.parsed(EnvironmentConfig, "environment")
+        environment = self.parse_section(EnvironmentConfig, "environment")
         make_tiny_model(config, corpus, graph, Path(self.model), environment, texts)
 
     # --- evaluation
@@ -133,7 +133,7 @@ class Demo(DemoData):
         given = self.section("eval")
         policy = {**given.get("policy", {}), "model": str(model)}
         own: Settings = {"output_dir": str(folder), "policy": policy}
-        config = self.parsed(EvalConfig, "eval", {**given, **ALONE, **more, **own})
+        config = self.parse_section(EvalConfig, "eval", {**given, **ALONE, **more, **own})
         if "max_tokens" in config.model_fields_set:
             # As in GRPO, no turn as long as those that the model was shown is cut.
             cap = max(config.max_tokens, longest_turn(str(model)))
@@ -162,7 +162,7 @@ class Demo(DemoData):
             {
                 "benchmarks": self._benchmarks(),
                 "seconds": self.times.seconds,
-                "total_seconds": round(self.times.elapsed, 1),
+                "total_seconds": round(self.times.elapsed_s, 1),
                 "cpu_seconds": self.times.cpu_seconds,
                 "total_cpu_seconds": round(sum(self.times.cpu_seconds.values()), 1),
             },

@@ -30,7 +30,7 @@ class StageTimes:
         self.cpu_seconds = _read(out / "cpu_seconds.json")
 
     @property
-    def elapsed(self) -> float:
+    def elapsed_s(self) -> float:
         """Seconds that the run took."""
         return sum(self.seconds.values())
 

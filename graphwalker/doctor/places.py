@@ -20,7 +20,7 @@ def look_at_graph(spec: str) -> Iterator[Diagnosis]:
         advice = "start it, or give its address; `graphwalker virtuoso start --help`"
         yield from looked_at("graph", advice, lambda: _endpoint(spec))
     else:
-        yield from looked_at("graph", "graphwalker graph build --help", lambda: _opened(spec))
+        yield from looked_at("graph", "graphwalker graph build --help", lambda: _open(spec))
 
 
 def _endpoint(spec: str) -> str:
@@ -30,7 +30,7 @@ def _endpoint(spec: str) -> str:
     return f"{spec} answers and is not empty"
 
 
-def _opened(spec: str) -> str:
+def _open(spec: str) -> str:
     graph = open_graph(spec)
     size = getattr(graph, "size", None)
     if size == 0 or not graph.relation_ids():

@@ -14,7 +14,7 @@ Versions = Callable[[str], str]
 """The installed version of a distribution, `""` where there is none."""
 
 
-def installed(name: str) -> str:
+def installed_version(name: str) -> str:
     """The version of a distribution, `""` where it is not installed."""
     try:
         return metadata.version(name)
@@ -23,7 +23,7 @@ def installed(name: str) -> str:
 
 
 def look_at_software(
-    needed: Collection[str], versions: Versions = installed
+    needed: Collection[str], versions: Versions = installed_version
 ) -> Iterator[Diagnosis]:
     """Each extra: installed or not, and within the ranges; `needed` ones must be there."""
     yield ok("GraphWalker", f"{__version__}, Python {sys.version.split()[0]}")
@@ -55,19 +55,19 @@ def _extra(
     return ok(what, there)
 
 
-def vllm_faults(versions: Versions = installed) -> list[Diagnosis]:
+def vllm_faults(versions: Versions = installed_version) -> list[Diagnosis]:
     """What is wrong with the vLLM that is installed, beside the other packages; none where it is
     not there."""
     version = versions("vllm")
     if not version:
         return []
     faults = list(_pins_of_vllm(versions))
-    if fault := unsupported("vllm", version):
+    if fault := unsupported_reason("vllm", version):
         faults.insert(0, wrong("vLLM", fault, "make setup CLUSTER=1"))
     return faults
 
 
-def unsupported(name: str, version: str) -> str:
+def unsupported_reason(name: str, version: str) -> str:
     """Why a version of a package that an extra brings is not supported, `""` where it is."""
     for wanted in requirements(DISTRIBUTION).values():
         for one in wanted:

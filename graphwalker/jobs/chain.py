@@ -9,11 +9,11 @@ from graphwalker.jobs import slurm
 from graphwalker.jobs.stages import (
     LOGS,
     JobStage,
+    add_job,
     append_stage,
     is_done,
     last_mark,
     read_stages,
-    submitted,
 )
 
 RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING")
@@ -71,7 +71,7 @@ def serves_nobody(run: Path, name: str) -> bool:
     """Return whether no stage that needs the server `name` runs or waits in the queue."""
     stages, alive = read_stages(run), slurm.queue()
     users = [stage for stage in stages.values() if name in stage.after]
-    waiting = any(_queued(one, part, alive) for one in users for part in one.numbers())
+    waiting = any(_queue_state(one, part, alive) for one in users for part in one.numbers())
     return bool(users) and not waiting
 
 
@@ -97,7 +97,7 @@ def _submit(run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping
     }
     job = slurm.submit(run, stage, lacking, wait_for, max(1, stage.parts))
     still = [old for old in stage.jobs if any(_is_of(entry, old) for entry in alive)]
-    append_stage(run, submitted(stage, job, still))
+    append_stage(run, add_job(stage, job, still))
     return job
 
 
@@ -107,11 +107,13 @@ def _lacking(
     """The parts of a stage to submit: a server counts while a stage that needs it is not done."""
     stage = stages[name]
     if stage.server:
-        return [0] if _queued(stage, 0, alive) is None and _is_needed(run, stages, name) else []
+        return (
+            [0] if _queue_state(stage, 0, alive) is None and _is_needed(run, stages, name) else []
+        )
     return [
         part
         for part in stage.numbers()
-        if _queued(stage, part, alive) is None and not is_done(run, stage, part)
+        if _queue_state(stage, part, alive) is None and not is_done(run, stage, part)
     ]
 
 
@@ -121,7 +123,7 @@ def _is_needed(run: Path, stages: Mapping[str, JobStage], name: str) -> bool:
 
 
 def _state(run: Path, stage: JobStage, part: int, alive: Mapping[str, str]) -> PartState:
-    queued, mark = _queued(stage, part, alive), last_mark(run, stage, part)
+    queued, mark = _queue_state(stage, part, alive), last_mark(run, stage, part)
     if queued is not None:
         return PartState(stage.name, part, "running" if queued in RUNNING else "waiting")
     if is_done(run, stage, part) or (stage.server and mark == "ended 0"):
@@ -133,7 +135,7 @@ def _state(run: Path, stage: JobStage, part: int, alive: Mapping[str, str]) -> P
     return PartState(stage.name, part, "missing")
 
 
-def _queued(stage: JobStage, part: int, alive: Mapping[str, str]) -> str | None:
+def _queue_state(stage: JobStage, part: int, alive: Mapping[str, str]) -> str | None:
     """The state of the part's job where it is in the queue."""
     for job in reversed(stage.jobs):
         entry = f"{job}_{part}" if stage.parts else job

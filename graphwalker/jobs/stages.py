@@ -48,7 +48,7 @@ def read_stages(run: Path) -> dict[str, JobStage]:
     path = run / FILE
     if not path.is_file():
         raise UserError(f"{run}: no jobs were submitted here; graphwalker jobs submit CONFIG")
-    return {stage.name: stage for stage in map(_parsed, read_jsonl(path))}
+    return {stage.name: stage for stage in map(_parse, read_jsonl(path))}
 
 
 def append_stage(run: Path, stage: JobStage) -> None:
@@ -57,7 +57,7 @@ def append_stage(run: Path, stage: JobStage) -> None:
         lines.write(dumps(asdict(stage)) + "\n")
 
 
-def submitted(stage: JobStage, job: str, alive: Sequence[str]) -> JobStage:
+def add_job(stage: JobStage, job: str, alive: Sequence[str]) -> JobStage:
     """The stage after another submission; of its earlier jobs those that are still in the queue."""
     return replace(stage, jobs=(*alive, job))
 
@@ -111,7 +111,7 @@ def _wait_for(stage: JobStage, name: str, run: Path, wait_s: float) -> None:
         time.sleep(min(2.0, wait_s))
 
 
-def _parsed(record: Mapping[str, Any]) -> JobStage:
+def _parse(record: Mapping[str, Any]) -> JobStage:
     try:
         lists = {key: tuple(record[key]) for key in ("command", "after", "jobs")}
         values: dict[str, Any] = {**record, **lists}

@@ -67,9 +67,7 @@ def find_topic(
     found = graph.resolve(name)
     if found:
         if note and len(found) > 1:
-            note(
-                f"{name!r} names {len(found)} entities: {_described(graph, found)}; took the first"
-            )
+            note(f"{name!r} names {len(found)} entities: {_describe(graph, found)}; took the first")
         return found[0]
     entity_id = machine_id(name)
     if graph.name(entity_id):
@@ -79,7 +77,7 @@ def find_topic(
     raise UserError(f"no entity is named {name!r} in this graph: {advice}")
 
 
-def _described(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
+def _describe(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
     kinds = ((entity, graph.types(entity.id)[:1]) for entity in found[:5])
     shown = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
     return ", ".join(shown) + (", ..." if len(found) > 5 else "")

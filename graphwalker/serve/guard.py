@@ -35,7 +35,7 @@ class Guard:
         if refusal:
             await _refuse(send, *refusal)
             return
-        await self.app(scope, self._counted(receive), self._with_headers(send))
+        await self.app(scope, self._bound_body(receive), self._with_headers(send))
 
     def _refusal(self, sent: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = sent.get(b"host", b"").decode("latin-1").lower()
@@ -49,17 +49,17 @@ class Guard:
             return 413, f"a request may hold {self.max_body} bytes"
         return None
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _bound_body(self, receive: Receive) -> Receive:
         left = self.max_body
 
-        async def counted() -> AsgiMessage:
+        async def receive_bounded() -> AsgiMessage:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
             # A chunked body that grows past the limit is cut: the client is treated as gone.
             return message if left >= 0 else {"type": "http.disconnect"}
 
-        return counted
+        return receive_bounded
 
     def _with_headers(self, send: Send) -> Send:
         async def sending(message: AsgiMessage) -> None:

@@ -72,7 +72,7 @@ class Reply:
     def chunks(self, event: Event) -> Sequence[Json]:
         """What a stream says about an event: turns as reasoning, the answer as content."""
         if event["type"] == "turn":
-            return [self._chunk({"role": "assistant", "reasoning_content": walked(event)})]
+            return [self._chunk({"role": "assistant", "reasoning_content": turn_text(event)})]
         if event["type"] == "end":
             text = self._chunk({"role": "assistant", "content": answer_text(event)})
             return [text, {**self._chunk({}, "stop"), "usage": _usage(event)}]
@@ -86,7 +86,7 @@ class Reply:
         message = {
             "role": "assistant",
             "content": answer_text(end),
-            "reasoning_content": "".join(map(walked, self.turns)),
+            "reasoning_content": "".join(map(turn_text, self.turns)),
         }
         return {
             **self._head,
@@ -101,7 +101,7 @@ class Reply:
         return {**self._head, "object": "chat.completion.chunk", "choices": [choice]}
 
 
-def walked(turn: Event) -> str:
+def turn_text(turn: Event) -> str:
     """A turn as text: what the agent wrote and what it saw."""
     seen = f"\n{turn['observation']}" if turn["observation"] else ""
     return f"{turn['completion']}{seen}\n"

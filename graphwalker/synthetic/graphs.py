@@ -57,7 +57,7 @@ class _Class:
     name: str
     pools: dict[str, tuple[Word, ...]]
 
-    def drawn(self, rng: random.Random) -> dict[str, Word]:
+    def draw(self, rng: random.Random) -> dict[str, Word]:
         return {key: rng.choice(pool) for key, pool in self.pools.items()}
 
 
@@ -66,14 +66,16 @@ def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
     each property of its class. No two relationships of a type join the same nodes the same way,
     and none joins a node with itself."""
     name, fresh = _sources(size, rng)
-    classes = [_made(name().capitalize(), size, name, fresh, rng) for _ in range(size.classes)]
-    types = [_made(name().upper(), size, name, fresh, rng) for _ in range(size.relationships)]
+    classes = [
+        _make_class(name().capitalize(), size, name, fresh, rng) for _ in range(size.classes)
+    ]
+    types = [_make_class(name().upper(), size, name, fresh, rng) for _ in range(size.relationships)]
     members: dict[str, list[str]] = {one.name: [] for one in classes}
     nodes: list[Node] = []
     for _ in range(size.nodes):
         one, key = rng.choice(classes), fresh()
         members[one.name].append(key)
-        nodes.append(Node(key, (one.name,), {"key": key, **one.drawn(rng)}))
+        nodes.append(Node(key, (one.name,), {"key": key, **one.draw(rng)}))
     edges = _edges(size, types, members, rng)
     return MemoryPropertyGraph(nodes, edges)
 
@@ -86,7 +88,7 @@ def _sources(size: GraphSize, rng: random.Random) -> tuple[Callable[[], str], Ca
     return words_of_a_pool(size.words, rng)
 
 
-def _made(
+def _make_class(
     name: str,
     size: GraphSize,
     property_name: Callable[[], str],
@@ -118,6 +120,6 @@ def _edges(
                 break
             start, end = (rng.choice(members[name]) for name in rng.choice(joined))
             if start != end and (start, kind.name, end) not in found:
-                edge = Edge(start, kind.name, end, kind.drawn(rng))
+                edge = Edge(start, kind.name, end, kind.draw(rng))
                 found[start, kind.name, end] = edge
     return list(found.values())

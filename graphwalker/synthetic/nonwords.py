@@ -43,10 +43,10 @@ def words_of_a_pool(size: int, rng: random.Random) -> tuple[Callable[[], str], C
     and of the others. The pool is always the same. They raise `UserError` where it is used up."""
     draw = distinct_nonwords(random.Random(f"pool/{size}"))
     pool = [draw() for _ in range(size)]
-    return _shuffled(pool[: size // 20], size, rng), _shuffled(pool[size // 20 :], size, rng)
+    return _shuffle(pool[: size // 20], size, rng), _shuffle(pool[size // 20 :], size, rng)
 
 
-def _shuffled(words: list[str], size: int, rng: random.Random) -> Callable[[], str]:
+def _shuffle(words: list[str], size: int, rng: random.Random) -> Callable[[], str]:
     left = rng.sample(words, len(words))
 
     def fresh() -> str:

@@ -25,7 +25,7 @@ class Pattern:
             out[edge.start].append(edge)
         return cls(graph, out)
 
-    def labelled(self, label: str) -> list[Node]:
+    def nodes_with_label(self, label: str) -> list[Node]:
         return [node for node in self.graph.nodes.values() if label in node.labels]
 
     def ends(self, node: str, label: str = "") -> list[str]:
@@ -54,7 +54,7 @@ Execute = Callable[[Pattern, Values], list[AnswerRow]]
 
 
 def node_count(p: Pattern, v: Values) -> list[AnswerRow]:
-    found = sum(bool(p.ends(a.id, str(v["target"]))) for a in p.labelled(str(v["source"])))
+    found = sum(bool(p.ends(a.id, str(v["target"]))) for a in p.nodes_with_label(str(v["source"])))
     return [{"count": found}] if found else []
 
 
@@ -67,7 +67,7 @@ def most_relationships(p: Pattern, v: Values) -> list[AnswerRow]:
     """Every node of the highest count."""
     counts = Counter(
         node.id
-        for node in p.labelled(str(v["source"]))
+        for node in p.nodes_with_label(str(v["source"]))
         for edge in p.out[node.id]
         if edge.type == v["relationship"]
     )
@@ -76,7 +76,7 @@ def most_relationships(p: Pattern, v: Values) -> list[AnswerRow]:
 
 
 def node_by_property(p: Pattern, v: Values) -> list[AnswerRow]:
-    nodes = p.labelled(str(v["source"]))
+    nodes = p.nodes_with_label(str(v["source"]))
     return _keys(n.id for n in nodes if n.properties.get(str(v["property"])) == v["value"])
 
 
@@ -92,7 +92,7 @@ def path_finding(p: Pattern, v: Values) -> list[AnswerRow]:
     source, middle, target = (str(v[name]) for name in ("source", "middle", "target"))
     return _pairs(
         (a.id, c)
-        for a in p.labelled(source)
+        for a in p.nodes_with_label(source)
         for b in p.ends(a.id, middle)
         for c in p.ends(b, target)
     )
@@ -101,7 +101,7 @@ def path_finding(p: Pattern, v: Values) -> list[AnswerRow]:
 def variable_hop(p: Pattern, v: Values) -> list[AnswerRow]:
     return _pairs(
         (a.id, way[-1].end)
-        for a in p.labelled(str(v["source"]))
+        for a in p.nodes_with_label(str(v["source"]))
         for way in p.trails(a.id, 1, int(v["hops"]))
         if p.has(way[-1].end, str(v["target"]))
         # The step after the path is part of the same pattern: no relationship stands in it twice.
@@ -125,13 +125,13 @@ def remote_property(p: Pattern, v: Values) -> list[AnswerRow]:
 
 def intersection(p: Pattern, v: Values) -> list[AnswerRow]:
     one, other = str(v["first"]), str(v["second"])
-    nodes = p.labelled(str(v["source"]))
+    nodes = p.nodes_with_label(str(v["source"]))
     return _keys(n.id for n in nodes if p.ends(n.id, one) and p.ends(n.id, other))
 
 
 def negation(p: Pattern, v: Values) -> list[AnswerRow]:
     one, other = str(v["first"]), str(v["second"])
-    nodes = p.labelled(str(v["source"]))
+    nodes = p.nodes_with_label(str(v["source"]))
     return _keys(n.id for n in nodes if p.ends(n.id, one) and not p.ends(n.id, other))
 
 
@@ -139,7 +139,7 @@ def relationship_negation(p: Pattern, v: Values) -> list[AnswerRow]:
     key, unwanted = str(v["relationship_property"]), v["unwanted"]
     return _keys(
         node.id
-        for node in p.labelled(str(v["source"]))
+        for node in p.nodes_with_label(str(v["source"]))
         if node.properties.get(str(v["property"])) == v["value"]
         for edge in p.out[node.id]
         if edge.type == v["relationship"]

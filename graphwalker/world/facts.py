@@ -51,7 +51,7 @@ class _Facts:
         for row in _MEDIATED_OF.get(self.kind, ()):
             if (not row.roles or self.role in row.roles) and self.rng.random() < row.share:
                 for _ in range(self.rng.randint(1, row.most)):
-                    yield from self._mediated(row)
+                    yield from self._mediator_facts(row)
         if self.kind == "person":
             yield from self._family()
 
@@ -75,12 +75,12 @@ class _Facts:
         world, relation = self.world, fact.relation
         if fact.target not in KINDS and "/" not in fact.target:
             return self._literal(fact.target, relation)
-        place = self._settled(relation, fact)
+        place = self._settle(relation, fact)
         if relation == "people.person.place_of_birth":
             self.birth_city = place
         return world.entity_id(fact.target.partition("/")[0], place)
 
-    def _settled(self, relation: str, fact: Fact) -> int:
+    def _settle(self, relation: str, fact: Fact) -> int:
         """The tail's place among its kind: by rule where the world hangs together, else drawn."""
         world = self.world
         if self.kind == "city" and relation == "location.location.containedby":
@@ -118,7 +118,7 @@ class _Facts:
         self.mediators += 1
         return self.world.mediator_id(self.index, self.mediators)
 
-    def _mediated(self, row: Mediated) -> Iterator[tuple[str, str, str]]:
+    def _mediator_facts(self, row: Mediated) -> Iterator[tuple[str, str, str]]:
         node = self._mediator()
         yield self.id, row.relation, node
         if row.home:

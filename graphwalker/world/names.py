@@ -128,7 +128,7 @@ def _band(words: Words, rng: random.Random, _: int) -> str:
     return f"{rng.choice(words.place)} {rng.choice(_BANDS)}"
 
 
-def _joined(part: str, endings: tuple[str, ...]) -> Callable[[Words, random.Random, int], str]:
+def _join(part: str, endings: tuple[str, ...]) -> Callable[[Words, random.Random, int], str]:
     def name(words: Words, rng: random.Random, _: int) -> str:
         return f"{rng.choice(getattr(words, part))} {rng.choice(endings)}"
 
@@ -141,20 +141,20 @@ NAMERS: Mapping[str, Callable[[Words, random.Random, int], str]] = {
     "book": _title,
     "album": _title,
     "song": _title,
-    "series": _joined("place", ("Chronicles", "Cycle", "Saga", "Tales")),
+    "series": _join("place", ("Chronicles", "Cycle", "Saga", "Tales")),
     "band": _band,
     "city": _city,
-    "region": _joined("place", ("County", "Province", "Shire", "Valley")),
+    "region": _join("place", ("County", "Province", "Shire", "Valley")),
     "country": _country,
-    "company": _joined("surname", _TRADES),
-    "school": _joined("place", _SCHOOLS),
-    "team": _joined("place", _ANIMALS),
-    "arena": _joined("surname", _HALLS),
-    "league": _joined("land", ("League", "Cup League", "Premier League")),
-    "party": _joined("land", tuple(f"{cause} Party" for cause in _CAUSES)),
-    "label": _joined("surname", ("Records", "Sound", "Music")),
-    "award": _joined("surname", _PRIZES),
-    "currency": _joined("land", _COINS),
+    "company": _join("surname", _TRADES),
+    "school": _join("place", _SCHOOLS),
+    "team": _join("place", _ANIMALS),
+    "arena": _join("surname", _HALLS),
+    "league": _join("land", ("League", "Cup League", "Premier League")),
+    "party": _join("land", tuple(f"{cause} Party" for cause in _CAUSES)),
+    "label": _join("surname", ("Records", "Sound", "Music")),
+    "award": _join("surname", _PRIZES),
+    "currency": _join("land", _COINS),
     "language": _language,
 }
 """How an entity of each kind is named, from its own generator and its place among its kind."""

@@ -18,7 +18,7 @@ from data_pipeline.synthesize import make_questions, make_walks, synthesize
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.runs import locked
+from graphwalker.runs import lock_folder
 from graphwalker.world.generate import make_world
 
 pytestmark = pytest.mark.long
@@ -153,7 +153,10 @@ def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
 
 
 def test_two_commands_do_not_write_one_folder_at_once(graph, tmp_path):
-    with locked(tmp_path), pytest.raises(UserError, match=f"process {os.getpid()} is writing here"):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(UserError, match=f"process {os.getpid()} is writing here"),
+    ):
         synthesize(graph, SynthConfig(count=5), tmp_path)
 
 

@@ -22,7 +22,7 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
-from graphwalker.runs import locked
+from graphwalker.runs import lock_folder
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 
 
@@ -207,7 +207,7 @@ def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) 
 
 
 def test_two_evaluations_do_not_write_one_folder_at_once(tmp_path: Path) -> None:
-    with locked(tmp_path / "run"), pytest.raises(UserError, match="is writing here"):
+    with lock_folder(tmp_path / "run"), pytest.raises(UserError, match="is writing here"):
         run(tmp_path / "run")
 
 

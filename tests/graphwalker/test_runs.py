@@ -13,7 +13,7 @@ import pytest
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, whole_file, write_json
-from graphwalker.runs import LOCK, claim, locked, locked_file
+from graphwalker.runs import LOCK, claim, lock_folder, locked_file
 
 
 class Inner(Config):
@@ -74,8 +74,8 @@ def test_a_damaged_claim_is_one_line(tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from graphwalker.runs import locked
-with locked(Path(sys.argv[1])):
+from graphwalker.runs import lock_folder
+with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -88,22 +88,26 @@ def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
     assert holder.stdout and holder.stdout.readline() == "held\n"
     with (
         pytest.raises(UserError, match=f"process {holder.pid}.* is writing here"),
-        locked(tmp_path),
+        lock_folder(tmp_path),
     ):
         pass
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     started = time.monotonic()
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert (tmp_path / LOCK).is_file()
     assert time.monotonic() - started < 30
     assert not list(tmp_path.iterdir())
 
 
 def test_one_process_does_not_write_a_folder_twice_at_once(tmp_path):
-    with locked(tmp_path), pytest.raises(UserError, match="is writing here"), locked(tmp_path):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(UserError, match="is writing here"),
+        lock_folder(tmp_path),
+    ):
         pass
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
@@ -134,7 +138,7 @@ def test_a_digest_tells_files_apart(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
-@pytest.mark.parametrize("lock", [locked, locked_file])
+@pytest.mark.parametrize("lock", [lock_folder, locked_file])
 def test_a_place_that_holds_no_files_is_refused_in_one_line(lock):
     with pytest.raises(UserError, match=r"/proc/x: .*; give another path"), lock(Path("/proc/x")):
         pass

@@ -13,7 +13,7 @@ from graphwalker.agents.registry import presets
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.tokens.formats import FormatConfig
-from graphwalker.trust import PLAIN, ByHand, accepted, names_in, section_of
+from graphwalker.trust import PLAIN, ByHand, check_trust, names_in, section_of
 from support.code import label, nodes_of, sources
 from support.poison import marked
 
@@ -21,7 +21,7 @@ FROM_FILES = (EnvironmentConfig, SynthConfig, ExpertConfig, FormatConfig)
 """Models whose settings are read from a model folder, a run folder or a record."""
 
 IMPORTS = {
-    "graphwalker/named.py": "a name of the user's hand: `trust.accepted` refuses those of files",
+    "graphwalker/named.py": "a name of the user's hand: `trust.check_trust` refuses those of files",
     "graphwalker/jobs/ray.py": "a constant",
     "graphwalker/ranking/nodes/embeddings.py": "a constant",
     "graphwalker/graphs/sparql/request.py": "a constant",
@@ -114,7 +114,7 @@ def test_every_text_of_a_model_that_files_fill_in_is_marked():
 
 
 def test_the_models_that_files_fill_in_are_these():
-    assert calls("accepted") == {
+    assert calls("check_trust") == {
         "data_pipeline/merge.py",
         "data_pipeline/verification/replay.py",
         "graphwalker/agents/model_environment.py",
@@ -136,8 +136,8 @@ def test_a_text_without_a_mark_is_refused():
         count: int = 0
 
     with pytest.raises(UserError, match=r"f\.json: script=x\.sh would be taken unchecked.*--trust"):
-        accepted(Later, {"script": "x.sh", "count": 3}, "f.json")
-    assert accepted(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
+        check_trust(Later, {"script": "x.sh", "count": 3}, "f.json")
+    assert check_trust(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
 
 
 def test_numbers_switches_choices_and_names_of_ours_are_taken():
@@ -170,6 +170,6 @@ def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path):
     (tmp_path / "trusted/link.json").symlink_to(tmp_path / "theirs.json")
     found, folder = {"preset": "evil:x"}, str(tmp_path / "trusted")
     with pytest.raises(UserError, match=r"environment\.preset=evil:x would run code"):
-        accepted(EnvironmentConfig, found, tmp_path / "trusted/link.json", trust=[folder],
+        check_trust(EnvironmentConfig, found, tmp_path / "trusted/link.json", trust=[folder],
                  prefix="environment.")  # fmt: skip
-    assert accepted(EnvironmentConfig, found, tmp_path / "trusted/own.json", trust=[folder])
+    assert check_trust(EnvironmentConfig, found, tmp_path / "trusted/own.json", trust=[folder])

@@ -98,6 +98,7 @@ def virtuoso(world, tmp_path_factory):
 
 
 @pytest.mark.virtuoso
+@pytest.mark.slow
 def test_five_grpo_steps_on_virtuoso_end_in_the_weights_of_the_compiled_graph(
     world, virtuoso, tmp_path, capsys
 ):

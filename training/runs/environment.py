@@ -13,7 +13,7 @@ from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.tokens.auto import resolve_format
-from graphwalker.trust import accepted
+from graphwalker.trust import check_trust
 from training.config import RftConfig, SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
 
@@ -178,7 +178,7 @@ def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
             return None
         named_by, values = path, settings_named(about)
     given = config.environment.explicit()
-    safe = accepted(
+    safe = check_trust(
         EnvironmentConfig,
         values,
         named_by,

@@ -57,7 +57,7 @@ def train(
     from graphwalker.files import digest
     from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
     from graphwalker.ranking.learned.folder import write_ranker
-    from graphwalker.runs import locked
+    from graphwalker.runs import lock_folder
 
     weights = weight or [1.0] * len(questions)
     if len(weights) != len(questions):
@@ -66,10 +66,10 @@ def train(
         raise UserError("--weight: give numbers above 0")
     opened, listed = _listing(graph, settings)
     files = [
-        QuestionFile(str(path), digest(path), _grounded(path, opened), one)
+        QuestionFile(str(path), digest(path), _load_grounded(path, opened), one)
         for path, one in zip(questions, weights, strict=True)
     ]
-    with locked(out), console.progress("training") as tick:
+    with lock_folder(out), console.progress("training") as tick:
         made = train_ranker(
             files,
             opened,
@@ -120,7 +120,8 @@ def evaluate(
     rank = load_ranker(ranker, RerankerConfig(), 20)
     opened, listed = _listing(graph, settings)
     found = {
-        str(path): first_shares(_grounded(path, opened), opened, listed, rank) for path in questions
+        str(path): first_shares(_load_grounded(path, opened), opened, listed, rank)
+        for path in questions
     }
     if not any(row["hops"] for row in found.values()):
         raise UserError("none of these questions has a query or relation_path")
@@ -141,7 +142,7 @@ def _listing(spec: str, settings: list[str] | None) -> tuple["KnowledgeGraph", "
     return opened, lambda entity_id: listing(entity_id).relations
 
 
-def _grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
+def _load_grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
     from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.grounding import ground
 

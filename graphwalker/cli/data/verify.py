@@ -201,7 +201,7 @@ def seeds(
     """
     from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
     from graphwalker.graphs.open import open_graph
-    from graphwalker.runs import locked
+    from graphwalker.runs import lock_folder
 
     graph = given.get("graph")
     opened = open_graph(graph) if graph else None
@@ -217,6 +217,6 @@ def seeds(
         found = schema_seeds(opened, entities)
     else:
         raise UserError("give training files, whitelists, or --graph for a graph's schema")
-    with locked(given.out):
+    with lock_folder(given.out):
         card = write_seeds(given.out, found, set_aside)
     console.facts("seeds", {key: value for key, value in card.items() if isinstance(value, int)})

@@ -65,7 +65,7 @@ def compare(
     if agents:
         if words:
             raise UserError(f"{words[0]}: give runs that exist, or --agents to run, not both")
-        named = _named(agents, _model(given))
+        named = _find_named(agents, _model(given))
         folders, missing = _run(given, named)
         runs = read_runs(folders, [one.name for one in named if given.out / one.name in folders])
     else:
@@ -87,7 +87,7 @@ def _model(given: Given) -> str:
     return str(policy.get("model") or "") if isinstance(policy, Mapping) else ""  # pyright: ignore
 
 
-def _named(agents: str, model: str) -> list[Named]:
+def _find_named(agents: str, model: str) -> list[Named]:
     """The agents that were named. Raises `UserError` for an unknown one, or one without a model."""
     from graphwalker.agents.registry import find_preset
 

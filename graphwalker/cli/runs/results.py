@@ -125,9 +125,9 @@ def report(
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
     """The page of training runs, and its table in the terminal."""
     from eval.report import training
-    from graphwalker.runs import locked
+    from graphwalker.runs import lock_folder
 
-    with locked(out):
+    with lock_folder(out):
         table = training.write_training_report(runs, out, title)
     console.out.print(training.console_table(table, title))
     console.out.print(f"Report: {(out / 'training.html').resolve()}", soft_wrap=True)
@@ -142,9 +142,9 @@ def write_report(
 ) -> dict[str, Any]:
     """The report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
-    from graphwalker.runs import locked
+    from graphwalker.runs import lock_folder
 
-    with locked(out):
+    with lock_folder(out):
         stages = report.stages_of(runs)
         made = report.write_report(out, stages, None, seed, title, published=published)
     console.out.print(report.console_table(made))

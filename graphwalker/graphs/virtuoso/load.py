@@ -17,7 +17,7 @@ from graphwalker.graphs.sparql.proof import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import Prepared, prepare
 from graphwalker.graphs.virtuoso.server import Server, restart, sql, status
-from graphwalker.runs import locked
+from graphwalker.runs import lock_folder
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def load(
         raise UserError(f"{folder}: no server runs here; first: graphwalker virtuoso up {folder}")
     if not _SAFE_IRI.fullmatch(graph):
         raise UserError(f"graph: {graph!r} is no IRI that can name a graph")
-    with locked(Path(server.folder)):
+    with lock_folder(Path(server.folder)):
         return _load(server, graph, (triples, names, types), as_is, max_malformed, say)
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.runs import locked
+from graphwalker.runs import lock_folder
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def up(
         raise UserError(f"{BINARY} not found; install it: apt-get install virtuoso-opensource-7")
     if (running := status(folder)) is not None:
         return running
-    with locked(folder):  # two that start at once would make two databases of one
+    with lock_folder(folder):  # two that start at once would make two databases of one
         return status(folder) or _up(binary, folder.resolve(), memory, host, port, max_rows, wait_s)
 
 

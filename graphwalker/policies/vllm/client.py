@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from graphwalker.doctor.software import unsupported
+from graphwalker.doctor.software import unsupported_reason
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.replicas import Replicas
@@ -198,7 +198,7 @@ def _check_version(library: Any, url: str) -> None:
     answer = library.get(f"{url}/version", timeout=30.0)
     facts: Any = answer.json() if answer.status_code == 200 else {}
     version = cast("dict[str, Any]", facts).get("version") if isinstance(facts, dict) else None
-    if isinstance(version, str) and (fault := unsupported("vllm", version)):
+    if isinstance(version, str) and (fault := unsupported_reason("vllm", version)):
         raise UserError(f"{url}: {fault}")
 
 

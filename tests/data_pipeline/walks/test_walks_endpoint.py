@@ -111,6 +111,7 @@ def test_the_benchmark_writes_what_it_measured(tmp_path, monkeypatch):
 
 
 @pytest.mark.virtuoso
+@pytest.mark.slow
 def test_the_benchmark_finds_the_same_walks_in_virtuoso(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", arguments(tmp_path, "--remote-walks", "20"))
     benchmark.main()

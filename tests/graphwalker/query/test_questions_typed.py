@@ -11,7 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Branch, Hop, Query, spellings
-from graphwalker.question import Question, worded
+from graphwalker.question import Question, query_and_wording
 from graphwalker.tools.base import Listed, ShownTriple
 from graphwalker.tools.namebook import NameBook
 from graphwalker.tools.page import Page
@@ -62,7 +62,7 @@ def test_a_query_that_is_none_is_named() -> None:
     with pytest.raises(UserError, match="no field 'topic'"):
         Question.from_json(record({"branches": [{"hops": ["r"]}]}))
     with pytest.raises(UserError, match="q has no query and phrases"):
-        worded(Question.from_json(record({"branches": BRANCHES})))
+        query_and_wording(Question.from_json(record({"branches": BRANCHES})))
 
 
 def test_each_branch_knows_the_inverse_spelling_of_its_own_hops() -> None:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from graphwalker.datasets import records
-from graphwalker.datasets.answers import distinct, freebase_id, named
+from graphwalker.datasets.answers import distinct, freebase_id, named_answer
 from graphwalker.datasets.loaders.freebase.freebase import Topics, sparql_topics, topics
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
@@ -38,7 +38,7 @@ class Cwq(records.Published):
     sparql: records.Text
     compositionality_type: records.Text
     webqsp_ID: records.MaybeText = ""
-    answers: _Several | None = records.called("answers", "answer", default=None)
+    answers: _Several | None = records.published_as("answers", "answer", default=None)
     """A name, several names, MIDs, or the release's own `{answer, answer_id, aliases}`."""
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
@@ -74,11 +74,11 @@ class CwqLinked(Cwq):
 def _answer(given: str | _Given) -> Answer:
     if isinstance(given, str):
         mid = freebase_id(given)
-        return Answer("", mid) if mid else named(given)
+        return Answer("", mid) if mid else named_answer(given)
     mid = freebase_id(given.answer_id)
     if mid:
         return Answer(given.answer, mid, tuple(given.aliases))
     if not (given.answer or given.answer_id):
         raise UserError("has an answer without a name or an id")
-    found = named(given.answer or given.answer_id)
+    found = named_answer(given.answer or given.answer_id)
     return Answer(found.name, found.id, (*found.aliases, *given.aliases))

@@ -34,9 +34,9 @@ Topics = dict[str, records.AnyText]
 class GivenAnswer(records.Nested):
     """An answer as WebQSP and GrailQA write it."""
 
-    kind: Literal["Entity", "Value"] = records.called("AnswerType", "answer_type")
-    argument: EntityId = records.called("AnswerArgument", "answer_argument")
-    name: records.MaybeText = records.called("EntityName", "entity_name", default="")
+    kind: Literal["Entity", "Value"] = records.published_as("AnswerType", "answer_type")
+    argument: EntityId = records.published_as("AnswerArgument", "answer_argument")
+    name: records.MaybeText = records.published_as("EntityName", "entity_name", default="")
 
     def answer(self) -> Answer:
         """The entity, or the value as a literal."""

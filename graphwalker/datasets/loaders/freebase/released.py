@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from graphwalker.datasets import records
-from graphwalker.datasets.answers import distinct, named
+from graphwalker.datasets.answers import distinct, named_answer
 from graphwalker.datasets.files import Record, as_object
 from graphwalker.datasets.loaders.freebase.freebase import Topics, topics
 from graphwalker.datasets.loaders.freebase.grailqa import LEVELS
@@ -34,7 +34,7 @@ class GraphWalkerBench(records.Published):
     index: records.Whole
     type: _Type
     question: records.Text
-    topic_entity: Topics = records.called("topic_entities", "topic_entity")
+    topic_entity: Topics = records.published_as("topic_entities", "topic_entity")
     answers: _Answers
     name_path: records.MaybeText = ""
     name_path1: records.MaybeText = ""
@@ -91,4 +91,4 @@ class Released(records.Published):
 def _answers(given: list[str] | Topics) -> tuple[Answer, ...]:
     if isinstance(given, dict):
         return tuple(Answer(entity.name, entity.id) for entity in topics(given, "answers"))
-    return distinct(map(named, given))
+    return distinct(map(named_answer, given))

@@ -3,7 +3,7 @@
 import re
 
 from graphwalker.datasets import records
-from graphwalker.datasets.answers import named
+from graphwalker.datasets.answers import named_answer
 from graphwalker.datasets.loaders.freebase.freebase import FreebaseId, Topics, topics
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
@@ -52,7 +52,7 @@ class SimpleQuestionsLinked(records.Published):
             id="",
             text=self.question,
             topic_entities=topics(self.topic_entity),
-            answers=(named(self.answer),),
+            answers=(named_answer(self.answer),),
             structure="1-hop",
             hops=1,
             annotations={"relation_label": self.relation},

@@ -26,7 +26,7 @@ class _Named(records.Nested):
 
 
 class _Topic(_Named):
-    id: records.AnyText = records.called("id")
+    id: records.AnyText = records.published_as("id")
 
 
 class _Ours(records.Published):
@@ -38,7 +38,7 @@ class _Ours(records.Published):
         record = as_object(value) or {}
         nested = as_object(record.get("question"))
         by_id = isinstance((nested or record).get("topic_entities"), dict)
-        return (OursById if by_id else Ours).validated(nested or value)
+        return (OursById if by_id else Ours).validate_record(nested or value)
 
 
 class Ours(_Ours):

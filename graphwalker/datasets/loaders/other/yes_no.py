@@ -33,16 +33,18 @@ class CoLoTa(records.Published):
     id: records.Key
     query: records.Text
     answer: bool
-    linked: dict[str, Annotated[records.Text, AfterValidator(_item)]] = records.called(
+    linked: dict[str, Annotated[records.Text, AfterValidator(_item)]] = records.published_as(
         "kg_entities", "KG Entities"
     )
     triples: Annotated[
         list[records.Text],
         BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
-    ] = records.called("kg_triples", "KG Triples")
-    rule: records.AnyText = records.called("inference_rule", "Inference Rule")
-    strategies: list[records.Text] = records.called("reasoning_strategy", "Reasoning Strategy")
-    steps: list[dict[str, Any]] = records.called("reasoning_steps", "Reasoning Steps")
+    ] = records.published_as("kg_triples", "KG Triples")
+    rule: records.AnyText = records.published_as("inference_rule", "Inference Rule")
+    strategies: list[records.Text] = records.published_as(
+        "reasoning_strategy", "Reasoning Strategy"
+    )
+    steps: list[dict[str, Any]] = records.published_as("reasoning_steps", "Reasoning Steps")
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(

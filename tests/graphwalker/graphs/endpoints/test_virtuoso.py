@@ -78,6 +78,7 @@ def test_a_made_world_reads_the_same_from_virtuoso(folder, tmp_path):
     assert list(observations(graph, entities)) == list(observations(reference, entities))
 
 
+@pytest.mark.slow
 def test_the_fb15k_slice_reads_the_same_from_virtuoso(folder, tmp_path):
     """Every entity that is drawn, and the largest hubs, in both tools."""
     data = FB15K / "fb15k"
