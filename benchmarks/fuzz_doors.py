@@ -30,8 +30,7 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.readers import open_reader
-from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import Relations, Source
+from graphwalker.graphs.intake.rows import Rejects, Relations, Source
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows

@@ -10,8 +10,7 @@ from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import lines_of
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
-from graphwalker.graphs.batched import OverGraph
+from graphwalker.graphs.base import FLATTENED, KnowledgeGraph, OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.open import is_endpoint, open_graph
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.graphs.batched import OverGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, OverGraph, Side, Step
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 
 STEPS = 1 << 16

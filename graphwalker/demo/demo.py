@@ -106,8 +106,8 @@ class Demo(DemoData):
         from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.datasets.base import load_questions
         from graphwalker.demo.tiny import make_tiny_model
+        from graphwalker.graphs.base import shown_relations
         from graphwalker.graphs.open import open_graph
-        from graphwalker.graphs.relations import shown_relations
         from training.tiny.config import demo_model
 
         graph, corpus = open_graph(self.graph), self._place("synth") / "graphsynth.jsonl"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.files import read_records
-from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.graphs.relations import shown_relations
+from graphwalker.graphs.base import KnowledgeGraph, shown_relations
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:

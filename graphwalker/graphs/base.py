@@ -1,4 +1,4 @@
-"""The knowledge graph as agents see it: a read-only protocol over entities and triples."""
+"""The knowledge graph as agents see it, and two bases of backends: batched calls, and views."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -193,3 +193,81 @@ class KnowledgeGraph(Protocol):
     def step_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """`step` of each."""
         return cvt.step_many(self, steps)
+
+
+class BatchedGraph(KnowledgeGraph):
+    """The other way round than `KnowledgeGraph`, whose batches are made of single calls."""
+
+    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
+        return self.relations_many([Side(entity_id, direction)])[0]
+
+    def neighbors(
+        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
+    ) -> list[Entity]:
+        return self.neighbors_many([Step(entity_id, relation, direction, limit)])[0]
+
+    def triples(
+        self,
+        entity_id: str,
+        relations: Sequence[str],
+        direction: Direction,
+        limit: int | None = None,
+    ) -> list[Triple]:
+        return self.triples_many([Side(entity_id, direction)], relations, limit)[0]
+
+    @abstractmethod
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]: ...
+
+    @abstractmethod
+    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]: ...
+
+    def triples_many(
+        self,
+        sides: Sequence[Side],
+        relations: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[list[Triple]]:
+        over = [relations] * len(sides)
+        if relations is None:
+            over = [[r for r, _ in found] for found in self.relations_many(sides)]
+        heads = map(Entity, [i for i, _ in sides], self.names_many([i for i, _ in sides]))
+        steps = [
+            [Step(i, r, d, limit) for r in rs or ()] for (i, d), rs in zip(sides, over, strict=True)
+        ]
+        ends = iter(self.neighbors_many([step for of_side in steps for step in of_side]))
+        return [
+            [
+                triple(head, step.relation, end, step.direction)
+                for step in of_side
+                for end in next(ends)
+            ]
+            for head, of_side in zip(heads, steps, strict=True)
+        ]
+
+
+class OverGraph(KnowledgeGraph):
+    """A graph that stands over `graph`: it lists the same entities and relations."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
+        self.checksum, self.size, self.path = graph.checksum, graph.size, graph.path
+
+    def entity_at(self, index: int) -> Entity:
+        return self.graph.entity_at(index)
+
+    def relation_ids(self) -> list[str]:
+        return self.graph.relation_ids()
+
+    def info(self) -> dict[str, int | str]:
+        return self.graph.info()
+
+
+def shown_relations(graph: KnowledgeGraph, entities: int = 20_000) -> list[str]:
+    """Sorted ids as the environment lists them, found around `entities` evenly spread ones."""
+    stride = max(1, graph.size // entities)
+    found: set[str] = set()
+    for index in range(0, graph.size, stride):
+        entity = graph.entity_at(index)
+        for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
+            found.update(relation for relation, _ in listed)
+    return sorted(found)

@@ -39,7 +39,7 @@ def open_graph(
     """
     graph = _open(str(spec), cache_dir, wikidata, endpoint)
     if record:
-        from graphwalker.graphs.cache.record import RecordedGraph
+        from graphwalker.graphs.cache.recording import RecordedGraph
 
         return RecordedGraph(graph, record)
     return graph
@@ -86,7 +86,7 @@ def _open(
 
         return open_neo4j(spec)
     if spec.endswith(".jsonl"):
-        from graphwalker.graphs.cache.replay import ReplayedGraph
+        from graphwalker.graphs.cache.recording import ReplayedGraph
 
         return ReplayedGraph(spec)
     if is_own(spec) and not Path(spec).exists():
@@ -95,8 +95,8 @@ def _open(
         from graphwalker.graphs.property.sets import PropertyGraphSet
 
         return PropertyGraphSet(Path(spec))
+    from graphwalker.graphs.compiled.graph import open_compiled
     from graphwalker.graphs.compiled.local import local_copy
-    from graphwalker.graphs.compiled.open import open_compiled
 
     return open_compiled(local_copy(Path(spec)))
 
@@ -105,8 +105,7 @@ def _cached_endpoint(
     spec: str, cache_dir: Path | str, wikidata: bool, endpoint: dict[str, Any]
 ) -> KnowledgeGraph:
     from graphwalker.graphs.cache.disk import DiskTier
-    from graphwalker.graphs.cache.graph import CachedGraph
-    from graphwalker.graphs.cache.memory import Cache
+    from graphwalker.graphs.cache.graph import Cache, CachedGraph
 
     graph = open_endpoint(spec, wikidata=wikidata, **endpoint)
     cache = Cache(disk=DiskTier(cache_dir)) if cache_dir else None

@@ -4,8 +4,7 @@ import threading
 import time
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.graphs.batched import OverGraph
+from graphwalker.graphs.base import KnowledgeGraph, OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, answer
 
 

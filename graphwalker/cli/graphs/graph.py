@@ -88,10 +88,10 @@ def build(
     Example: graphwalker graph build --freebase --triples freebase-rdf-latest.gz --out freebase
     """
     from graphwalker.graphs.build.build import build_graph
+    from graphwalker.graphs.intake.columns import TableForm
     from graphwalker.graphs.intake.filters import MALFORMED, Filters, dump_filters
-    from graphwalker.graphs.intake.rejects import REJECT_LIMIT
-    from graphwalker.graphs.intake.tables.columns import TableForm
-    from graphwalker.graphs.views.freebase_schema import load_predicates
+    from graphwalker.graphs.intake.rows import REJECT_LIMIT
+    from graphwalker.graphs.views.freebase import load_predicates
 
     given: dict[str, Any] = {
         "relations": load_predicates(predicates) if predicates else None,
@@ -179,7 +179,7 @@ def index(
 
     Example: graphwalker graph index runs/graph --aliases aliases.tsv
     """
-    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.compiled.graph import open_compiled
     from graphwalker.graphs.views.name_index import build_index, name_rows, read_aliases
     from graphwalker.runs import locked_file
 
@@ -218,7 +218,7 @@ def search(
 def _show_facts(folder: Path) -> None:
     """Print three facts, from which a person sees whether the input was read as it was meant."""
     from graphwalker.graphs.base import Direction
-    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.compiled.graph import open_compiled
 
     graph = open_compiled(folder)
     places = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
@@ -257,7 +257,7 @@ def conformance(
     Example: graphwalker graph conformance --endpoint http://localhost:8890/sparql
     --reference runs/graph
     """
-    from graphwalker.graphs.compiled.open import open_compiled
+    from graphwalker.graphs.compiled.graph import open_compiled
     from graphwalker.graphs.conformance import check_graph
     from graphwalker.tools.transcript import differences
 

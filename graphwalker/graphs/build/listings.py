@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
-from graphwalker.graphs.compiled.hops import Hops
-from graphwalker.graphs.compiled.listings import LARGE, PLAIN
+from graphwalker.graphs.compiled.hops import LARGE, PLAIN, Hops
 from graphwalker.graphs.format.layout import Arrays, LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import OffsetsWriter, write_ints
-from graphwalker.graphs.format.sides import LARGE_NODE, EdgeSide, read_side
+from graphwalker.graphs.format.sides import LARGE_NODE, EdgeSide
 
 LEAST_CVTS = 8
 """CVT nodes around a node, on one side of it, from which on its listing is stored: walking fewer
@@ -33,7 +32,7 @@ def write_listings(
     """Write what `Listings` reads from the edges written before; how many there are of either
     side."""
     at = {relation: number for number, relation in enumerate(relation_ids)}
-    sides = {d: read_side(written, d.value) for d in Direction}
+    sides = {d: EdgeSide(written, d.value) for d in Direction}
     none = dict.fromkeys(Direction)
     hops = Hops(sides, is_cvt.view(np.uint8).data, relation_ids, at, none)
     found: dict[str, int] = {}

@@ -8,11 +8,10 @@ from zlib import crc32
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.format.arrays import bucket_shift
+from graphwalker.graphs.format.arrays import SAMPLE_BYTES, TextBlockWriter, bucket_shift
 from graphwalker.graphs.format.integers import IntegersWriter
 from graphwalker.graphs.format.layout import LayoutWriter
 from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
-from graphwalker.graphs.format.texts import SAMPLE_BYTES, TextBlockWriter
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing

@@ -5,8 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import AtLeast, Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.batched import BatchedGraph
+from graphwalker.graphs.base import (
+    AtLeast,
+    BatchedGraph,
+    Direction,
+    Entity,
+    KnowledgeGraph,
+    Side,
+    Step,
+    Triple,
+)
 
 
 class GraphCall(NamedTuple):

@@ -11,11 +11,11 @@ import numpy as np
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.format.arrays import raw_ids
+from graphwalker.graphs.format.arrays import read_ids
 from graphwalker.graphs.format.integers import read_integers
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.offsets import read_offsets
-from graphwalker.graphs.format.sides import EdgeSide, SideChunk, read_rows, read_side
+from graphwalker.graphs.format.sides import EdgeSide, SideChunk, read_rows
 from graphwalker.graphs.literals import is_literal
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class _Check:
             numbers = items.array(0, len(items))
             in_range = not len(items) or int(numbers.max()) < nodes
             self._hold(in_range, f"{name}_bucket_items out of range")
-        read, before = raw_ids(self._layout), b""
+        read, before = read_ids(self._layout), ""
         for number in range(nodes):
             entity_id = read(number)
             self._hold(before < entity_id or not number, f"id {number} out of order")
@@ -94,7 +94,7 @@ class _Check:
         self._hold(rising, "entities out of order")
 
     def side(self, direction: Direction) -> None:
-        nodes, side = self._counts["nodes"], read_side(self._layout, direction.value)
+        nodes, side = self._counts["nodes"], EdgeSide(self._layout, direction.value)
         groups = edges = 0
         for first in range(0, nodes, NODES_AT_ONCE):
             chunk = side.chunk(first, min(nodes, first + NODES_AT_ONCE))

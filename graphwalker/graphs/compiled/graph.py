@@ -1,29 +1,70 @@
 """The compiled graph: memory-mapped arrays that answer in microseconds, whatever the degree."""
 
+import functools
+import inspect
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
 
+from graphwalker.errors import GraphError, GraphWalkerError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.graphs.compiled.decoding import decoding
-from graphwalker.graphs.compiled.hops import Hops
-from graphwalker.graphs.compiled.listings import read_listings
+from graphwalker.graphs.compiled.hops import Hops, read_listings
 from graphwalker.graphs.format.arrays import (
     Buckets,
     NodeLists,
     all_strings,
-    ids,
-    names,
-    packed_literals,
-    raw_ids,
+    read_ids,
+    read_names,
 )
 from graphwalker.graphs.format.integers import read_integers
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.format.sides import read_rows, read_side
+from graphwalker.graphs.format.sides import EdgeSide, read_rows
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.triples import ByDirection
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""What comes of numbers and texts that are not what was written."""
+
+
+def decoding(method: F) -> F:
+    """A method of a graph with a `path`: what it raises over nonsense is a `GraphError`.
+
+    A file is checked before it is read; this is for what happens to it later. Wrong arguments stay
+    a `TypeError`.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except GraphWalkerError:
+            raise
+        except (AttributeError, *NONSENSE) as error:
+            refuse_arguments(method, self, *args, **kwargs)
+            if isinstance(error, AttributeError):
+                raise
+            why = f"{type(error).__name__}: {error}"[:200]
+            raise GraphError(
+                f"{self.path}: damaged graph file, or changed since it was opened ({why}); "
+                "see `graphwalker graph check`"
+            ) from error
+
+    return guarded  # type: ignore[return-value]
+
+
+def refuse_arguments(method: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Raises `TypeError` for arguments that the method does not take."""
+    signature = inspect.signature(method)
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        if signature.parameters[name].annotation is str and not isinstance(value, str):
+            raise TypeError(f"{method.__qualname__}: {name} is a string, got {value!r}")
+
 
 Around = Callable[[int], tuple[list[int], Sequence[int]]]
 RECENT = 1 << 14
@@ -45,12 +86,11 @@ class CompiledGraph(KnowledgeGraph):
         self.path = layout.path
         self.checksum = layout.checksum
         self.size = layout.counts["entities"]
-        self._id = ids(layout)
-        self._name = names(layout)
-        self._raw_id, self._packed = raw_ids(layout), packed_literals(layout)
+        self._id = read_ids(layout)
+        self._name = read_names(layout)
         rows = read_rows(layout)
         self._literals = range(rows.first, rows.end)
-        """Those found by their order; in files of before, buckets have them, too."""
+        """Those found by their order; no bucket has them."""
         self._by_id = Buckets(layout, "id")
         self._by_name = Buckets(layout, "name")
         self._entities = read_integers(layout, "entities")
@@ -59,8 +99,7 @@ class CompiledGraph(KnowledgeGraph):
         self._type_ids = all_strings(layout, "type_id", layout.counts["types"])
         self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
-        self._relation_counts = layout.array("relation_counts")
-        self._sides = ByDirection({d: read_side(layout, d.value) for d in Direction})
+        self._sides = ByDirection({d: EdgeSide(layout, d.value) for d in Direction})
         listings = ByDirection({d: read_listings(layout, d, self._relation_ids) for d in Direction})
         self._hops = Hops(
             self._sides, self._is_cvt, self._relation_ids, self._relation_at, listings
@@ -233,23 +272,13 @@ class CompiledGraph(KnowledgeGraph):
         self._numbers.clear()
 
     def _look_up(self, entity_id: str) -> int:
-        raw = _bytes(entity_id)
-        if raw[:1] == b'"' and self._literals:
-            return self._look_up_literal(raw)
-        packed = self._packed
-        for node in self._by_id.find(raw):
-            # A literal of the same bucket is not unpacked to be told from an entity.
-            if node in packed and raw[:1] != b'"':
-                continue
-            if self._raw_id(node) == raw:
-                return node
-        return -1
-
-    def _look_up_literal(self, raw: bytes) -> int:
-        """Literals stand side by side in id order; no bucket has them."""
-        literals = self._literals
-        at = bisect_left(literals, raw, key=self._raw_id)
-        return literals[at] if at < len(literals) and self._raw_id(literals[at]) == raw else -1
+        if is_literal(entity_id):
+            # Code points have the order of UTF-8 bytes, which is that of the file.
+            at = bisect_left(self._literals, entity_id, key=self._id)
+            found = self._literals[at : at + 1]
+        else:
+            found = self._by_id.find(_bytes(entity_id))
+        return next((node for node in found if self._id(node) == entity_id), -1)
 
     def _run(self, node: int, relation: str, direction: Direction) -> tuple[int, int]:
         """Where the destinations of that group stand; an empty run when there are none."""
@@ -277,3 +306,17 @@ def _bytes(text: str) -> bytes:
 
 def _literal_or_nothing(entity_id: str) -> str:
     return literal_name(entity_id) if is_literal(entity_id) else ""
+
+
+def open_compiled(path: Path | str) -> CompiledGraph:
+    """Open what `build_graph` wrote; `path` is its folder or the file inside.
+
+    Built from property-graph files, it is a `PropertyGraph`, too. Raises `UserError` for a file
+    that is missing, foreign or of a newer format, `GraphError` for one that is damaged.
+    """
+    layout = Layout(path)
+    if layout.has("schema"):
+        from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
+
+        return CompiledPropertyGraph(layout)
+    return CompiledGraph(layout)

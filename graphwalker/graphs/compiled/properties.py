@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.compiled.decoding import decoding
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.format.arrays import Buckets, strings
+from graphwalker.graphs.compiled.graph import CompiledGraph, decoding
+from graphwalker.graphs.format.arrays import Buckets, read_strings
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import (
@@ -36,7 +35,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         self._heads = layout.array("edge_property_heads")
         self._kinds = layout.array("edge_property_relations")
         self._tails = layout.array("edge_property_tails")
-        self._texts = strings(layout, "edge_property")
+        self._texts = read_strings(layout, "edge_property")
 
     @decoding
     def schema(self) -> Schema:
@@ -45,8 +44,6 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
     @cached_property
     def _schema(self) -> Schema:
         stored = bytes(self._layout.array("schema"))
-        if not self._layout.has("relationship_keys"):  # a file of before they were counted
-            return _schema(stored, self._counted_keys())
         counts = json.loads(bytes(self._layout.array("relationship_keys")))
         return _schema(stored, {(a, r, b, key): n for a, r, b, key, n in counts})
 
@@ -93,16 +90,6 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         while at < len(self._heads) and self._edge(at) == wanted:
             found.append(json.loads(self._texts(at)))
             at += 1
-        return found
-
-    def _counted_keys(self) -> Counter[tuple[str, str, str, str]]:
-        found = Counter[tuple[str, str, str, str]]()
-        for at in range(len(self._heads)):
-            head, kind, tail = self._edge(at)
-            starts, ends = (self.types(self.node_at(n).id) for n in (head, tail))
-            relation = self.relation_ids()[kind]
-            keys = {key for key, _ in facts_of(json.loads(self._texts(at)))}
-            found.update((a, relation, b, key) for a in starts for b in ends for key in keys)
         return found
 
     def _edge(self, at: int) -> tuple[int, int, int]:

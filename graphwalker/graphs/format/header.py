@@ -1,22 +1,131 @@
-"""The header of a compiled graph: understood whole, or refused by the name of what is not."""
+"""The header of a compiled graph, and the digests of the file's blocks for which it vouches."""
 
 import hashlib
 import json
+import os
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.format.blocks import BlockTable
+
+BLOCK_BYTES = 1 << 16
+DIGEST_BYTES = 8
+_AT_ONCE = 64
+"""Blocks that are read in one piece."""
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTable:
+    """Where the digests stand, one after the other, and of what.
+
+    `digests` are those of the table itself, so that whoever vouches for them vouches for all.
+    """
+
+    start: int
+    """The first byte that is covered; the last one stands right before the table."""
+    offset: int
+    bytes: int
+    digests: tuple[str, ...]
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.bytes
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "start": self.start,
+            "offset": self.offset,
+            "bytes": self.bytes,
+            "digests": list(self.digests),
+        }
+
+
+class BlockWriter:
+    """Writes through to a file and takes the digest of every block that passes."""
+
+    def __init__(self, out: BinaryIO, start: int) -> None:
+        self._out, self._start = out, start
+        self._hasher, self._filled = _block_digest(), 0
+        self._digests = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self._out.write(data)
+        rest = memoryview(data)
+        while len(rest):
+            piece = rest[: BLOCK_BYTES - self._filled]
+            self._hasher.update(piece)
+            self._filled += len(piece)
+            rest = rest[len(piece) :]
+            if self._filled == BLOCK_BYTES:
+                self._close_block()
+
+    def tell(self) -> int:
+        return self._out.tell()
+
+    def write_table(self) -> BlockTable:
+        """Write the digests behind all that was written."""
+        if self._filled:
+            self._close_block()
+        offset, table = self._out.tell(), bytes(self._digests)
+        self._out.write(table)
+        digests = tuple(_block_digest(piece).hexdigest() for piece in _pieces(table))
+        return BlockTable(self._start, offset, len(table), digests)
+
+    def _close_block(self) -> None:
+        self._digests += self._hasher.digest()
+        self._hasher, self._filled = _block_digest(), 0
+
+
+def first_damage(path: Path, table: BlockTable) -> int | None:
+    """The place of the first byte of a block that is not what was written, `None` where all are.
+
+    Reads the file through, by several threads: about a gigabyte a second for each.
+    """
+    with path.open("rb") as file:
+        number = file.fileno()
+        listed = os.pread(number, table.bytes, table.offset)
+        for place, (piece, known) in enumerate(zip(_pieces(listed), table.digests, strict=False)):
+            if _block_digest(piece).hexdigest() != known:
+                return table.offset + place * BLOCK_BYTES
+        blocks = -(-(table.offset - table.start) // BLOCK_BYTES)
+        if len(listed) != blocks * DIGEST_BYTES or len(table.digests) != len(list(_pieces(listed))):
+            return table.offset
+
+        def check(first: int) -> int | None:
+            start = table.start + first * BLOCK_BYTES
+            data = os.pread(number, min(_AT_ONCE * BLOCK_BYTES, table.offset - start), start)
+            for place in range(min(_AT_ONCE, blocks - first)):
+                piece = data[place * BLOCK_BYTES : (place + 1) * BLOCK_BYTES]
+                at = (first + place) * DIGEST_BYTES
+                if _block_digest(piece).digest() != listed[at : at + DIGEST_BYTES]:
+                    return start + place * BLOCK_BYTES
+            return None
+
+        firsts = range(0, blocks, _AT_ONCE)
+        if len(firsts) < 4:
+            return next((bad for first in firsts if (bad := check(first)) is not None), None)
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as threads:
+            found = [bad for bad in threads.map(check, firsts) if bad is not None]
+        return min(found, default=None)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), BLOCK_BYTES):
+        yield data[start : start + BLOCK_BYTES]
+
+
+def _block_digest(data: bytes = b"") -> "hashlib.blake2b":
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
+
 
 MAGIC = b"GWGRAPH\n"
 FORMAT_VERSION = 3
-OLDEST_VERSION = 1
-"""1: offsets are plain integers, which is still how small graphs have them. 2: packed ones.
-1 and 2 have a digest for each section, 3 one for each block of the file."""
 NARROW, TEXTS = "offsets in steps of one byte", "literals in compressed blocks"
 COMPACT = "edges in few bits"
 FEATURES = frozenset({NARROW, TEXTS, COMPACT})
@@ -32,12 +141,11 @@ _KEYS = {"counts", "sections", "blocks", "requires", "notes"}
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One array of the file: where it stands, of what integers, and its digest (formats 1, 2)."""
+    """One array of the file: where it stands, and of what integers."""
 
     offset: int
     bytes: int
     typecode: str
-    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +157,7 @@ class Header:
     """The digest of this header, which holds those of all other bytes: that of the content."""
     counts: dict[str, int]
     sections: dict[str, Section]
-    blocks: BlockTable | None
-    """`None` in formats 1 and 2."""
-
-    @property
-    def end(self) -> int:
-        """How long the file is."""
-        ends = [section.offset + section.bytes for section in self.sections.values()]
-        return self.blocks.end if self.blocks else max(ends, default=HEADER_SPACE)
+    blocks: BlockTable
 
 
 def read_header(file: BinaryIO, path: Path) -> Header:
@@ -73,10 +174,12 @@ def read_header(file: BinaryIO, path: Path) -> Header:
             f"{path}: written in format {version} by a newer GraphWalker; this one reads format "
             f"{FORMAT_VERSION}: upgrade it, or build the graph again"
         )
+    if 0 < version < FORMAT_VERSION:
+        raise UserError(f"{path}: written in format {version} by an older one: build it again")
     text = space[_PREFIX.size : _PREFIX.size + length]
-    if version < OLDEST_VERSION or _digest(text) != digest:
+    if not version or _digest(text) != digest:
         raise damaged(path, "the header does not match its checksum")
-    if version >= 3 and any(space[_PREFIX.size + length :]):
+    if any(space[_PREFIX.size + length :]):
         raise damaged(path, "bytes behind the header")
     if sys.byteorder != "little":
         raise GraphError(f"{path}: graph files are little-endian and this machine is not")
@@ -84,7 +187,7 @@ def read_header(file: BinaryIO, path: Path) -> Header:
         data = json.loads(text)
     except (ValueError, RecursionError):
         raise damaged(path, "the header is no JSON") from None
-    return _Reader(path, version).header(data, digest.hex())
+    return _Reader(path).header(data, digest.hex())
 
 
 def header_bytes(header: Mapping[str, Any], path: Path) -> bytes:
@@ -116,13 +219,12 @@ def damaged(path: Path, why: str) -> GraphError:
 class _Reader:
     """Takes a header apart; every surprise is told by its name."""
 
-    def __init__(self, path: Path, version: int) -> None:
-        self._path, self._version = path, version
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
     def header(self, data: Any, checksum: str) -> Header:
         header = self._object(data, "the header")
-        known = _KEYS if self._version >= 3 else {"counts", "sections"}
-        if unknown := sorted(set(header) - known):
+        if unknown := sorted(set(header) - _KEYS):
             raise self._newer(f"`{unknown[0]}` in its header")
         required = header.get("requires", [])
         if not isinstance(required, list):
@@ -138,14 +240,12 @@ class _Reader:
             name: self._section(name, self._object(value, f"section {name}"))
             for name, value in self._object(header.get("sections"), "`sections`").items()
         }
-        blocks = self._blocks(header) if self._version >= 3 else None
-        return Header(self._version, checksum, counts, sections, blocks)
+        return Header(FORMAT_VERSION, checksum, counts, sections, self._blocks(header))
 
     def _section(self, name: str, fields: dict[str, Any]) -> Section:
-        known = _FIELDS | ({"digest"} if self._version < 3 else set[str]())
-        if unknown := sorted(set(fields) - known):
+        if unknown := sorted(set(fields) - _FIELDS):
             raise self._newer(f"`{unknown[0]}` of section {name}")
-        if missing := sorted(known - set(fields)):
+        if missing := sorted(_FIELDS - set(fields)):
             raise damaged(self._path, f"section {name} has no `{missing[0]}`")
         code = fields["typecode"]
         if code not in WIDTHS:
@@ -154,7 +254,7 @@ class _Reader:
         size = self._number(fields["bytes"], f"size of section {name}")
         if size % WIDTHS[code] or offset < HEADER_SPACE:
             raise damaged(self._path, f"section {name} cannot stand where the header says")
-        return Section(offset, size, code, str(fields.get("digest", "")))
+        return Section(offset, size, code)
 
     def _blocks(self, header: dict[str, Any]) -> BlockTable:
         fields = self._object(header.get("blocks"), "`blocks`")

@@ -1,6 +1,5 @@
 """The edges of a graph file as seen from one end: node, groups of one relation, destinations."""
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +47,6 @@ class Rows:
 
 
 def read_rows(layout: Arrays) -> Rows:
-    """In files of before, every node has a row."""
-    if not layout.has("skipped"):
-        return Rows()
     first, end = layout.array("skipped")
     return Rows(first, end)
 
@@ -66,8 +62,9 @@ class SideChunk:
     starts: Array
 
 
-class EdgeSide(ABC):
-    """What both forms of a side share. `nodes` are the destinations, group by group."""
+class EdgeSide:
+    """The edges of one side, with a bit for each that says whether a group begins there: most
+    groups have one edge. `nodes` are the destinations, group by group."""
 
     def __init__(self, layout: Arrays, side: str) -> None:
         self.nodes: Integers = read_integers(layout, f"{side}_nodes")
@@ -75,6 +72,16 @@ class EdgeSide(ABC):
         self._relations: Integers = read_integers(layout, f"{side}_relations")
         self._groups = read_offsets(layout, f"{side}_groups")
         self._known: dict[int, tuple[list[int], Sequence[int]]] = {}
+        self._rows = rows = read_rows(layout)
+        self._first, self._end, self._skipped = rows.first, rows.end, rows.skipped
+        self._edges = read_offsets(layout, f"{side}_edges")
+        self._groups_span, self._edges_span = self._groups.span, self._edges.span
+        self._begins = layout.array(f"{side}_begins")
+        self._bits = np.asarray(self._begins)
+        self._large = layout.array(f"{side}_large") if layout.has(f"{side}_large") else None
+        if self._large is not None:
+            self._large_spans = layout.array(f"{side}_large_spans")
+            self._large_starts = layout.array(f"{side}_large_starts")
 
     @property
     def groups(self) -> int:
@@ -86,7 +93,7 @@ class EdgeSide(ABC):
         behind the last of these, where they end."""
         found = self._known.get(node)
         if found is None:
-            found = self._decoded(node)
+            found = self._read_groups(node)
             if len(self._known) >= RECENT_NODES:
                 self._known.clear()
             self._known[node] = found
@@ -103,9 +110,49 @@ class EdgeSide(ABC):
     def edges(self, node: int, most: int) -> tuple[Sequence[int], list[int]]:
         """The relation and the destination of each edge of a node, of its first `most` relations;
         for nodes that are passed once, and not remembered."""
-        relations, starts = self._decoded(node)
-        if not relations:
-            return (), []
+        row = node
+        if node >= self._first:
+            if node < self._end:
+                return (), []
+            row = node - self._skipped
+        start, end = self._edges_span(row)
+        if end - start > FEW_EDGES or most < FEW_EDGES:
+            return self._many_edges(node, most)
+        first, last = self._groups_span(row)
+        relations, others = self._relations.between(first, last), self.nodes.between(start, end)
+        if len(others) == len(relations):
+            return relations, others
+        bits = int.from_bytes(self._begins[start >> 3 : end + 7 >> 3], "little") >> (start & 7)
+        groups = _GROUPS_AT[bits & 255]
+        return [relations[group] for group in groups[: end - start]], others
+
+    def edges_at(self, nodes: Array) -> Array:
+        """Where the destinations of each node start; of the number behind the last, where all
+        end."""
+        return self._edges.at(self._rows.of(nodes))
+
+    def over(self, nodes: Array, relation: int) -> Array:
+        """The destinations of all those nodes, ascending, over one relation."""
+        rows, after = self._rows.of(nodes), self._rows.of(nodes + 1)
+        groups = _spans(self._groups.at(rows), self._groups.at(after))
+        edges = _spans(self._edges.at(rows), self._edges.at(after))
+        # The first edge of a node begins a group, so counting the bits gives each edge its group.
+        begins = self._bits[edges >> 3] >> (edges & 7).astype(np.uint8) & 1
+        group = np.cumsum(begins, dtype=np.int64) - 1
+        return self.nodes.at(edges[self._relations.at(groups)[group] == relation])
+
+    def chunk(self, first: int, last: int) -> SideChunk:
+        """The nodes from `first` up to, but without, `last`."""
+        rows = self._rows.of(np.arange(first, last + 1))
+        groups, edges = self._groups.at(rows), self._edges.at(rows)
+        start, end = int(edges[0]), int(edges[-1])
+        starts = np.append(self._find_begins(start, end), end)
+        return SideChunk(
+            groups, edges, self._relations.array(int(groups[0]), int(groups[-1])), starts
+        )
+
+    def _many_edges(self, node: int, most: int) -> tuple[Sequence[int], list[int]]:
+        relations, starts = self._read_groups(node)
         if len(relations) > most:
             relations, starts = relations[:most], starts[: most + 1]
         others = self.nodes.between(starts[0], starts[-1])
@@ -115,89 +162,8 @@ class EdgeSide(ABC):
         runs = zip(relations, pairwise(starts), strict=True)
         return [r for r, (start, end) in runs for _ in range(end - start)], others
 
-    @abstractmethod
-    def _decoded(self, node: int) -> tuple[list[int], Sequence[int]]: ...
-
-    @abstractmethod
-    def edges_at(self, nodes: Array) -> Array:
-        """Where the destinations of each node start; of the number behind the last, where all
-        end."""
-
-    @abstractmethod
-    def over(self, nodes: Array, relation: int) -> Array:
-        """The destinations of all those nodes, ascending, over one relation."""
-
-    @abstractmethod
-    def chunk(self, first: int, last: int) -> SideChunk:
-        """The nodes from `first` up to, but without, `last`."""
-
-
-def read_side(layout: Arrays, side: str) -> EdgeSide:
-    """The edges of that side, however they were written."""
-    packed = layout.has(f"{side}_begins")
-    return _PackedSide(layout, side) if packed else _PlainSide(layout, side)
-
-
-class _PlainSide(EdgeSide):
-    """The start of each group as an offset: files of before the bits."""
-
-    def __init__(self, layout: Arrays, side: str) -> None:
-        super().__init__(layout, side)
-        self._starts = read_offsets(layout, f"{side}_starts")
-
-    def _decoded(self, node: int) -> tuple[list[int], Sequence[int]]:
-        first, last = self._groups.span(node)
-        return self._relations.between(first, last), self._starts.between(first, last + 1)
-
-    def edges_at(self, nodes: Array) -> Array:
-        return self._starts.at(self._groups.at(nodes))
-
-    def over(self, nodes: Array, relation: int) -> Array:
-        groups = _spans(self._groups.at(nodes), self._groups.at(nodes + 1))
-        groups = groups[self._relations.at(groups) == relation]
-        return self.nodes.at(_spans(self._starts.at(groups), self._starts.at(groups + 1)))
-
-    def chunk(self, first: int, last: int) -> SideChunk:
-        groups = self._groups.at(np.arange(first, last + 1))
-        inner: Array = np.arange(int(groups[0]), int(groups[-1]) + 1)
-        starts, relations = self._starts.at(inner), self._relations.at(inner[:-1])
-        return SideChunk(groups, starts[groups - groups[0]], relations, starts)
-
-
-class _PackedSide(EdgeSide):
-    """A bit for each edge that says whether a group begins there. Most groups have one edge."""
-
-    def __init__(self, layout: Arrays, side: str) -> None:
-        super().__init__(layout, side)
-        self._rows = rows = read_rows(layout)
-        self._first, self._end, self._skipped = rows.first, rows.end, rows.skipped
-        self._edges = read_offsets(layout, f"{side}_edges")
-        self._groups_span, self._edges_span = self._groups.span, self._edges.span
-        self._begins = layout.array(f"{side}_begins")
-        self._bits = np.asarray(self._begins)
-        self._large = layout.array(f"{side}_large") if layout.has(f"{side}_large") else None
-        if self._large is not None:
-            self._large_spans = layout.array(f"{side}_large_spans")
-            self._large_starts = layout.array(f"{side}_large_starts")
-
-    def edges(self, node: int, most: int) -> tuple[Sequence[int], list[int]]:
-        row = node
-        if node >= self._first:
-            if node < self._end:
-                return (), []
-            row = node - self._skipped
-        start, end = self._edges_span(row)
-        if end - start > FEW_EDGES or most < FEW_EDGES:
-            return super().edges(node, most)
-        first, last = self._groups_span(row)
-        relations, others = self._relations.between(first, last), self.nodes.between(start, end)
-        if len(others) == len(relations):
-            return relations, others
-        bits = int.from_bytes(self._begins[start >> 3 : end + 7 >> 3], "little") >> (start & 7)
-        groups = _GROUPS_AT[bits & 255]
-        return [relations[group] for group in groups[: end - start]], others
-
-    def _decoded(self, node: int) -> tuple[list[int], Sequence[int]]:
+    def _read_groups(self, node: int) -> tuple[list[int], Sequence[int]]:
+        """What `around` gives, from the file."""
         row = node
         if node >= self._first:
             if node < self._end:
@@ -217,7 +183,7 @@ class _PackedSide(EdgeSide):
         others = ~bits & (1 << end - start) - 1
         starts = list(range(start, end + 1))
         if others.bit_count() > FEW:
-            return [*self._begun(start, end).tolist(), end]
+            return [*self._find_begins(start, end).tolist(), end]
         while others:
             last = others.bit_length() - 1
             del starts[last]
@@ -230,33 +196,12 @@ class _PackedSide(EdgeSide):
             if at < len(self._large) and self._large[at] == node:
                 first, last = self._large_spans[at : at + 2]
                 return self._large_starts[first:last].tolist()
-        return self._begun(start, end).tolist()
+        return self._find_begins(start, end).tolist()
 
-    def _begun(self, start: int, end: int) -> Array:
+    def _find_begins(self, start: int, end: int) -> Array:
         """The edges among these at which a group begins."""
         bits = np.unpackbits(self._bits[start >> 3 : (end + 7) >> 3], bitorder="little")
         return np.flatnonzero(bits[start & 7 : (start & 7) + end - start]) + start
-
-    def edges_at(self, nodes: Array) -> Array:
-        return self._edges.at(self._rows.of(nodes))
-
-    def over(self, nodes: Array, relation: int) -> Array:
-        rows, after = self._rows.of(nodes), self._rows.of(nodes + 1)
-        groups = _spans(self._groups.at(rows), self._groups.at(after))
-        edges = _spans(self._edges.at(rows), self._edges.at(after))
-        # The first edge of a node begins a group, so counting the bits gives each edge its group.
-        begins = self._bits[edges >> 3] >> (edges & 7).astype(np.uint8) & 1
-        group = np.cumsum(begins, dtype=np.int64) - 1
-        return self.nodes.at(edges[self._relations.at(groups)[group] == relation])
-
-    def chunk(self, first: int, last: int) -> SideChunk:
-        rows = self._rows.of(np.arange(first, last + 1))
-        groups, edges = self._groups.at(rows), self._edges.at(rows)
-        start, end = int(edges[0]), int(edges[-1])
-        starts = np.append(self._begun(start, end), end)
-        return SideChunk(
-            groups, edges, self._relations.array(int(groups[0]), int(groups[-1])), starts
-        )
 
 
 def _spans(starts: Array, ends: Array) -> Array:

@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Relations, Source
-from graphwalker.graphs.intake.tables.records import CsvFile, header_of
+from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Rejects, Relations, Source
+from graphwalker.graphs.intake.tables import CsvFile, header_of
 from graphwalker.graphs.properties import NAME_KEYS, Value, facts_of, value_literal
 
 _TRUE = {"true": True, "false": False}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, first_byte, first_line
+from graphwalker.graphs.intake.columns import KEEP_WHOLE, is_clear, names_facts, unclear
 from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.rejects import Rejects
 from graphwalker.graphs.intake.rows import (
     DROPPED,
     NAMES,
@@ -14,11 +14,11 @@ from graphwalker.graphs.intake.rows import (
     BlockReader,
     FileReader,
     IntakeRows,
+    Rejects,
     Relations,
     Source,
     TripleReader,
 )
-from graphwalker.graphs.intake.tables.columns import KEEP_WHOLE, is_clear, names_facts, unclear
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
 
@@ -41,7 +41,7 @@ def open_reader(
 
         return property_reader(source, filters, rejects, relations)
     if source.path.name.removesuffix(".gz").endswith(".csv"):
-        from graphwalker.graphs.intake.tables.entities import TableReader
+        from graphwalker.graphs.intake.tables import TableReader
 
         return TableReader(source, filters, rejects, relations)
     if _is_ntriples(source.path):

@@ -4,16 +4,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphwalker.graphs.base import Direction, Entity, Side, Step, Triple
-from graphwalker.graphs.batched import BatchedGraph
+from graphwalker.graphs.base import BatchedGraph, Direction, Entity, Side, Step, Triple
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
-from graphwalker.graphs.sparql.answers import count_in
+from graphwalker.graphs.sparql.answers import RowReader, count_in
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.listing import EDGES, ORDERED, CountedRelations, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
-from graphwalker.graphs.sparql.reading import RowReader
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 from graphwalker.graphs.triples import direction_of, triple

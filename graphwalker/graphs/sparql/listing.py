@@ -18,11 +18,10 @@ from typing import NamedTuple
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import FLATTENED, AtLeast, Direction, Entity, Side, Step
 from graphwalker.graphs.cvt import RELATIONS_PER_CVT
-from graphwalker.graphs.sparql.answers import ResultRow, count_in
+from graphwalker.graphs.sparql.answers import ResultRow, RowReader, count_in, is_nameless
 from graphwalker.graphs.sparql.batch import BRANCHES, BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.patterns import CVTS_LOOKED_AT, Patterns
-from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
 FIRST = 50

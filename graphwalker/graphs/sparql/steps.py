@@ -8,12 +8,11 @@ from enum import IntEnum
 
 from graphwalker.graphs.base import FLATTENED, AtLeast, Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.sparql.answers import count_in
+from graphwalker.graphs.sparql.answers import RowReader, count_in, is_nameless
 from graphwalker.graphs.sparql.batch import BranchBatch
 from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.listing import CountedRelations
 from graphwalker.graphs.sparql.patterns import Patterns
-from graphwalker.graphs.sparql.reading import RowReader, is_nameless
 from graphwalker.graphs.sparql.terms import Vocabulary
 
 SPARE = 11

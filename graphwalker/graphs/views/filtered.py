@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.batched import BatchedGraph, OverGraph
+from graphwalker.graphs.base import (
+    BatchedGraph,
+    Direction,
+    Entity,
+    KnowledgeGraph,
+    OverGraph,
+    Side,
+    Step,
+    Triple,
+)
 
 LOOKED_AT = 10_000
 """Triples of one relation looked at to count what a view hides; those beyond count as shown."""

@@ -14,6 +14,7 @@ from graphwalker.files import open_text
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
+from graphwalker.graphs.views.filtered import FilteredGraph
 
 FILE_NAME = "names.sqlite"
 ALIAS_RELATIONS = ("common.topic.alias", "http://www.w3.org/2004/02/skos/core#altLabel")
@@ -193,3 +194,19 @@ CREATE VIRTUAL TABLE looks USING fts5(
 );
 INSERT INTO looks (looks) VALUES ('rebuild');
 """
+
+
+class AliasedGraph(FilteredGraph):
+    """`graph` whose `resolve` also finds the aliases of an index: names first, then aliases,
+    each exact before case-folded, most types, then id."""
+
+    def __init__(self, graph: KnowledgeGraph, index: NameIndex) -> None:
+        super().__init__(graph)
+        self._index = index
+
+    def resolve(self, name: str) -> list[Entity]:
+        by_name = self.graph.resolve(name)
+        known = {entity.id for entity in by_name}
+        by_alias = [e.id for e in self._index.resolve(name) if e.id not in known]
+        names = self.graph.names_many(by_alias) if by_alias else []
+        return by_name + [Entity(i, n) for i, n in zip(by_alias, names, strict=True)]

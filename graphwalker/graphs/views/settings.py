@@ -41,8 +41,8 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
     """The graph under its layers; the graph itself where there are none. Raises `UserError`."""
     if layers == GraphLayers():
         return graph
-    from graphwalker.graphs.views.freebase import FreebaseGraph
-    from graphwalker.graphs.views.freebase_schema import (
+    from graphwalker.graphs.views.freebase import (
+        FreebaseGraph,
         FreebaseSchema,
         load_predicates,
         load_schema,
@@ -70,7 +70,6 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
 
 
 def _with_aliases(graph: KnowledgeGraph, path: str) -> KnowledgeGraph:
-    from graphwalker.graphs.views.aliases import AliasedGraph
-    from graphwalker.graphs.views.name_index import open_index
+    from graphwalker.graphs.views.name_index import AliasedGraph, open_index
 
     return AliasedGraph(graph, open_index(path, graph.checksum))

@@ -10,11 +10,11 @@ from typing import TextIO
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import read_blocks
-from graphwalker.graphs.intake.rejects import Rejects
+from graphwalker.graphs.intake.rows import Rejects
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import parse_line, parse_literal
-from graphwalker.graphs.sparql.proof import SENTINELS, Pair
+from graphwalker.graphs.sparql.client import SENTINELS, Pair
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 
 IdTriple = tuple[str, str, str]

@@ -12,8 +12,8 @@ from typing import Any
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.build.foreign import refuse_foreign
-from graphwalker.graphs.intake.rejects import REJECT_LIMIT, Rejects
-from graphwalker.graphs.sparql.proof import FINGERPRINT, MARKED, TRIPLES, marks
+from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects
+from graphwalker.graphs.sparql.client import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import Prepared, prepare
 from graphwalker.graphs.virtuoso.server import Server, restart, sql, status

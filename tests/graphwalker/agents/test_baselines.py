@@ -9,7 +9,7 @@ from eval.run.records import read_run
 from graphwalker.agents.environment import Environment
 from graphwalker.config import load_config
 from graphwalker.files import write_jsonl
-from graphwalker.graphs.cache.record import RecordedGraph
+from graphwalker.graphs.cache.recording import RecordedGraph
 from support.chat_server import Act, serve
 from support.eval_toy import toy_questions
 from support.paths import ROOT

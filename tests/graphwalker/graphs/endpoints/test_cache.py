@@ -9,10 +9,8 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.cache.calls import GraphCall
 from graphwalker.graphs.cache.disk import FILE_NAME, DiskTier
-from graphwalker.graphs.cache.graph import CachedGraph
-from graphwalker.graphs.cache.memory import Cache, weight
-from graphwalker.graphs.cache.record import RecordedGraph
-from graphwalker.graphs.cache.replay import ReplayedGraph
+from graphwalker.graphs.cache.graph import Cache, CachedGraph, weight
+from graphwalker.graphs.cache.recording import RecordedGraph, ReplayedGraph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools

@@ -6,8 +6,8 @@ import pytest
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
+from graphwalker.graphs.sparql.client import marks
 from graphwalker.graphs.sparql.graph import SparqlGraph
-from graphwalker.graphs.sparql.proof import marks
 from support.backends import to_ntriples
 from support.faulty_endpoint import faulty
 from support.oxigraph import load_store

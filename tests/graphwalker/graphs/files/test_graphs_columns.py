@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.intake.tables.columns import TableForm
+from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.intake.columns import TableForm
 
 FACTS = (("Ana", "knows", "Ben"), ("Ana", "born_in", "Oslo"), ("Ben", "knows", "Cleo"))
 UNCLEAR = (

@@ -1,4 +1,4 @@
-"""Compact arrays: numbers of any width, edges by bits, no rows for literals; older files."""
+"""Compact arrays: numbers of any width, edges by bits, no rows for literals."""
 
 import random
 from pathlib import Path
@@ -10,14 +10,10 @@ from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
 from graphwalker.graphs.format import sides
-from graphwalker.graphs.format.arrays import names, raw_ids
 from graphwalker.graphs.format.integers import IntegersWriter, read_integers
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
-from graphwalker.graphs.format.offsets import OffsetsWriter, write_ints
-from graphwalker.graphs.format.sides import read_rows, read_side
 from graphwalker.graphs.memory import MemoryGraph
 
 Facts = list[tuple[str, str, str]]
@@ -113,51 +109,3 @@ def test_nodes_taken_in_ranges_of_ids_give_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(numbering, "MENTION_BYTES", 1 << 20)
     assert Layout(build(tmp_path)).checksum == Layout(built).checksum
-
-
-def as_before(built: Path, folder: Path) -> Path:
-    """The same graph as format 3 had it first: plain numbers, offsets of groups, rows for all."""
-    layout, writer = Layout(built), LayoutWriter(folder)
-    nodes, rows = layout.counts["nodes"], read_rows(layout)
-
-    def offsets(name: str, values: list[int]) -> None:
-        starts = OffsetsWriter(writer, name, values[-1])
-        starts.write(np.array(values))
-        starts.close()
-
-    for name in ("entities", "name_bucket_items"):
-        found = read_integers(layout, name)
-        write_ints(writer.section(name, "I"), found.array(0, len(found)))
-    for side in Direction:
-        read = read_side(layout, side.value)
-        chunk = read.chunk(0, nodes)
-        offsets(f"{side}_groups", chunk.groups.tolist())
-        offsets(f"{side}_starts", chunk.starts.tolist())
-        write_ints(writer.section(f"{side}_relations", "H"), chunk.relations)
-        write_ints(writer.section(f"{side}_nodes", "I"), read.nodes.array(0, len(read.nodes)))
-        writer.section(f"{side}_to_cvts", "B").write(read.to_cvts)
-    named, identified = names(layout), raw_ids(layout)
-    for name, texts in (
-        ("name", [named(node).encode() for node in range(nodes)]),
-        ("id", [identified(node) for node in range(nodes)]),
-    ):
-        writer.section(name, "B").write(b"".join(texts))
-        offsets(f"{name}_ends", [0, *np.cumsum(list(map(len, texts))).tolist()])
-    types = layout.array("type_starts").tolist()
-    offsets("type_starts", [types[row] for row in rows.of(np.arange(nodes + 1)).tolist()])
-    # One bucket holds all, literals, too.
-    offsets("id_bucket_starts", [0, nodes])
-    write_ints(writer.section("id_bucket_items", "I"), np.arange(nodes))
-    for name in ("type_items", "type_id", "type_id_ends", "relation_id", "relation_id_ends",
-                 "relation_counts", "is_cvt", "name_bucket_starts"):  # fmt: skip
-        writer.section(name, layout.section(name).typecode).write(bytes(layout.array(name)))
-    writer.finish(folder / FILE_NAME, layout.counts)
-    return folder
-
-
-def test_a_file_of_before_answers_the_same(built: Path, tmp_path: Path) -> None:
-    before = as_before(built, tmp_path)
-    layout = Layout(before)
-    assert not layout.has("skipped") and not layout.has("out_begins")
-    assert_same(open_compiled(before))
-    check_graph(before)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.freebase_build import lines_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.intake import blocks, parallel
+from graphwalker.graphs.intake import blocks, intake
 from graphwalker.graphs.intake.filters import Filters, dump_filters
 from graphwalker.graphs.intake.rows import Source
 
@@ -40,7 +40,7 @@ def dump(tmp_path_factory):
 @pytest.mark.parametrize("filters", [Filters(), dump_filters()], ids=["all", "freebase"])
 def test_processes_read_what_one_reads(dump, tmp_path, monkeypatch, filters):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 40_000)
-    monkeypatch.setattr(parallel, "LEAST_BYTES", 0)
+    monkeypatch.setattr(intake, "LEAST_BYTES", 0)
     facts = []
     for workers in (1, 2):
         out = tmp_path / str(workers)
@@ -53,7 +53,7 @@ def test_processes_read_what_one_reads(dump, tmp_path, monkeypatch, filters):
 
 
 def test_too_many_malformed_lines_stop_processes_too(dump, tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "LEAST_BYTES", 0)
+    monkeypatch.setattr(intake, "LEAST_BYTES", 0)
     with pytest.raises(UserError, match=r"dump\.nt:\d+: .*more than 3 malformed lines"):
         build_graph([dump], tmp_path / "out", max_malformed=3, workers=2)
 
@@ -66,7 +66,7 @@ def test_too_many_malformed_lines_stop_processes_too(dump, tmp_path, monkeypatch
 def test_files_are_worth_several_processes_by_their_unpacked_size(
     tmp_path, monkeypatch, name, size, suited
 ):
-    monkeypatch.setattr(parallel, "LEAST_BYTES", 1000)
+    monkeypatch.setattr(intake, "LEAST_BYTES", 1000)
     path = tmp_path / name
     path.write_bytes(bytes(size))
-    assert parallel.suits(Source(path, "triples", 0)) == suited
+    assert intake.suits(Source(path, "triples", 0)) == suited

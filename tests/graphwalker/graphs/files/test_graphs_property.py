@@ -12,15 +12,12 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
 from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
 from graphwalker.graphs.conformance import check_graph as check_conformance
-from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.property_files import CsvReader
-from graphwalker.graphs.intake.rejects import Rejects
-from graphwalker.graphs.intake.rows import Relations, Source
+from graphwalker.graphs.intake.rows import Rejects, Relations, Source
 from graphwalker.graphs.properties import PropertyGraph, Relationship
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 
@@ -144,14 +141,6 @@ def test_values_are_typed_as_json_has_them(graph: CompiledPropertyGraph) -> None
     assert graph.node_properties("x") == {"o": "{}", "open": True, "rating": 8.7}
     assert graph.node_properties(MATRIX)["tags"] == ["action", "sci-fi"]
     assert graph.node_properties("nobody") == {}
-
-
-def test_a_file_without_counts_of_relationship_keys_counts_them_when_asked(
-    graph: CompiledPropertyGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    older = CompiledPropertyGraph(Layout(graph.path))
-    monkeypatch.setattr(Layout, "has", lambda layout, name: name != "relationship_keys")
-    assert older.schema() == graph.schema()
 
 
 def test_the_graph_in_memory_says_the_same(graph: CompiledPropertyGraph) -> None:

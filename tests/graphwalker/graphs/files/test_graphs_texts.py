@@ -10,12 +10,11 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build import nodes
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.open import open_compiled
-from graphwalker.graphs.format import texts
+from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.format import arrays
+from graphwalker.graphs.format.arrays import TextBlocks, TextBlockWriter
 from graphwalker.graphs.format.header import TEXTS
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
-from graphwalker.graphs.format.texts import TextBlocks, TextBlockWriter
 
 STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
 
@@ -45,7 +44,7 @@ def test_a_block_that_cannot_be_unpacked_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(texts, "_packed", lambda data, _: b"no" + data)
+        patched.setattr(arrays, "_packed", lambda data, _: b"no" + data)
         folder = written(tmp_path, STRINGS)
     with pytest.raises(ValueError, match="block 0 of texts"):
         TextBlocks(Layout(folder), "literal")[0]
@@ -102,7 +101,7 @@ def test_literals_that_are_no_texts_are_damage(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    monkeypatch.setattr(texts, "_packed", lambda data, _: b"no" + data)
+    monkeypatch.setattr(arrays, "_packed", lambda data, _: b"no" + data)
     packed = built(source, tmp_path / "packed")
     with pytest.raises(GraphError, match="damaged graph file"):
         packed.node_at(0)

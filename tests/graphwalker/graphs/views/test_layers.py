@@ -11,8 +11,13 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, Side, Step
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
-from graphwalker.graphs.views.freebase import FreebaseGraph, machine_id
-from graphwalker.graphs.views.freebase_schema import FreebaseSchema, load_predicates, load_schema
+from graphwalker.graphs.views.freebase import (
+    FreebaseGraph,
+    FreebaseSchema,
+    load_predicates,
+    load_schema,
+    machine_id,
+)
 from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
 from support.counting import RawGraph
 from support.toy import MARRIAGE, toy_graph

@@ -8,8 +8,13 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.graphs.views.aliases import AliasedGraph, namesakes
-from graphwalker.graphs.views.name_index import build_index, name_rows, open_index, read_aliases
+from graphwalker.graphs.views.name_index import (
+    AliasedGraph,
+    build_index,
+    name_rows,
+    open_index,
+    read_aliases,
+)
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
 from graphwalker.tools.base import Call
@@ -74,12 +79,6 @@ def test_the_best_known_of_equal_names_comes_first_and_the_order_is_stable():
         "m.0film3",
         "m.0city3",
     ]
-
-
-def test_exact_names_are_namesakes_before_others():
-    candidates = toy_graph().resolve("Springfield")
-    assert [e.id for e in namesakes(candidates, "Springfield")] == ["m.0city1", "m.0film3"]
-    assert len(namesakes(candidates, "SPRINGFIELD")) == 3
 
 
 def test_names_resolve_by_alias_after_names(toy_index):

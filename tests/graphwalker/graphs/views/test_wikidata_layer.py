@@ -9,8 +9,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph as check_conformance
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.settings import GraphLayers, with_layers
-from graphwalker.graphs.views.statements import ENTITY
-from graphwalker.graphs.views.wikidata import PROPERTIES, WikidataGraph
+from graphwalker.graphs.views.wikidata import ENTITY, PROPERTIES, WikidataGraph
 from support.counting import RawGraph
 
 WDT, P, PS, PQ = (PROPERTIES[kind] for kind in ("wdt", "p", "ps", "pq"))
