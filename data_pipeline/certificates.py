@@ -7,7 +7,7 @@ from itertools import product
 
 from data_pipeline.wording.constraint_phrases import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
-from graphwalker.query.constraint import Constraint, constraint_fault, kept
+from graphwalker.query.constraint import Constraint, constraint_fault, filter_candidates
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, ends_of, execute, sub_queries
 
@@ -167,7 +167,7 @@ def other_reading(
         hops, frontiers = zip(*combination, strict=True)
         meet = _meet(frontiers)
         for tail, found in _ends(graph, meet, draft.tail_readings):
-            end = kept(graph, query.constraint, found) if query.constraint else found
+            end = filter_candidates(graph, query.constraint, found) if query.constraint else found
             if not end or _ids(end) == gold:
                 continue
             if not (_ids(end) < gold and _is_same(query, (*hops, tail), inverse)):
@@ -203,7 +203,7 @@ def _other_value(
         same = [form for found in forms(relation, constraint.kind).values() for form in found]
         if draft.constraint in same:
             other = replace(constraint, relation=relation)
-            ids = _ids(kept(graph, other, candidates))
+            ids = _ids(filter_candidates(graph, other, candidates))
             if ids and ids != gold:
                 return f"{relation} instead of {constraint.relation}"
     return ""

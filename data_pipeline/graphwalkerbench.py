@@ -13,7 +13,7 @@ from data_pipeline.walks.sampler import Walk
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_jsonl, write_json
 from graphwalker.graphs.open import open_graph
-from graphwalker.query.query import stored
+from graphwalker.query.query import stored_query
 
 GWBENCH = "GWBench.json"
 BENCH = Recipe("bench", RECIPES["questions"].build, (WALKS, QUESTIONS))
@@ -80,7 +80,7 @@ class Trained:
     def _shared(self, record: Mapping[str, Any]) -> str:
         if record["question"].casefold() in self._texts:
             return "question_in_training"
-        found = stored(record)
+        found = stored_query(record)
         if found and found[0].key in self._queries:
             return "query_in_training"
         if any(topic["id"] in self._topics for topic in record["topic_entities"]):
@@ -93,7 +93,9 @@ class Trained:
         """What the finished benchmark shares with the corpora, counted again from its file."""
         records = list(questions)
         shared = Counter(self._shared(record) for record in records)
-        known = sum((found := stored(r)) is not None and found[1] in self._paths for r in records)
+        known = sum(
+            (found := stored_query(r)) is not None and found[1] in self._paths for r in records
+        )
         structures = {str(record["structure"]) for record in records}
         return {
             **self._facts,
@@ -109,7 +111,7 @@ class Trained:
         self._texts.add(question["question"].casefold())
         self.structures[question["structure"]] += 1
         self._topics.update(topic["id"] for topic in question["topic_entities"])
-        found = stored(question)
+        found = stored_query(question)
         if found:
             self._queries.add(found[0].key)
             self._paths.add(found[1])

@@ -8,7 +8,7 @@ from typing import Any
 from graphwalker.datasets.loaders.other.ours import Ours
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.graphs.base import FLATTENED
-from graphwalker.query.query import Hop, Query, parse_hop, stored
+from graphwalker.query.query import Hop, Query, parse_hop, stored_query
 from graphwalker.question import Answer, Question
 
 Inverse = Callable[[Hop], Hop | None]
@@ -106,7 +106,7 @@ def as_question(record: Mapping[str, Any]) -> Question:
     """
     if "visited" not in record:
         return Ours.read(record).to_question(1, DatasetFile(Path()))
-    found = stored(record)
+    found = stored_query(record)
     assert found is not None
     answers = tuple(Answer(a["name"], a["id"]) for a in record["answers"])
     return Question(str(record["id"]), "", found[0].topics, answers, query=found[0])

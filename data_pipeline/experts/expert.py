@@ -14,7 +14,7 @@ from graphwalker.oracle.speakers import Speaker
 from graphwalker.oracle.steps import weigh
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.draft import filled
+from graphwalker.query.draft import fill_bound
 from graphwalker.query.query import Hop, own_side
 from graphwalker.question import Question, query_and_wording
 from graphwalker.tools.abilities import abilities_of
@@ -73,7 +73,7 @@ class ExpertPolicy(PlannedPolicy):
             search.inject(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)
         self._searches[key] = search
         topics = [branch.topic for branch in query.branches]
-        keeps = filled(wording.constraint, query.constraint) if query.constraint else ""
+        keeps = fill_bound(wording.constraint, query.constraint) if query.constraint else ""
         asks = query.constraint and Asks(query.constraint, keeps)
         episode = _episode(search, topics, branches, tail, asks)
         return narrate(view, episode, search.choice)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from data_pipeline.jobs.seen import Seen
-from graphwalker.query.query import Query, stored
+from graphwalker.query.query import Query, stored_query
 
 
 class Distinct:
@@ -38,7 +38,7 @@ class Distinct:
 
 def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
     """The query of a walk or question made here, and its relation path as splits spell it."""
-    found = stored(record)
+    found = stored_query(record)
     assert found is not None
     return found
 

@@ -10,7 +10,7 @@ from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.files import digest, read_jsonl, write_json, write_text
-from graphwalker.query.query import Query, parse_hop, stored
+from graphwalker.query.query import Query, parse_hop, stored_query
 
 TOP_RELATIONS = 30
 LICENCE = (
@@ -65,7 +65,7 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def relation_counts(records: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """How often each relation is taken, in either direction."""
-    queries = (found[0] for record in records if (found := stored(record)))
+    queries = (found[0] for record in records if (found := stored_query(record)))
     return Counter(relation for query in queries for relation in query.hop_relations)
 
 

@@ -19,7 +19,7 @@ from graphwalker.query.constraint import (
     Operator,
     ValueKind,
     constraint_fault,
-    kept,
+    filter_candidates,
     kind_of,
     literals_of,
 )
@@ -155,7 +155,7 @@ class ConstraintWalker:
             made = Constraint(relation, kind, operator, than=than)
             if constraint_fault(self._graph, made, candidates):
                 continue
-            if 0 < len(kept(self._graph, made, candidates)) < len(candidates):
+            if 0 < len(filter_candidates(self._graph, made, candidates)) < len(candidates):
                 return made
         return "nothing_to_compare_with"
 

@@ -11,7 +11,7 @@ from data_pipeline.wording.english import article
 from data_pipeline.wording.ids import label_of
 from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.query.constraint import Constraint, ValueKind
-from graphwalker.query.draft import filled
+from graphwalker.query.draft import fill_bound
 
 Forms = dict[str, tuple[str, ...]]
 """By the comparison (`above`, `later`, `highest`, ...): forms with `{b}` for the bound."""
@@ -47,7 +47,7 @@ def forms_of(constraint: Constraint) -> tuple[str, ...]:
 
 def plain(constraint: Constraint) -> str:
     """The constraint in the plainest words: `came out after 1990`."""
-    return filled(forms_of(constraint)[0], constraint)
+    return fill_bound(forms_of(constraint)[0], constraint)
 
 
 @cache

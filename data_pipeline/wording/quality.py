@@ -8,7 +8,7 @@ from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.draft import Draft, filled
+from graphwalker.query.draft import Draft, fill_bound
 from graphwalker.query.query import Query
 
 KEEP_FROM = 9.0
@@ -114,7 +114,7 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
 def _keeps(text: str, constraint: Constraint, draft: Draft) -> bool:
     """Whether a text says what its constraint keeps: a type by any of its nouns."""
     if constraint.kind != "type":
-        return filled(draft.constraint, constraint) in text
+        return fill_bound(draft.constraint, constraint) in text
     words = f" {text.casefold()} "
     return any(f" {noun} " in words for noun in nouns_of_type(constraint.bound))
 

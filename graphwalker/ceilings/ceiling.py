@@ -18,7 +18,7 @@ from graphwalker.ceilings.explore import Explorer, Reached, branches
 from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
-from graphwalker.query.constraint import kept
+from graphwalker.query.constraint import filter_candidates
 from graphwalker.query.query import Query
 from graphwalker.question import Question
 from graphwalker.scoring import GoldSet, compare
@@ -145,7 +145,7 @@ def _weighed(reached: Reached, query: Query, environment: Environment) -> Reache
         return _within(reached, environment)
     looked_at = len(reached.ends) if query.constraint.relations else 0
     calls = reached.calls + looked_at + bool(query.constraint.than)
-    chosen = kept(environment.graph, query.constraint, reached.ends)
+    chosen = filter_candidates(environment.graph, query.constraint, reached.ends)
     return _within(replace(reached, ends=chosen, calls=calls), environment)
 
 

@@ -157,7 +157,7 @@ def _resolving(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
         yield f"resolve({name!r}): not exact first, most types, then id"
 
 
-def _flattened(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
+def _flattened_hops(graph: KnowledgeGraph, entity: Entity) -> Iterator[str]:
     """Listing and stepping are what they would be without the graph's own short cuts."""
     sides = [Side(entity.id, direction) for direction in Direction]
     listed = graph.flat_relations_many(sides)
@@ -193,6 +193,6 @@ CHECKS: dict[str, Check] = {
     "triples": _triples,
     "batches": _batches,
     "names": _resolving,
-    "flattened hops": _flattened,
+    "flattened hops": _flattened_hops,
 }
 """The rules by name; each yields what is wrong at an entity."""

@@ -43,7 +43,7 @@ def flat_relations_many(graph: Lookups, sides: Sequence[Side]) -> list[list[tupl
     cvts = {look: [e for e in seen[look] if _is_cvt(graph, e, look)] for look in looks}
     behind = _behind(graph, [Side(e.id, look.direction) for look in looks for e in cvts[look]])
     return [
-        _listed(graph, side, relations, seen, cvts, behind)
+        _list_side(graph, side, relations, seen, cvts, behind)
         for side, relations in zip(sides, plain, strict=True)
     ]
 
@@ -84,7 +84,7 @@ def _first_relations(triples: list[Triple]) -> list[Triple]:
     return [t for t in triples if t.relation in kept]
 
 
-def _listed(
+def _list_side(
     graph: Lookups,
     side: Side,
     plain: dict[str, int],

@@ -90,7 +90,7 @@ def _open(
 
         return ReplayedGraph(spec)
     if is_own(spec) and not Path(spec).exists():
-        return _made(spec)
+        return _call_factory(spec)
     if (Path(spec) / "graphs.jsonl").is_file():
         from graphwalker.graphs.property.sets import PropertyGraphSet
 
@@ -114,7 +114,7 @@ def _cached_endpoint(
     return CachedGraph(graph, name, cache)
 
 
-def _made(spec: str) -> KnowledgeGraph:
+def _call_factory(spec: str) -> KnowledgeGraph:
     """What the user's factory gives."""
     factory = own(spec, "graph")
     try:

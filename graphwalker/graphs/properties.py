@@ -153,7 +153,7 @@ def facts_of(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
             yield key, item if plain else json.dumps(item, ensure_ascii=False, sort_keys=True)
 
 
-def counted(values: Counter[str], limit: int | None) -> list[tuple[Value, int]]:
+def rank_values(values: Counter[str], limit: int | None) -> list[tuple[Value, int]]:
     """Values by their literals: most frequent first, then by text."""
     ranked = sorted(values.items(), key=lambda item: (-item[1], literal_name(item[0])))
     return [(literal_value(literal), count) for literal, count in ranked[:limit]]

@@ -12,7 +12,7 @@ from graphwalker.oracle.speakers import Speaker
 from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, weigh
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.draft import filled, plain_wording
+from graphwalker.query.draft import fill_bound, plain_wording
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -70,7 +70,7 @@ class OraclePolicy(PlannedPolicy):
             why = thoughts.intersect(names, phrase, rng) if k == 0 else ""
             answers = yield from _hop(view, answers, hop, phrase, why, rng)
         if query.constraint and answers:
-            phrase = filled(wording.constraint, query.constraint)
+            phrase = fill_bound(wording.constraint, query.constraint)
             do = functools.partial(_do, view)
             answers = yield from weigh(view, do, answers, query.constraint, phrase, rng)
             yield close_constrained(view, answers, query.constraint, phrase, rng)

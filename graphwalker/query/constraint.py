@@ -126,16 +126,18 @@ def literals_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[s
     return tuple(literal_name(end.id) for end in found if is_literal(end.id))
 
 
-def kept(
+def filter_candidates(
     graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
 ) -> tuple[Entity, ...]:
     """The candidates that the constraint keeps, in their order, by their values in the graph."""
     values = {c: values_of(graph, c.id, constraint) for c in candidates}
     than = constraint.than
-    return chosen(constraint, values, values_of(graph, than.id, constraint) if than else ())
+    return choose_candidates(
+        constraint, values, values_of(graph, than.id, constraint) if than else ()
+    )
 
 
-def chosen(
+def choose_candidates(
     constraint: Constraint, values: Mapping[Entity, Sequence[str]], than: Sequence[str] = ()
 ) -> tuple[Entity, ...]:
     """The candidates that the constraint keeps, given the values of each (and of `than`).
@@ -192,18 +194,18 @@ def constraint_fault(
     elif constraint.bound:
         values, bound = keys, key_of(constraint.kind, constraint.bound)
     else:
-        best = kept(graph, constraint, candidates)
+        best = filter_candidates(graph, constraint, candidates)
         if len(best) != 1:
             return "value_tie"
         place = candidates.index(best[0])
         values, bound = keys[:place] + keys[place + 1 :], keys[place]
     inside = than and constraint.than in candidates
-    if constraint.operator == "in" or sum(_tied(k, bound) for k in values) == bool(inside):
+    if constraint.operator == "in" or sum(_is_tie(k, bound) for k in values) == bool(inside):
         return ""
     return "value_tie"
 
 
-def _tied(one: SortKey, other: SortKey | None) -> bool:
+def _is_tie(one: SortKey, other: SortKey | None) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return one.startswith(other) or other.startswith(one)
     return one == other

@@ -54,7 +54,7 @@ class Draft:
         )
 
 
-def filled(form: str, constraint: Constraint) -> str:
+def fill_bound(form: str, constraint: Constraint) -> str:
     """The form with its bound: a name, a year, or a number with commas. That of a type has none."""
     bound = constraint.bound
     if constraint.than:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.query.constraint import Constraint, kept
+from graphwalker.query.constraint import Constraint, filter_candidates
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,7 +47,7 @@ class Query:
     is another film. So MetaQA's answers have it, and the FILTER of many WebQSP and CWQ queries."""
 
     @property
-    def avoided(self) -> frozenset[str]:
+    def avoided_ids(self) -> frozenset[str]:
         """The ids that no step may find."""
         return frozenset(b.topic.id for b in self.branches) if self.avoids_topics else frozenset()
 
@@ -125,7 +125,7 @@ class Query:
         )
 
 
-def stored(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
+def stored_query(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
     """The query of a walk's, a question's or a trajectory's record and its relation path as splits
     spell it; `None` where it has none."""
     question: Mapping[str, Any] = record["question"] if "turns" in record else record
@@ -200,16 +200,16 @@ def ends_of(
 def execute(graph: KnowledgeGraph, query: Query, limit: int = 1000) -> Execution:
     """Run the query. A frontier is cut at `limit` + 1 entities: enough to see it is too wide."""
     branches = tuple(
-        tuple(_walk(graph, (branch.topic,), branch.hops, limit, query.avoided))
+        tuple(_walk(graph, (branch.topic,), branch.hops, limit, query.avoided_ids))
         for branch in query.branches
     )
     meet = branches[0][-1]
     for other in branches[1:]:
         ids = {entity.id for entity in other[-1]}
         meet = tuple(entity for entity in meet if entity.id in ids)
-    tail = _walk(graph, meet, query.tail, limit, query.avoided)
+    tail = _walk(graph, meet, query.tail, limit, query.avoided_ids)
     if query.constraint:
-        tail.append(kept(graph, query.constraint, tail[-1]))
+        tail.append(filter_candidates(graph, query.constraint, tail[-1]))
     return Execution(branches, tuple(tail))
 
 
@@ -218,14 +218,14 @@ def _walk(
     start: tuple[Entity, ...],
     hops: Sequence[Hop],
     limit: int,
-    avoided: frozenset[str],
+    avoided_ids: frozenset[str],
 ) -> list[tuple[Entity, ...]]:
     frontiers = [start]
     for hop in hops:
         found: dict[str, Entity] = {}
         for entity in frontiers[-1]:
             for neighbor in graph.step(entity.id, hop.relation, hop.direction, limit + 1):
-                if neighbor.id not in avoided:
+                if neighbor.id not in avoided_ids:
                     found.setdefault(neighbor.id, neighbor)
             if len(found) > limit:
                 break

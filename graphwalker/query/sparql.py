@@ -37,7 +37,7 @@ def render(
         lines += writer.path(writer.iri(branch.topic.id), branch.hops, f"b{number}", meet)
     lines += writer.path(meet, query.tail, "tail", "?x")
     if query.constraint:
-        lines += writer.constrained(query.constraint, lines)
+        lines += writer.constraint_lines(query.constraint, lines)
     return "\n".join(["SELECT DISTINCT ?x WHERE {", *(f"  {line}" for line in lines), "}"])
 
 
@@ -68,7 +68,7 @@ class _Writer:
             yield from (f"FILTER ({there} != {self.iri(i)})" for i in sorted(self._avoided))
             here = there
 
-    def constrained(self, constraint: Constraint, base: list[str]) -> Iterator[str]:
+    def constraint_lines(self, constraint: Constraint, base: list[str]) -> Iterator[str]:
         """The filter on `?x`, whose candidates the `base` lines give. A superlative's bound is a
         subquery: variables of the same name in it are others."""
         if constraint.kind == "type":
@@ -98,11 +98,14 @@ class _Writer:
         yield f'FILTER (isLiteral({value}) && REGEX(STR({value}), "{form}"))'
 
     def _hop(self, here: str, hop: Hop, there: str, cvt: str) -> Iterator[str]:
-        stored = [_triple(here, self.iri(hop.relation), there, hop.direction), self._named(there)]
+        stored = [
+            _triple(here, self.iri(hop.relation), there, hop.direction),
+            self._name_filter(there),
+        ]
         if FLATTENED not in hop.relation:
             yield from stored
             return
-        crossed = self._crossed(here, hop, there, cvt)
+        crossed = self._cross_lines(here, hop, there, cvt)
         if self._relations is not None and hop.relation not in self._relations:
             yield from crossed
         elif self._relations is not None and not self._has_halves(hop.relation):
@@ -112,7 +115,7 @@ class _Writer:
             crossed.append(f"FILTER NOT EXISTS {{ {any_stored} }}")
             yield f"{{ {' '.join(stored)} }} UNION {{ {' '.join(crossed)} }}"
 
-    def _crossed(self, here: str, hop: Hop, there: str, cvt: str) -> list[str]:
+    def _cross_lines(self, here: str, hop: Hop, there: str, cvt: str) -> list[str]:
         first, _, second = hop.relation.partition(FLATTENED)
         out = hop.direction == Direction.OUT
         near, far = (first, second) if out else (second, first)
@@ -121,10 +124,10 @@ class _Writer:
             _triple(cvt, self.iri(far), there, hop.direction),
             f"FILTER NOT EXISTS {{ {self._name_of(cvt)} }}",
             f"FILTER ({there} != {here})",
-            self._named(there),
+            self._name_filter(there),
         ]
 
-    def _named(self, node: str) -> str:
+    def _name_filter(self, node: str) -> str:
         return f"FILTER (isLiteral({node}) || EXISTS {{ {self._name_of(node)} }})"
 
     def _name_of(self, node: str) -> str:

@@ -48,7 +48,7 @@ def maze_question(question_id: str, maze: Maze, facets: Mapping[str, str]) -> Qu
         dataset="graphwalk-maze",
         structure="maze",
         hops=len(path) - 1,
-        annotations={"maze": maze.drawn()},
+        annotations={"maze": maze.draw()},
         facets={"size": f"{maze.size}x{maze.size}", **facets},
         gold=PathAnswer(tuple(path), edges),
     )

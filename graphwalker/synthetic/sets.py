@@ -64,7 +64,7 @@ def make_maze_set(
             rng = random.Random(f"{seed}/maze/{size}/{walls}/{steps}/{number}")
             maze = random_maze(size, rng, walls, steps)
             question = maze_question(name, maze, {"graph": name})
-            yield {"name": name, "maze": maze.drawn()}, [question]
+            yield {"name": name, "maze": maze.draw()}, [question]
 
     return {"seed": seed, "size": size, **_write(out, members())}
 

@@ -9,7 +9,7 @@ from data_pipeline.wording.composition.parts import Phraser
 from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Entry
 from data_pipeline.wording.type_nouns import asks_by_type, may_be, nouns_of_type
-from graphwalker.query.draft import filled
+from graphwalker.query.draft import fill_bound
 from graphwalker.query.query import Query
 
 
@@ -34,7 +34,7 @@ def word_constrained(
     hop, entry = branch.hops[-1], phraser.lexicon.entry(branch.hops[-1])
     inner = phraser.nest(phraser.topic(branch), branch.hops[:-1], rng)
     form = rng.choice(forms_of(query.constraint))
-    keeps = filled(form, query.constraint)
+    keeps = fill_bound(form, query.constraint)
     person = entry.question_word == "Who"
     who = "who" if person else "that"
     clauses = [c.text for c in phraser.clauses(hop, inner.nested) if entry.noun not in c.text]

@@ -22,8 +22,8 @@ from graphwalker.graphs.properties import (
     Relationship,
     Schema,
     Value,
-    counted,
     facts_of,
+    rank_values,
     value_literal,
 )
 
@@ -159,15 +159,15 @@ class Neo4jGraph(PropertyGraph):
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
         if not self._has(label, key):
             return []
-        query = FOUND.format(label=_labelled(label), key=quoted(key))
+        query = FOUND.format(label=_label_pattern(label), key=quote_name(key))
         rows = self._ask(query, value=value)
         return [self._entity(row["id"]) for row in rows][:limit]
 
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
         if not self._has(label, key):
             return []
-        query = VALUES.format(label=_labelled(label), key=quoted(key))
-        return counted(_counts(self._ask(query)), limit)
+        query = VALUES.format(label=_label_pattern(label), key=quote_name(key))
+        return rank_values(_counts(self._ask(query)), limit)
 
     def relationship_values(
         self, relation: str, key: str, limit: int | None = None
@@ -175,8 +175,8 @@ class Neo4jGraph(PropertyGraph):
         kinds = [kind for kind in self.schema().relationships if kind.type == relation]
         if not any(key in kind.keys for kind in kinds):
             return []
-        query = RELATIONSHIP_VALUES.format(type=quoted(relation), key=quoted(key))
-        return counted(_counts(self._ask(query)), limit)
+        query = RELATIONSHIP_VALUES.format(type=quote_name(relation), key=quote_name(key))
+        return rank_values(_counts(self._ask(query)), limit)
 
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
@@ -261,7 +261,7 @@ def open_neo4j(spec: str) -> Neo4jGraph:
     return Neo4jGraph(driver, database or None, address)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as Cypher has it, in back quotes. Raises `GraphError` for one that cannot be quoted
     on all versions: some read backslashes in names as escapes, others do not."""
     if "\\" in name:
@@ -269,8 +269,8 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _labelled(label: str) -> str:
-    return f":{quoted(label)}" if label else ""
+def _label_pattern(label: str) -> str:
+    return f":{quote_name(label)}" if label else ""
 
 
 def _pattern(row: Mapping[str, Any]) -> tuple[str, str, str]:

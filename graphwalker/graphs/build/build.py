@@ -84,7 +84,7 @@ class Compiler:
     def _phase(
         self, name: str, what: str, work: Callable[[], dict[str, int] | None]
     ) -> dict[str, int]:
-        found = self._phases.done(name)
+        found = self._phases.notes_of(name)
         if found is not None:
             return found
         self._say(what)
@@ -130,7 +130,7 @@ class Compiler:
     def _write_types(self, rows: Rows, nodes: int, types: int) -> None:
         sorter = self._sorter
         most = sorter.rows("typed")
-        starts = StartsWriter(self._writer, "type_starts", nodes - rows.skipped, most)
+        starts = StartsWriter(self._writer, "type_starts", nodes - rows.gap, most)
         items = self._writer.section("type_items", typecode(types))
         sorter.run(
             "CREATE OR REPLACE TABLE type_number AS SELECT typed.n, numbered.k FROM typed"
@@ -175,7 +175,9 @@ class Compiler:
 
     def _write_listings(self) -> dict[str, int]:
         relations = self._sorter.strings("SELECT r FROM relation ORDER BY n")
-        return write_listings(self._writer, self._writer.written(), self._is_cvt(), relations)
+        return write_listings(
+            self._writer, self._writer.closed_sections(), self._is_cvt(), relations
+        )
 
     def _is_cvt(self) -> Any:
         return np.fromfile(self._folder / "is_cvt.section", dtype=bool)
@@ -247,7 +249,7 @@ def build_graph(
     with locked_file(out), workplace(out, plan([s.path for s in sources], settings)) as work:
         kept = sum(s.path.stat().st_size for s in sources if s.path.is_file()) >= RESUMABLE_BYTES
         phases = Phases(work, kept)
-        if phases.started:
+        if phases.is_started:
             say("resuming the build that was stopped")
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit, kept) as sorter:

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenSide:
+class SideCounts:
     """What was written: distinct edges, and how many of them each relation has."""
 
     edges: int
@@ -31,7 +31,7 @@ def write_side(
     relations: int,
     most_edges: int,
     rows: Rows,
-) -> WrittenSide:
+) -> SideCounts:
     """Write the arrays of one side from chunks of (node, relation, other), sorted so.
 
     Repeated edges are dropped. `is_cvt` has a flag for each node; `most_edges` bounds the edges;
@@ -55,8 +55,8 @@ class _Run:
     ) -> None:
         self._relations = IntegersWriter(writer, f"{side}_relations", relations)
         self._nodes = IntegersWriter(writer, f"{side}_nodes", nodes)
-        self._groups = StartsWriter(writer, f"{side}_groups", nodes - rows.skipped, most_edges)
-        self._starts = StartsWriter(writer, f"{side}_edges", nodes - rows.skipped, most_edges)
+        self._groups = StartsWriter(writer, f"{side}_groups", nodes - rows.gap, most_edges)
+        self._starts = StartsWriter(writer, f"{side}_edges", nodes - rows.gap, most_edges)
         self._begins = writer.section(f"{side}_begins", "B")
         self._begun = np.zeros(0, dtype=bool)
         self._rows = rows
@@ -79,12 +79,12 @@ class _Run:
         self._cvts[kept[is_cvt[other[new_edge]]]] = 1
         self._edges += int(new_edge.sum())
 
-    def finish(self) -> WrittenSide:
+    def finish(self) -> SideCounts:
         for part in (self._starts, self._groups, self._relations, self._nodes):
             part.close()
         self._begins.write(np.packbits(self._begun, bitorder="little").tobytes())
         self._to_cvts.write(self._cvts.tobytes())
-        return WrittenSide(self._edges, self._counts)
+        return SideCounts(self._edges, self._counts)
 
     def _mark(self, begins: Array) -> None:
         """A bit for each edge: whether it is the first of its group."""

@@ -61,16 +61,16 @@ class _Run:
         self._ids, self._at = relation_ids, at
         self._labels: dict[str, ListedHop] = {}
         self.nodes: list[int] = []
-        self._keys = _Growing(np.uint64)
-        self._counts = _Growing(np.int64)
-        self._sizes = _Growing(np.int64)
-        self._ends = _Growing(np.int64)
-        self._ends_sizes = _Growing(np.int64)
-        self._crossed = _Growing(np.int64)
+        self._keys = _NumberList(np.uint64)
+        self._counts = _NumberList(np.int64)
+        self._sizes = _NumberList(np.int64)
+        self._ends = _NumberList(np.int64)
+        self._ends_sizes = _NumberList(np.int64)
+        self._crossed = _NumberList(np.int64)
         self._entries = 0
 
     def add(self, node: int) -> None:
-        listed = self._hops.listed(node, self._direction)
+        listed = self._hops.list_relations(node, self._direction)
         labels = [self._label(name) for name, _ in listed]
         self.nodes.append(node)
         self._keys.add([near << 32 | far for near, far in labels])
@@ -129,7 +129,7 @@ class _Run:
         return self._hops.cross(node, near, far, self._direction)[:ENDS]
 
 
-class _Growing:
+class _NumberList:
     """Numbers, kept in arrays while more come."""
 
     def __init__(self, kind: type) -> None:

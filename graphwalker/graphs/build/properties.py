@@ -84,7 +84,7 @@ def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:
         keys.extend(_keys(numbers, text, known))
         for section, values in zip(columns.values(), numbers, strict=True):
             write_ints(section, np.asarray(values, dtype=np.int64))
-        texts.write([_encoded(one) for one in text])
+        texts.write([_encode(one) for one in text])
     texts.close()
     _write_keys(sorter, writer, list(known))
     count = sorter.scalar("SELECT count(*) FROM edge_text WHERE json <> '{}'")
@@ -115,5 +115,5 @@ def _write_keys(sorter: Sorter, writer: LayoutWriter, names: list[str]) -> None:
     section.write(json.dumps(rows, ensure_ascii=False).encode())
 
 
-def _encoded(text: Any) -> bytes:
+def _encode(text: Any) -> bytes:
     return str(text).encode()

@@ -141,7 +141,7 @@ def _encode_item(item: Any) -> Any:
 
 
 def _texts(data: Any) -> list[str]:
-    return [_text(item) for item in _listed(data)]
+    return [_text(item) for item in _as_list(data)]
 
 
 def _text(data: Any) -> str:
@@ -150,18 +150,18 @@ def _text(data: Any) -> str:
     return data
 
 
-def _listed(data: Any) -> list[Any]:
+def _as_list(data: Any) -> list[Any]:
     if not isinstance(data, list):
         raise TypeError
     return data  # pyright: ignore[reportUnknownVariableType]
 
 
 def _entities(data: Any) -> list[Entity]:
-    return [Entity(_text(entity_id), _text(name)) for entity_id, name in _listed(data)]
+    return [Entity(_text(entity_id), _text(name)) for entity_id, name in _as_list(data)]
 
 
-def _counted(data: Any) -> list[tuple[str, int]]:
-    return [_count(*item) for item in _listed(data)]
+def _read_counts(data: Any) -> list[tuple[str, int]]:
+    return [_count(*item) for item in _as_list(data)]
 
 
 def _count(relation: Any, count: Any, mark: str = "") -> tuple[str, int]:
@@ -173,7 +173,7 @@ def _count(relation: Any, count: Any, mark: str = "") -> tuple[str, int]:
 def _decode_triples(data: Any) -> list[Triple]:
     return [
         Triple(Entity(head, head_name), relation, Entity(tail, tail_name))
-        for head, head_name, relation, tail, tail_name in map(_texts, _listed(data))
+        for head, head_name, relation, tail, tail_name in map(_texts, _as_list(data))
     ]
 
 
@@ -182,9 +182,9 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "count": int,
     "types": _texts,
     "name": _text,
-    "relations": _counted,
+    "relations": _read_counts,
     "neighbors": _entities,
     "triples": _decode_triples,
-    "flat_relations": _counted,
+    "flat_relations": _read_counts,
     "step": _entities,
 }

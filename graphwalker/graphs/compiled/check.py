@@ -71,7 +71,7 @@ class _Check:
     def strings(self) -> None:
         nodes, rows = self._counts["nodes"], read_rows(self._layout)
         self._hold(0 <= rows.first <= rows.end <= nodes, "literals out of range")
-        own = nodes - rows.skipped
+        own = nodes - rows.gap
         ids = own if self._layout.has("literal_blocks") else nodes
         for name, count in (("id", ids), ("name", own), ("type_id", self._counts["types"])):
             self._offsets(f"{name}_ends", count, self._layout.section(name).bytes)
@@ -164,7 +164,7 @@ class _Check:
             for relation, count in graph.relations(entity_id, direction):
                 (other,) = graph.neighbors(entity_id, relation, direction, 1)
                 back = (other.id, relation, entity_id, direction.reverse)
-                both = is_literal(other.id) or graph.linked(*back)
+                both = is_literal(other.id) or graph.is_linked(*back)
                 counted = count == graph.count(entity_id, relation, direction)
                 edge = f"{entity_id} {relation} {other.id}"
                 self._hold(both and counted, f"{edge} is known from one end only")

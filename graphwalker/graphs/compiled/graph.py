@@ -40,7 +40,7 @@ def decoding(method: F) -> F:
     """
 
     @functools.wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return method(self, *args, **kwargs)
         except GraphWalkerError:
@@ -55,7 +55,7 @@ def decoding(method: F) -> F:
                 "see `graphwalker graph check`"
             ) from error
 
-    return guarded  # type: ignore[return-value]
+    return call_method  # type: ignore[return-value]
 
 
 def refuse_arguments(method: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -137,7 +137,7 @@ class CompiledGraph(KnowledgeGraph):
         return self._look_up(entity_id)
 
     @decoding
-    def linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
+    def is_linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
         """Whether the other node is among the entity's neighbors there, however many there are."""
         start, end = self._run(self._find(entity_id), relation, direction)
         other, nodes = self._find(other_id), self._sides[direction].nodes
@@ -211,7 +211,7 @@ class CompiledGraph(KnowledgeGraph):
     @decoding
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         numbers = [(self._find(entity_id), direction) for entity_id, direction in sides]
-        return [self._hops.listed(*one) if one[0] >= 0 else [] for one in numbers]
+        return [self._hops.list_relations(*one) if one[0] >= 0 else [] for one in numbers]
 
     @decoding
     def listing_is_sound(self, node: int, direction: Direction) -> bool:

@@ -36,7 +36,7 @@ class Listings:
         self._counts = layout.array(f"{name}_counts")
         self._large = layout.array(f"{name}_large")
         self._large_counts = layout.array(f"{name}_large_counts")
-        self._crossed = layout.array(f"{name}_crossed")
+        self._cross_run = layout.array(f"{name}_crossed")
         self._ends_starts = read_offsets(layout, f"{name}_ends_starts")
         self._ends = layout.array(f"{name}_ends")
         self.ends_limit: int = layout.array(f"{name}_ends_limit")[0]
@@ -73,8 +73,8 @@ class Listings:
         if label not in labels:
             return []
         entry = first + labels.index(label)
-        place = bisect_left(self._crossed, entry)
-        if place == len(self._crossed) or self._crossed[place] != entry:
+        place = bisect_left(self._cross_run, entry)
+        if place == len(self._cross_run) or self._cross_run[place] != entry:
             return []
         start, end = self._ends_starts.span(place)
         return self._ends[start:end].tolist()
@@ -152,14 +152,14 @@ class Hops:
         """What a listing found behind the CVT nodes of nodes that were listed last: a step there is
         what comes next."""
 
-    def listed(self, node: int, direction: Direction) -> list[tuple[str, int]]:
+    def list_relations(self, node: int, direction: Direction) -> list[tuple[str, int]]:
         """The relations to list, plain and through CVT nodes, each with its number of entities."""
-        return self._listed(node, direction, self._listings[direction])
+        return self._list_relations(node, direction, self._listings[direction])
 
     def is_sound(self, node: int, direction: Direction) -> bool:
         """Whether what is stored of a node is what the edges say."""
         listings = self._listings[direction]
-        walked = self._listed(node, direction, None)
+        walked = self._list_relations(node, direction, None)
         if listings is None or listings.get(node) != walked:
             return False
         for near, far in listings.pairs(node):
@@ -168,7 +168,7 @@ class Hops:
                 return False
         return True
 
-    def _listed(
+    def _list_relations(
         self, node: int, direction: Direction, listings: Listings | None
     ) -> list[tuple[str, int]]:
         side, ids, is_cvt = self._sides[direction], self._ids, self._is_cvt
@@ -231,7 +231,7 @@ class Hops:
             return sorted({*behind[relation]})[:limit]
         pair = self._halves[direction].get(relation)
         if pair is None:
-            pair = self._halved(relation, direction)
+            pair = self._find_halves(relation, direction)
         near, far = pair
         if near < 0:
             return []
@@ -241,13 +241,13 @@ class Hops:
             stored = listings.first_ends(node, near, far)
             if limit <= len(stored) or 0 < len(stored) < listings.ends_limit:
                 return stored[:limit]
-        return self._crossed(node, start, end, far, side)[:limit]
+        return self._cross_run(node, start, end, far, side)[:limit]
 
     def near_halves(self, hops: Iterable[tuple[str, Direction]]) -> dict[Direction, frozenset[int]]:
         """The numbers of the stored relations without which a node lists none of the hops."""
         found = {d: set[int]() for d in Direction}
         for relation, direction in hops:
-            near, _ = self._halved(relation, direction)
+            near, _ = self._find_halves(relation, direction)
             found[direction] |= {near, self._at.get(relation, -1)} - {-1}
         return {direction: frozenset(numbers) for direction, numbers in found.items()}
 
@@ -255,9 +255,9 @@ class Hops:
         """The nodes over one relation from the CVT nodes at the end of `near`, but not the node
         itself, ascending."""
         side = self._sides[direction]
-        return self._crossed(node, *side.run(node, near), far, side)
+        return self._cross_run(node, *side.run(node, near), far, side)
 
-    def _crossed(self, node: int, start: int, end: int, far: int, side: EdgeSide) -> list[int]:
+    def _cross_run(self, node: int, start: int, end: int, far: int, side: EdgeSide) -> list[int]:
         """The nodes over `far` from the CVT nodes among those destinations."""
         is_cvt = self._is_cvt
         if end - start >= MANY:
@@ -269,7 +269,7 @@ class Hops:
         found.discard(node)
         return sorted([other for other in found if not is_cvt[other]])
 
-    def _halved(self, relation: str, direction: Direction) -> tuple[int, int]:
+    def _find_halves(self, relation: str, direction: Direction) -> tuple[int, int]:
         """The numbers of a flattened relation's halves, the nearer one first; -1 for none."""
         first, _, second = relation.partition(FLATTENED)
         pair = (first, second) if direction == Direction.OUT else (second, first)

@@ -18,8 +18,8 @@ from graphwalker.graphs.properties import (
     Relationship,
     Schema,
     Value,
-    counted,
     facts_of,
+    rank_values,
     value_key,
     value_literal,
 )
@@ -56,7 +56,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
             entity = self.node_at(node)
             if label and label not in self.types(entity.id):
                 continue
-            if self.linked(entity.id, key, literal, Direction.OUT):
+            if self.is_linked(entity.id, key, literal, Direction.OUT):
                 found.append(entity)
         return sorted(found, key=_by_id)[:limit]
 
@@ -67,7 +67,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
             if not label or label in self.types(entity.id):
                 ends = self.neighbors(entity.id, key, Direction.OUT)
                 found.update(end.id for end in ends if is_literal(end.id))
-        return counted(found, limit)
+        return rank_values(found, limit)
 
     @decoding
     def relationship_values(
@@ -78,7 +78,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
             if self._kinds[at] == kind:
                 facts = facts_of(json.loads(self._texts(at)))
                 found.update(value_literal(value) for known, value in facts if known == key)
-        return counted(found, limit)
+        return rank_values(found, limit)
 
     @decoding
     def relationship_properties(

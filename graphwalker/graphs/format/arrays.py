@@ -55,7 +55,7 @@ class TextBlockWriter:
 
     def _write_block(self) -> None:
         sizes = np.array(list(map(len, self._waiting)), dtype="<u4").tobytes()
-        packed = _packed(sizes + b"".join(self._waiting), self._sample)
+        packed = _compress(sizes + b"".join(self._waiting), self._sample)
         write_ints(self._places, np.array([self._place]))
         write_ints(self._firsts, np.array([self._written]))
         self._data.write(packed)
@@ -64,7 +64,7 @@ class TextBlockWriter:
         self._waiting, self._bytes = [], 0
 
 
-def _packed(data: bytes, sample: bytes) -> bytes:
+def _compress(data: bytes, sample: bytes) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, RAW, 9, zlib.Z_DEFAULT_STRATEGY, sample)
     return packer.compress(data) + packer.flush()
 
@@ -121,7 +121,7 @@ class NodeLists(Lists):
         rows = self._rows
         if index < rows.first:
             return super().get(index)
-        return super().get(index - rows.skipped) if index >= rows.end else ()
+        return super().get(index - rows.gap) if index >= rows.end else ()
 
 
 class Buckets(Lists):

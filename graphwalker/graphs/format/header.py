@@ -167,7 +167,7 @@ def read_header(file: BinaryIO, path: Path) -> Header:
     if space[: len(MAGIC)] != MAGIC:
         raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
     if len(space) < _PREFIX.size:
-        raise damaged(path, "the header is cut")
+        raise damage_error(path, "the header is cut")
     _, version, length, digest = _PREFIX.unpack_from(space)
     if version > FORMAT_VERSION:
         raise UserError(
@@ -178,15 +178,15 @@ def read_header(file: BinaryIO, path: Path) -> Header:
         raise UserError(f"{path}: written in format {version} by an older one: build it again")
     text = space[_PREFIX.size : _PREFIX.size + length]
     if not version or _digest(text) != digest:
-        raise damaged(path, "the header does not match its checksum")
+        raise damage_error(path, "the header does not match its checksum")
     if any(space[_PREFIX.size + length :]):
-        raise damaged(path, "bytes behind the header")
+        raise damage_error(path, "bytes behind the header")
     if sys.byteorder != "little":
         raise GraphError(f"{path}: graph files are little-endian and this machine is not")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise damaged(path, "the header is no JSON") from None
+        raise damage_error(path, "the header is no JSON") from None
     return _Reader(path).header(data, digest.hex())
 
 
@@ -212,7 +212,7 @@ def needed_features(sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def damaged(path: Path, why: str) -> GraphError:
+def damage_error(path: Path, why: str) -> GraphError:
     return GraphError(f"{path}: damaged graph file: {why}; build it again")
 
 
@@ -228,7 +228,7 @@ class _Reader:
             raise self._newer(f"`{unknown[0]}` in its header")
         required = header.get("requires", [])
         if not isinstance(required, list):
-            raise damaged(self._path, "`requires` of the header is no list")
+            raise damage_error(self._path, "`requires` of the header is no list")
         for feature in cast(list[Any], required):
             if feature not in FEATURES:
                 raise self._newer(f"feature {feature!r}")
@@ -246,37 +246,37 @@ class _Reader:
         if unknown := sorted(set(fields) - _FIELDS):
             raise self._newer(f"`{unknown[0]}` of section {name}")
         if missing := sorted(_FIELDS - set(fields)):
-            raise damaged(self._path, f"section {name} has no `{missing[0]}`")
+            raise damage_error(self._path, f"section {name} has no `{missing[0]}`")
         code = fields["typecode"]
         if code not in WIDTHS:
             raise self._newer(f"integers of type {code!r} in section {name}")
         offset = self._number(fields["offset"], f"offset of section {name}")
         size = self._number(fields["bytes"], f"size of section {name}")
         if size % WIDTHS[code] or offset < HEADER_SPACE:
-            raise damaged(self._path, f"section {name} cannot stand where the header says")
+            raise damage_error(self._path, f"section {name} cannot stand where the header says")
         return Section(offset, size, code)
 
     def _blocks(self, header: dict[str, Any]) -> BlockTable:
         fields = self._object(header.get("blocks"), "`blocks`")
         digests = fields.get("digests")
         if not isinstance(digests, list):
-            raise damaged(self._path, "`blocks` of the header has no digests")
+            raise damage_error(self._path, "`blocks` of the header has no digests")
         start, offset, size = (
             self._number(fields.get(key), f"`{key}` of the blocks")
             for key in ("start", "offset", "bytes")
         )
         if start != HEADER_SPACE:
-            raise damaged(self._path, "the blocks do not begin behind the header")
+            raise damage_error(self._path, "the blocks do not begin behind the header")
         return BlockTable(start, offset, size, tuple(map(str, cast(list[Any], digests))))
 
     def _object(self, value: Any, what: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise damaged(self._path, f"{what} is missing or no object")
+            raise damage_error(self._path, f"{what} is missing or no object")
         return cast(dict[str, Any], value)
 
     def _number(self, value: Any, what: str) -> int:
         if type(value) is not int or value < 0:
-            raise damaged(self._path, f"{what} is no count: {str(value)[:40]!r}")
+            raise damage_error(self._path, f"{what} is no count: {str(value)[:40]!r}")
         return value
 
     def _newer(self, what: str) -> UserError:

@@ -18,7 +18,7 @@ from graphwalker.graphs.format.header import (
     WIDTHS,
     BlockWriter,
     Section,
-    damaged,
+    damage_error,
     first_damage,
     header_bytes,
     needed_features,
@@ -167,15 +167,15 @@ class Layout:
         """Check every byte. Raises `GraphError` naming the section that is damaged."""
         place = first_damage(self.path, self._header.blocks)
         if place is not None:
-            raise damaged(self.path, f"{self._at(place)} does not match its checksum")
+            raise damage_error(self.path, f"{self._at(place)} does not match its checksum")
 
     def _check_size(self) -> None:
         size, end = len(self.map), self._header.blocks.end
         if size != end:
-            raise damaged(self.path, f"{size:,} bytes where {end:,} should be")
+            raise damage_error(self.path, f"{size:,} bytes where {end:,} should be")
         for name, section in self._sections.items():
             if section.offset + section.bytes > end:
-                raise damaged(self.path, f"section {name} reaches behind the end")
+                raise damage_error(self.path, f"section {name} reaches behind the end")
 
     def _check_once(self) -> None:
         size = len(self.map)
@@ -225,7 +225,7 @@ class Arrays(Protocol):
     def has(self, name: str) -> bool: ...
 
 
-class WrittenSections:
+class ClosedSections:
     """Sections of a file that is being built, read as those of a `Layout` are."""
 
     def __init__(self, folder: Path, closed: Mapping[str, tuple[str, int]]) -> None:
@@ -285,9 +285,9 @@ class LayoutWriter:
                 raise GraphError(f"{path}: damaged since it was written; remove {self._folder}")
         self._closed = {name: (code, size) for name, (code, size) in sections.items()}
 
-    def written(self) -> "WrittenSections":
+    def closed_sections(self) -> "ClosedSections":
         """The sections that are closed, to be read."""
-        return WrittenSections(self._folder, self._closed)
+        return ClosedSections(self._folder, self._closed)
 
     def finish(self, path: Path, counts: Mapping[str, int]) -> None:
         """Write the file from all sections, in the order of their names."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphwalker.graphs.format.header import WIDTHS, damaged
+from graphwalker.graphs.format.header import WIDTHS, damage_error
 from graphwalker.graphs.format.layout import Arrays, LayoutWriter, SectionWriter, typecode
 
 PLAIN_BELOW = 1 << 16
@@ -91,7 +91,9 @@ class _Packed:
             None,
         )
         if packing is None:
-            raise damaged(layout.path, f"{name}_bases has another length than {name}_steps needs")
+            raise damage_error(
+                layout.path, f"{name}_bases has another length than {name}_steps needs"
+            )
         self._bits, self._mark = packing.bits, packing.far
 
     def __len__(self) -> int:

@@ -38,12 +38,12 @@ class Rows:
     end: int = 0
 
     @property
-    def skipped(self) -> int:
+    def gap(self) -> int:
         return self.end - self.first
 
     def of(self, nodes: Array) -> Array:
         """Their rows; a node without one has that of the next node with one."""
-        return np.where(nodes < self.first, nodes, np.maximum(nodes - self.skipped, self.first))
+        return np.where(nodes < self.first, nodes, np.maximum(nodes - self.gap, self.first))
 
 
 def read_rows(layout: Arrays) -> Rows:
@@ -73,7 +73,7 @@ class EdgeSide:
         self._groups = read_offsets(layout, f"{side}_groups")
         self._known: dict[int, tuple[list[int], Sequence[int]]] = {}
         self._rows = rows = read_rows(layout)
-        self._first, self._end, self._skipped = rows.first, rows.end, rows.skipped
+        self._first, self._end, self._skipped = rows.first, rows.end, rows.gap
         self._edges = read_offsets(layout, f"{side}_edges")
         self._groups_span, self._edges_span = self._groups.span, self._edges.span
         self._begins = layout.array(f"{side}_begins")

@@ -33,7 +33,7 @@ MEMORY = 256 << 20
 
 
 @dataclass(slots=True)
-class _Parsed:
+class _BlockResult:
     """What a worker made of a block; `relations` are the names behind the numbers of its rows."""
 
     rows: IntakeRows
@@ -66,12 +66,15 @@ class ParallelReader(BlockReader):
                 under_way.append(Block(block.first, "", block.position, block.size))
                 yield block
 
-        with Pool[Block, tuple[int, _Parsed]](backend, self._workers + 1) as pool:
+        with Pool[Block, tuple[int, _BlockResult]](backend, self._workers + 1) as pool:
             for last, parsed in pool.results(jobs()):
                 block = under_way.pop(0)
-                yield Read(block.first, "", block.position, block.size, (), last), self._own(parsed)
+                yield (
+                    ParsedBlock(block.first, "", block.position, block.size, (), last),
+                    self._own(parsed),
+                )
 
-    def _own(self, parsed: _Parsed) -> IntakeRows:
+    def _own(self, parsed: _BlockResult) -> IntakeRows:
         """The rows with our numbers of relations."""
         for number, why, line in parsed.rejected:
             self.rejects.add(self.path, number, why, line)
@@ -86,7 +89,7 @@ class ParallelReader(BlockReader):
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Block):
+class ParsedBlock(Block):
     """A block whose lines were read elsewhere."""
 
     end: int = 0
@@ -96,7 +99,7 @@ class Read(Block):
         return self.end
 
 
-class _Noted(Rejects):
+class _RejectList(Rejects):
     """Rejected lines, for the process that counts them."""
 
     def __init__(self) -> None:
@@ -116,12 +119,12 @@ def suits(source: Source) -> bool:
     return source.path.stat().st_size * times >= LEAST_BYTES
 
 
-def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _Parsed]]:
+def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _BlockResult]]:
     gc.disable()  # rows are many small objects, none of them in a cycle
-    relations, noted = Relations(filters, []), _Noted()
+    relations, noted = Relations(filters, []), _RejectList()
     reader = open_reader(source, filters, relations, noted)
 
-    def parse(block: Block) -> tuple[int, _Parsed]:
+    def parse(block: Block) -> tuple[int, _BlockResult]:
         reader.kept = reader.dropped = reader.divided = 0
         noted.lines = []
         rows: Any = reader.rows_of(block)
@@ -129,7 +132,7 @@ def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _P
         rows.relations = places.astype(np.int32)
         names: list[str] = [relations.listed[int(number)] for number in used]
         counts = reader.kept, reader.dropped, reader.divided
-        return block.last, _Parsed(rows, names, *counts, noted.lines)
+        return block.last, _BlockResult(rows, names, *counts, noted.lines)
 
     return parse
 
@@ -174,10 +177,10 @@ class Intake:
 
     def read(self, sources: Sequence[Source]) -> None:
         """Read what is not read yet. Raises `UserError` naming file and line."""
-        if self._phases.done("read") is not None:
+        if self._phases.notes_of("read") is not None:
             return
         self._tables = {name: self._sorter.existing(name, **_TABLES[name]) for name in _TABLES}
-        relations = Relations(self._filters, self._known())
+        relations = Relations(self._filters, self._load_relations())
         reading, after = self._phases.get("reading", (0, 0))
         for source in sources[reading:]:
             self._read_one(source, relations, after if source.number == reading else 0)
@@ -251,7 +254,7 @@ class Intake:
         reader.dropped = reader.divided = 0
         self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
 
-    def _known(self) -> list[str]:
+    def _load_relations(self) -> list[str]:
         listed = self._sorter.records("SELECT r FROM relation_number ORDER BY k")
         self._stored_relations = len(listed)
         return [relation for (relation,) in listed]

@@ -40,11 +40,11 @@ class Phases:
             self._state = json.loads(self._path.read_text(encoding="utf-8"))
 
     @property
-    def started(self) -> bool:
+    def is_started(self) -> bool:
         """Whether an earlier run left something to resume from."""
         return bool(self._state["done"]) or len(self._state) > 1
 
-    def done(self, phase: str) -> dict[str, Any] | None:
+    def notes_of(self, phase: str) -> dict[str, Any] | None:
         """What a finished phase noted, or `None` when it is still to be done."""
         return self._state["done"].get(phase)
 
@@ -89,7 +89,7 @@ def workplace(out: Path, plan_name: str) -> Generator[Path, None, None]:
         for old in out.parent.glob(f"{glob.escape(prefix)}*"):
             if old != work:
                 _sweep(old)
-        with _locked(work) as locked:
+        with _lock_folder(work) as locked:
             if not locked:
                 raise LimitError(f"{out}: another process is building it")
             yield work
@@ -115,13 +115,13 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _sweep(folder: Path) -> None:
-    with _locked(folder) as locked:
+    with _lock_folder(folder) as locked:
         if locked:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _locked(folder: Path) -> Generator[bool, None, None]:
+def _lock_folder(folder: Path) -> Generator[bool, None, None]:
     """Whether this process alone works there; the lock goes with the process, however it ends."""
     with (folder / "lock").open("ab") as file:
         yield _try_lock(file)

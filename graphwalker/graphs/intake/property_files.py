@@ -145,7 +145,7 @@ class CsvReader(CsvFile, PropertyReader):
             elif role:
                 roles[role] = text
             if (key := column.partition(":")[0]) and text and role in ("", "ID"):
-                properties[key] = text if role else _typed(column, text)
+                properties[key] = text if role else _parse_value(column, text)
         if "ID" in roles:
             labels = roles.get("LABEL", "").split(";")
             self._node(number, roles["ID"], labels, properties, rows)
@@ -170,7 +170,7 @@ def _role(column: str) -> tuple[str, str]:
     return (role, group.rstrip(")")) if found else ("", "")
 
 
-def _typed(column: str, text: str) -> Any:
+def _parse_value(column: str, text: str) -> Any:
     kind = column.partition(":")[2].lower()
     if kind.endswith("[]"):
         return [_one(kind[:-2], item) for item in text.split(";")]

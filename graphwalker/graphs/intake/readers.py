@@ -159,9 +159,11 @@ class ColumnsReader(TsvReader):
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         skipped = first == 1 and self._form.has_header
-        super().read(first, [""] * skipped + [self._chosen(line) for line in lines[skipped:]], rows)
+        super().read(
+            first, [""] * skipped + [self._select_columns(line) for line in lines[skipped:]], rows
+        )
 
-    def _chosen(self, line: str) -> str:
+    def _select_columns(self, line: str) -> str:
         fields = line.split("\t")
         if len(fields) <= max(self._places):
             return line

@@ -40,7 +40,7 @@ class Sorter:
         self._folder = folder
         self.memory = max(1 << 20, int(memory * _SHARE))
         """Bytes that DuckDB may take."""
-        with self._explained():
+        with self._translate_errors():
             self._db = _connect(folder, self.memory, kept)
 
     def __enter__(self) -> "Sorter":
@@ -82,7 +82,7 @@ class Sorter:
 
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows, given as one array for each column."""
-        with self._explained():
+        with self._translate_errors():
             self._db.register("batch", columns)
             self._execute(f"INSERT INTO {table} SELECT * FROM batch")
             self._db.unregister("batch")
@@ -113,7 +113,7 @@ class Sorter:
     def _execute(
         self, sql: str, values: Mapping[str, str | int | None] | None = None
     ) -> "DuckDBPyConnection":
-        with self._explained():
+        with self._translate_errors():
             if self._disk is not None:
                 self._db.execute(f"SET max_temp_directory_size = '{self._disk_left()}B'")
             return self._db.execute(sql, values or None)
@@ -127,7 +127,7 @@ class Sorter:
         return self._disk - used
 
     @contextmanager
-    def _explained(self) -> Generator[None, None, None]:
+    def _translate_errors(self) -> Generator[None, None, None]:
         """DuckDB's errors in our words."""
         import duckdb
 

@@ -46,7 +46,7 @@ class CsvFile(FileReader, ABC):
         while block is not None:
             behind = next(found, None)
             if behind is not None and _ends_inside(block.text, self._delimiter):
-                block = _joined(block, behind)
+                block = _join_blocks(block, behind)
                 continue
             yield block, self.rows_of(block)
             block = behind
@@ -133,7 +133,7 @@ def _ends_inside(text: str, delimiter: str) -> bool:
     """Whether the last record may continue behind the text."""
     lines, at = text.split("\n"), 0
     while at < len(lines):
-        begun, fed = at, _Fed(lines, at)
+        begun, fed = at, _LineFeed(lines, at)
         reader = csv.reader(fed, strict=True, delimiter=delimiter)
         try:
             for _ in reader:
@@ -146,7 +146,7 @@ def _ends_inside(text: str, delimiter: str) -> bool:
     return False
 
 
-class _Fed(Iterator[str]):
+class _LineFeed(Iterator[str]):
     """Lines from a place on, which knows how far it was read."""
 
     def __init__(self, lines: Sequence[str], at: int) -> None:
@@ -159,7 +159,7 @@ class _Fed(Iterator[str]):
         return self._lines[self.at - 1] + "\n"
 
 
-def _joined(one: Block, behind: Block) -> Block:
+def _join_blocks(one: Block, behind: Block) -> Block:
     text = f"{one.text}\n{behind.text}"
     return Block(one.first, text, behind.position, behind.size, one.broken + behind.broken)
 

@@ -34,7 +34,7 @@ class Maze:
         walls = frozenset(i for i, cell in enumerate(cells) if cell == "#")
         return cls(len(rows), walls, cells.index("S"), cells.index("G"))
 
-    def drawn(self) -> list[str]:
+    def draw(self) -> list[str]:
         """What `parse` reads."""
         marks = {self.start: "S", self.goal: "G", **dict.fromkeys(self.walls, "#")}
         n = self.size

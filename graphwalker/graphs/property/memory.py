@@ -18,8 +18,8 @@ from graphwalker.graphs.properties import (
     Relationship,
     Schema,
     Value,
-    counted,
     facts_of,
+    rank_values,
     value_literal,
 )
 
@@ -64,7 +64,7 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
             for key, value in facts_of(node.properties)
         ]
         ends = [(edge.start, edge.type, edge.end) for edge in self.edges]
-        names = {node.id: _shown(node) for node in self.nodes.values()}
+        names = {node.id: _display_name(node) for node in self.nodes.values()}
         super().__init__([*facts, *ends], names, {n.id: n.labels for n in self.nodes.values()})
         self.checksum = _checksum(self.checksum, self.edges)
         self._by_value: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -92,13 +92,13 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
 
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
         nodes = [n for n in self.nodes.values() if not label or label in n.labels]
-        return counted(_values(key, [node.properties for node in nodes]), limit)
+        return rank_values(_values(key, [node.properties for node in nodes]), limit)
 
     def relationship_values(
         self, relation: str, key: str, limit: int | None = None
     ) -> list[tuple[Value, int]]:
         edges = [edge.properties for edge in self.edges if edge.type == relation]
-        return counted(_values(key, edges), limit)
+        return rank_values(_values(key, edges), limit)
 
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
@@ -139,7 +139,7 @@ def _by_id(nodes: Iterable[Node]) -> dict[str, Node]:
     return found
 
 
-def _shown(node: Node) -> str:
+def _display_name(node: Node) -> str:
     names = (node.properties.get(key) for key in NAME_KEYS)
     return next((str(name) for name in names if name), node.id)
 

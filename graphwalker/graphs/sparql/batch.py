@@ -43,7 +43,7 @@ class BranchBatch:
         found: list[list[ResultRow]] = [[] for _ in self._branches]
         for first in range(0, len(self._branches), self._together):
             some = self._branches[first : first + self._together]
-            union = " UNION ".join(_tagged(some, first))
+            union = " UNION ".join(_tag_branches(some, first))
             used = {name: self._terms[name] for name in _PLACE.findall(union)}
             check = partial(_check, some, first)
             for row in self._client.rows(f"SELECT * WHERE {{ {union} }}", used, check):
@@ -51,7 +51,7 @@ class BranchBatch:
         return found
 
 
-def _tagged(branches: Sequence[str], first: int) -> Iterator[str]:
+def _tag_branches(branches: Sequence[str], first: int) -> Iterator[str]:
     for place, branch in enumerate(branches, start=first):
         yield "{ " + branch.replace("SELECT ", f"SELECT ({place} AS ?k) ", 1) + " }"
 

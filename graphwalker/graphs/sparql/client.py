@@ -49,7 +49,7 @@ def prove(
     """What the endpoint behind `ask` shows; it must be what is `known` from before, or from the
     first of several. Raises `Fault`."""
     where = f"graph <{graph}>" if graph else "store"
-    shown = _shown(ask)
+    shown = _read_proof(ask)
     if shown is None:
         raise Fault(
             f"its {where} holds no triples: load it, or mend the address (`#IRI` names a graph)",
@@ -76,7 +76,7 @@ def marks(fingerprint: str, triples: int, sentinels: Iterable[Pair]) -> list[str
     return [f'<{MARKED}> <{predicate}> "{value}" .' for predicate, value in values]
 
 
-def _shown(ask: Callable[[str], list[ResultRow]]) -> Proof | None:
+def _read_proof(ask: Callable[[str], list[ResultRow]]) -> Proof | None:
     """The marks, else some triples of a store without marks, which show themselves."""
     rows = ask(_SHOW)
     marked = [(_value(row, "p"), _value(row, "o")) for row in rows if "p" in row]
@@ -129,12 +129,12 @@ class Endpoint:
     def ready(self) -> bool:
         return time.monotonic() >= self.rest_until
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         """Leave it alone for a second, twice as long each time, a minute at most."""
         self.failures, self.proven = self.failures + 1, False
         self.rest_until = time.monotonic() + min(60.0, 2.0 ** min(self.failures - 1, 6))
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         self.failures, self.rest_until = 0, 0.0
 
 
@@ -196,7 +196,7 @@ class SparqlClient:
                 reason = f"{endpoint.address}: {fault.reason}"
                 if not fault.again:
                     raise GraphError(reason) from None
-                endpoint.failed()
+                endpoint.note_failure()
                 if attempt + 1 < self._attempts:
                     self._pause(attempt, fault)
         raise GraphError(f"{reason} (after {self._attempts} attempts)")
@@ -225,7 +225,7 @@ class SparqlClient:
         endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")
         rows = read_rows(response)
         if endpoint.proven:
-            endpoint.answered()
+            endpoint.note_answer()
         self._count(rows=len(rows), bytes=len(response.body))
         return rows
 
@@ -257,7 +257,7 @@ class SparqlClient:
         with self._lock:
             self._proof = self._proof or shown
         endpoint.proven = True
-        endpoint.answered()
+        endpoint.note_answer()
 
     @property
     def proof(self) -> Proof | None:
@@ -269,7 +269,7 @@ class SparqlClient:
         try:
             self._prove(endpoint)
         except Fault as fault:
-            endpoint.failed()
+            endpoint.note_failure()
             log.warning("%s: %s", endpoint.address, fault.reason)
             return fault.reason
         return ""

@@ -100,7 +100,7 @@ class Connections:
         sock.deadline = time.monotonic() + self._answer_s
         try:
             with waiting_for(f"an answer of {self.address}"):
-                sock.sendall(self._written(request))
+                sock.sendall(self._request_bytes(request))
                 response, reusable = self._answer(sock)
         except BaseException:
             connection.close()
@@ -112,7 +112,7 @@ class Connections:
             connection.close()
         return response
 
-    def _written(self, request: HttpRequest) -> bytes:
+    def _request_bytes(self, request: HttpRequest) -> bytes:
         """The whole request: in one piece, which the endpoint reads at once."""
         fields = {"Host": self._netloc, "Accept-Encoding": "identity", **request.headers}
         fields["Content-Length"] = str(len(request.body))
@@ -146,7 +146,7 @@ class Connections:
         return Response(int(head[1]), headers, body), left == 0
 
     def _read_odd(self, start: bytes, sock: Any) -> tuple[Response, bool]:
-        answer = HTTPResponse(cast(socket.socket, _Begun(start, sock)), method="POST")
+        answer = HTTPResponse(cast(socket.socket, _BegunSocket(start, sock)), method="POST")
         answer.begin()
         body = self._read(answer)
         headers = {name.lower(): value for name, value in answer.getheaders()}
@@ -204,7 +204,7 @@ def _length(headers: Mapping[str, str]) -> int | None:
     return int(length) if is_one and not last and "transfer-encoding" not in headers else None
 
 
-class _Begun:
+class _BegunSocket:
     """A socket of which the start was read: what `HTTPResponse` wants of one."""
 
     def __init__(self, start: bytes, sock: Any) -> None:

@@ -190,7 +190,7 @@ class SparqlGraph(BatchedGraph):
         """`flatten.step_many`, in one request (more where nameless nodes fill a list)."""
         steps = _steps(steps)
         found = self._stepper.step_many(steps)
-        if doubtful := self._counted.contradicted(steps, found):
+        if doubtful := self._counted.find_contradictions(steps, found):
             again = dict(zip(doubtful, self._stepper.step_many(doubtful), strict=True))
             self._counted.refuse(again)
             found = [again.get(step, ends) for step, ends in zip(steps, found, strict=True)]

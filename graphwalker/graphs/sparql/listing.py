@@ -83,7 +83,7 @@ class _Hub:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mediated:
+class _Mediation:
     """A relation that leads to CVT nodes, and no other nodes where it is `pure`; relations behind
     them, to entities and to literals."""
 
@@ -103,7 +103,7 @@ class EndpointLister:
     ) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
         self._edges, self._first = edges, min(edges, FIRST)
-        self._known: dict[tuple[str, Direction], _Mediated | None] = {}
+        self._known: dict[tuple[str, Direction], _Mediation | None] = {}
         """Relations of hubs; `None` for one that leads to no CVT nodes."""
         self._hubs: dict[Side, _Hub] = {}
         self._read = RowReader(vocabulary)
@@ -129,7 +129,7 @@ class EndpointLister:
         for look in hubs:
             self._look_at_hub(look)
         for look in looks:
-            relations = self._listed(look) if look.hub is None else look.hub
+            relations = self._list_relations(look) if look.hub is None else look.hub
             known[look.side] = _listed_side(relations, look.counts)
         return (known[side] for side in sides)
 
@@ -180,14 +180,14 @@ class EndpointLister:
                 return None
         return _listed_side(hub.listing, hub.counts)
 
-    def _mediated(self, side: Side, relations: Iterable[str]) -> dict[str, _Mediated]:
+    def _find_mediated(self, side: Side, relations: Iterable[str]) -> dict[str, _Mediation]:
         """Those of the relations that lead to CVT nodes; a stored `a..b` is not looked behind."""
         known = {r: self._known[r, side.direction] for r in relations if FLATTENED not in r}
         return {r: mediated for r, mediated in known.items() if mediated}
 
     def _list_hub(self, side: Side, counts: Mapping[str, int], large: bool) -> _Hub:
         """A hub whose relations are known, with what stands behind its CVT nodes counted."""
-        mediated, direction = self._mediated(side, counts), side.direction
+        mediated, direction = self._find_mediated(side, counts), side.direction
         patterns, most = self._patterns, COUNTED_EACH if large else COUNTED + 1
         plain: Countable = (
             [(r,) for r in counts if r not in mediated or not mediated[r].pure],
@@ -226,7 +226,7 @@ class EndpointLister:
         ]
         return _Hub(relations, counts, known, _portions(kinds))
 
-    def _pairs_by_kind(self, side: Side, mediated: Mapping[str, _Mediated]) -> Iterator[Countable]:
+    def _pairs_by_kind(self, side: Side, mediated: Mapping[str, _Mediation]) -> Iterator[Countable]:
         """Pairs to be counted: how many entities, or literals, stand behind the CVT nodes."""
         for pure, literals in product((True, False), repeat=2):
             some = [
@@ -252,22 +252,22 @@ class EndpointLister:
             return self._patterns.count_up_to(entity, chain[0], direction, COUNTED_EACH)
 
         (found,) = self._counts(side, (relations, branch))
-        return _bounded({r: n for (r,), n in found.items()})
+        return _bound_counts({r: n for (r,), n in found.items()})
 
-    def _learn(self, relation: str, direction: Direction) -> _Mediated | None:
+    def _learn(self, relation: str, direction: Direction) -> _Mediation | None:
         """Probe a relation for CVT nodes, wherever they are: once for each relation of a store, in
         a request of its own. Of a dozen probes in one text Virtuoso 7.2.5 plans some so that they
         read all of the graph: 10 s on three million triples, against 5 ms each."""
         batch, patterns = BranchBatch(self._client), self._patterns
         term = batch.term(self._iri(relation))
-        for branch in (patterns.probed, patterns.probed_cvts, patterns.probed_far):
+        for branch in (patterns.probe_count, patterns.probe_cvt_count, patterns.probe_relations):
             batch.add(branch(term, direction))
         *counted, far = batch.run()
         looked, nameless = (sum(count_in(row, "n") for row in rows) for rows in counted)
         kinds = {(self._read.id(row, "q"), bool(count_in(row, "l"))) for row in far}
         if not nameless:
             return None
-        return _Mediated(
+        return _Mediation(
             pure=nameless == looked,
             entities=tuple(sorted(q for q, literal in kinds if not literal)),
             literals=tuple(sorted(q for q, literal in kinds if literal)),
@@ -282,14 +282,14 @@ class EndpointLister:
             of_kind: dict[Chain, int] = {}
             for first in range(0, len(chains), BRANCHES):
                 some = chains[first : first + BRANCHES]
-                filled = _filled([tuple(map(self._iri, chain)) for chain in some])
+                filled = _fill_up([tuple(map(self._iri, chain)) for chain in some])
                 added = [batch.add(branch(entity, tuple(map(batch.term, one)))) for one in filled]
                 of_kind.update(zip(some, added, strict=False))
             places.append(of_kind)
         found = [sum(count_in(row, "n") for row in rows) for rows in batch.run()]
         return [{chain: found[place] for chain, place in of_kind.items()} for of_kind in places]
 
-    def _listed(self, look: _Look) -> list[tuple[str, int]]:
+    def _list_relations(self, look: _Look) -> list[tuple[str, int]]:
         counts = {r: n for r, n in look.counts.items() if n and not self._vocabulary.hides(r)}
         listed: dict[str, int] = {}
         for relation, count in counts.items():
@@ -333,7 +333,7 @@ def _listed_side(relations: list[tuple[str, int]], counts: Mapping[str, int]) ->
     )
 
 
-def _bounded(counts: Mapping[str, int]) -> dict[str, int]:
+def _bound_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {r: AtLeast(COUNTED_EACH) if n >= COUNTED_EACH else n for r, n in counts.items()}
 
 
@@ -349,7 +349,7 @@ def _portions(kinds: Sequence[Countable]) -> list[Portion]:
     ]
 
 
-def _filled(some: Sequence[Chain]) -> Iterator[Chain]:
+def _fill_up(some: Sequence[Chain]) -> Iterator[Chain]:
     """As many as the next shape has, filled up with relations that no graph has."""
     yield from some
     wanted = next(shape for shape in _SHAPES if shape >= len(some))
@@ -361,27 +361,29 @@ class CountedRelations:
     comes back without ends is a fault. Safe among threads."""
 
     def __init__(self) -> None:
-        self._listed: dict[Side, tuple[dict[str, int], frozenset[str]]] = {}
+        self._list_relations: dict[Side, tuple[dict[str, int], frozenset[str]]] = {}
         self._lock = threading.Lock()
 
     def add(self, listed: Mapping[Side, ListedSide]) -> None:
         with self._lock:
-            if len(self._listed) + len(listed) > REMEMBERED:
-                self._listed.clear()
+            if len(self._list_relations) + len(listed) > REMEMBERED:
+                self._list_relations.clear()
             for side, (relations, stored) in listed.items():
-                self._listed[side] = dict(relations), stored
+                self._list_relations[side] = dict(relations), stored
 
     def count_of(self, step: Step) -> int | None:
         """How many ends the relation was listed with; `None` where it was not listed."""
-        known = self._listed.get(Side(step.entity_id, step.direction))
+        known = self._list_relations.get(Side(step.entity_id, step.direction))
         return known[0].get(step.relation) if known else None
 
     def is_stored(self, step: Step) -> bool | None:
         """Whether a listed `a..b` is one relation of the graph; `None` where it was not listed."""
-        known = self._listed.get(Side(step.entity_id, step.direction))
+        known = self._list_relations.get(Side(step.entity_id, step.direction))
         return step.relation in known[1] if known and step.relation in known[0] else None
 
-    def contradicted(self, steps: Sequence[Step], found: Sequence[list[Entity]]) -> list[Step]:
+    def find_contradictions(
+        self, steps: Sequence[Step], found: Sequence[list[Entity]]
+    ) -> list[Step]:
         """The steps that led nowhere though their relation was counted there."""
         return [
             step

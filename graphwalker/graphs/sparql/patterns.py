@@ -40,13 +40,13 @@ class Patterns:
         # Each relation of an edge is a look-up of its own on Virtuoso: hidden ones are left out
         # before it. Without the limit, 7.2.5 plans several sides in one text so that a listing
         # takes two seconds on a small graph, against 80 ms.
-        edge = _edge(entity, "?r", "?x", direction) + self._shown("?r")
+        edge = _edge(entity, "?r", "?x", direction) + self._hidden_filters("?r")
         some = f"SELECT ?r ?x WHERE {{ {edge} }} LIMIT {edges}"
         return f"SELECT ?r ({self._count} AS ?n) WHERE {{ {{ {some} }} }} GROUP BY ?r"
 
     def relation_ids(self, entity: str, direction: Direction) -> str:
         """`r`: every relation of the entity."""
-        edge = _edge(entity, "?r", "?x", direction) + self._shown("?r")
+        edge = _edge(entity, "?r", "?x", direction) + self._hidden_filters("?r")
         return f"SELECT ?r WHERE {{ {{ SELECT DISTINCT ?r WHERE {{ {edge} }} }} }}"
 
     def count(self, entity: str, relation: str, direction: Direction) -> str:
@@ -77,12 +77,14 @@ class Patterns:
         """`x`, `xn`: the first entities in id order along the relation; without an order any."""
         found = f"SELECT {self._each} WHERE {{ {_edge(entity, relation, '?x', direction)} }}"
         first = self._first(limit) if in_order else f" LIMIT {limit}"
-        return f"SELECT ?x ?xn WHERE {{ {{ {found}{first} }} {self._named()} }}"
+        return f"SELECT ?x ?xn WHERE {{ {{ {found}{first} }} {self._name_pattern()} }}"
 
     def ends_of(self, entities: str, relation: str, direction: Direction) -> str:
         """`s`, `x`, `xn`: all entities along the relation from each of the entities."""
         edge = _edge("?s", relation, "?x", direction)
-        return f"SELECT ?s ?x ?xn WHERE {{ VALUES ?s {{ {entities} }} {edge} {self._named()} }}"
+        return (
+            f"SELECT ?s ?x ?xn WHERE {{ VALUES ?s {{ {entities} }} {edge} {self._name_pattern()} }}"
+        )
 
     def triples_of(
         self, entities: str, direction: Direction, relations: Sequence[str] | None
@@ -92,32 +94,32 @@ class Patterns:
         over = "" if relations is None else f"VALUES ?r {{ {' '.join(relations)} }} "
         return (
             f"SELECT ?s ?r ?x ?xn WHERE {{ VALUES ?s {{ {entities} }} {over}{edge}"
-            f" {self._named()} }}"
+            f" {self._name_pattern()} }}"
         )
 
     def behind(self, entity: str, direction: Direction, edges: int) -> str:
         """`r`, `c`, `q`, `x`, `xn`: nameless nodes among the first edges, and what they touch."""
         edge = _edge(entity, "?r", "?c", direction)
         # Types are no relations, and a class without a name may have a million instances.
-        shown = f"FILTER(!isLiteral(?c)){self._shown('?r')}"
+        shown = f"FILTER(!isLiteral(?c)){self._hidden_filters('?r')}"
         near = f"SELECT ?r ?c WHERE {{ {edge} {shown} }} LIMIT {edges}"
         return self._behind(near, "?r ", direction)
 
-    def probed(self, relation: str, direction: Direction) -> str:
+    def probe_count(self, relation: str, direction: Direction) -> str:
         """`n`: how many ends of a relation a probe looks at, wherever they are. A probe without an
         order costs the same for any relation."""
         return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {self._probe(relation, direction)} }} }}"
 
-    def probed_cvts(self, relation: str, direction: Direction) -> str:
+    def probe_cvt_count(self, relation: str, direction: Direction) -> str:
         """`n`: how many of them are CVT nodes."""
         probe = self._probe(relation, direction)
         return f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {probe} }} {self._is_cvt('?c')} }}"
 
-    def probed_far(self, relation: str, direction: Direction) -> str:
+    def probe_relations(self, relation: str, direction: Direction) -> str:
         """`q`, `l`: relations from some of these CVT nodes to entities (`l` is 0) and literals."""
         probe = self._probe(relation, direction)
         cvts = f"SELECT ?c WHERE {{ {{ {probe} }} {self._is_cvt('?c')} }} LIMIT {CVTS_PROBED}"
-        far = _edge("?c", "?q", "?x", direction) + self._shown("?q")
+        far = _edge("?c", "?q", "?x", direction) + self._hidden_filters("?q")
         named = f"FILTER(isLiteral(?x) || EXISTS {{ {self._has_name('?x')} }})"
         kinds = "SELECT DISTINCT ?q (IF(isLiteral(?x), 1, 0) AS ?l)"
         return f"SELECT ?q ?l WHERE {{ {{ {kinds} WHERE {{ {{ {cvts} }} {far} {named} }} }} }}"
@@ -154,7 +156,7 @@ class Patterns:
     def some_ends(self, entity: str, relation: str, direction: Direction, limit: int) -> str:
         """`x`, `xn`: any so many entities along the relation, as the endpoint finds them."""
         found = f"SELECT ?x WHERE {{ {_edge(entity, relation, '?x', direction)} }} LIMIT {limit}"
-        return f"SELECT ?x ?xn WHERE {{ {{ {found} }} {self._named()} }}"
+        return f"SELECT ?x ?xn WHERE {{ {{ {found} }} {self._name_pattern()} }}"
 
     def across(
         self,
@@ -175,7 +177,7 @@ class Patterns:
         return (
             f"SELECT ?x ?xn WHERE {{ {{ SELECT DISTINCT ?x WHERE {{ {edge} {self._nameless('?c')}"
             f" {_edge('?c', far, '?x', direction)} FILTER(?x != {entity}) }}{first} }}"
-            f" {self._named()} }}"
+            f" {self._name_pattern()} }}"
         )
 
     def candidates(self, found: str) -> str:
@@ -197,17 +199,17 @@ class Patterns:
         # A sub-select of its own for the nameless: beside an OPTIONAL, Virtuoso 7.2.5 forgets the
         # filter for nodes that the OPTIONAL does not match.
         cvts = f"SELECT {relation}?c WHERE {{ {{ {near} }} {self._nameless('?c')} }}"
-        around = _edge("?c", "?q", "?x", direction) + self._shown("?q")
+        around = _edge("?c", "?q", "?x", direction) + self._hidden_filters("?q")
         return (
             f"SELECT {relation}?c ?q ?x ?xn WHERE {{ {{ {cvts} }}"
-            f" OPTIONAL {{ {around} {self._named()} }} }}"
+            f" OPTIONAL {{ {around} {self._name_pattern()} }} }}"
         )
 
-    def _shown(self, relation: str) -> str:
+    def _hidden_filters(self, relation: str) -> str:
         """No name and no type, which are no relations."""
         return "".join(f" FILTER({relation} != {iri})" for iri in self._hidden)
 
-    def _named(self) -> str:
+    def _name_pattern(self) -> str:
         return f"OPTIONAL {{ ?x {self._name} ?xn }}"
 
     def _nameless(self, node: str) -> str:

@@ -79,7 +79,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
         ]
         gone = self._hidden_counts(looks)
         counted = [
-            [(r, n - gone.get(Step(*_looked(side, r)), 0)) for r, n in relations]
+            [(r, n - gone.get(Step(*_look_at(side, r)), 0)) for r, n in relations]
             for side, relations in zip(sides, listed, strict=True)
         ]
         return [[(r, n) for r, n in relations if n > 0] for relations in counted]
@@ -96,7 +96,7 @@ class FilteredGraph(OverGraph, BatchedGraph):
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         """Asks for more than is wanted where triples are hidden, and again until it is enough."""
         found: dict[Step, list[Entity]] = {s: [] for s in steps if not self.keeps_relation(s[1])}
-        open_steps = {s: _widened(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
+        open_steps = {s: _widen(s, self.sifts(s[1], s[2])) for s in steps if s not in found}
         while open_steps:
             widened = list(open_steps.values())
             answers = self.graph.neighbors_many(widened) if widened else []
@@ -146,11 +146,11 @@ class FilteredGraph(OverGraph, BatchedGraph):
         }
 
 
-def _looked(side: Side, relation: str) -> tuple[str, str, Direction, int]:
+def _look_at(side: Side, relation: str) -> tuple[str, str, Direction, int]:
     return (side.entity_id, relation, side.direction, LOOKED_AT)
 
 
-def _widened(step: Step, sifted: bool) -> Step:
+def _widen(step: Step, sifted: bool) -> Step:
     """What to ask for at first: twice as many, and a few, where some may be hidden."""
     if step.limit is None or not sifted:
         return step

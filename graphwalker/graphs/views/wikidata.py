@@ -68,7 +68,7 @@ class StatementGraph(OverGraph, BatchedGraph):
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         found = self.graph.neighbors_many(steps)
         names = self._names(end.id for ends in found for end in ends)
-        return [[_renamed(end, names) for end in ends] for ends in found]
+        return [[_rename(end, names) for end in ends] for ends in found]
 
     def triples_many(
         self,
@@ -79,7 +79,7 @@ class StatementGraph(OverGraph, BatchedGraph):
         found = self.graph.triples_many(sides, relations, limit)
         names = self._names(e.id for triples in found for t in triples for e in (t.head, t.tail))
         return [
-            [Triple(_renamed(t.head, names), t.relation, _renamed(t.tail, names)) for t in triples]
+            [Triple(_rename(t.head, names), t.relation, _rename(t.tail, names)) for t in triples]
             for triples in found
         ]
 
@@ -109,7 +109,7 @@ class StatementGraph(OverGraph, BatchedGraph):
             self._labels.update(zip(new, names, strict=True))
 
 
-def _renamed(entity: Entity, names: dict[str, str]) -> Entity:
+def _rename(entity: Entity, names: dict[str, str]) -> Entity:
     return Entity(entity.id, names[entity.id]) if entity.id in names else entity
 
 

@@ -33,7 +33,7 @@ _HEADERS = ("mid", "id", "head", "subject")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class LoadSummary:
     """What a load will bring: lines written, and how many of them differ."""
 
     lines: int
@@ -67,17 +67,19 @@ class Preparer:
     def add_names(self, path: Path) -> None:
         """TSV: id, name; further columns are ignored."""
         name = self._vocabulary.name
-        self._read(path, lambda line: _pair(line, lambda i, n: (i, name, f'"{_quoted(n)}"@en')))
+        self._read(
+            path, lambda line: _pair(line, lambda i, n: (i, name, f'"{_escape_name(n)}"@en'))
+        )
 
     def add_types(self, path: Path) -> None:
         """TSV: id, type."""
         self._read(path, lambda line: _pair(line, lambda i, t: (i, self._vocabulary.type, t)))
 
-    def finish(self) -> Prepared:
+    def finish(self) -> LoadSummary:
         """Counts, exact up to collisions of 64-bit hashes."""
         distinct, folded = _distinct(self._seen), _distinct(self._folded)
         lines, rejected = len(self._seen), self._rejects.count
-        return Prepared(
+        return LoadSummary(
             lines,
             distinct,
             folded,
@@ -147,7 +149,7 @@ def prepare(
     out: Path,
     vocabulary: Vocabulary,
     rejects: Rejects,
-) -> Prepared:
+) -> LoadSummary:
     """Write all inputs into one file. Raises `UserError` naming file and line."""
     with out.open("w", encoding="utf-8", newline="\n") as file:
         preparer = Preparer(file, vocabulary, rejects)
@@ -179,7 +181,7 @@ def _pair(line: str, fact: Callable[[str, str], IdTriple]) -> IdTriple | None:
     return fact(fields[0], fields[1]) if fields[1] else None
 
 
-def _quoted(name: str) -> str:
+def _escape_name(name: str) -> str:
     return (text(name) or '""')[1:-1]
 
 

@@ -15,7 +15,7 @@ from graphwalker.graphs.build.foreign import refuse_foreign
 from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects
 from graphwalker.graphs.sparql.client import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
-from graphwalker.graphs.virtuoso.files import Prepared, prepare
+from graphwalker.graphs.virtuoso.files import LoadSummary, prepare
 from graphwalker.graphs.virtuoso.server import Server, restart, sql, status
 from graphwalker.runs import lock_folder
 
@@ -66,7 +66,7 @@ def _load(
     place = _empty(Path(server.folder) / "load")
     earlier = _take_marks(server, graph)
     before = count(server, graph)
-    prepared: Prepared | None = None
+    prepared: LoadSummary | None = None
     if as_is:
         given = {"files": _link(*files, place)}
     else:
@@ -142,7 +142,7 @@ def _run(server: Server, graph: str) -> None:
             raise GraphError(f"{server.folder}: {file} not loaded whole: {' '.join(why)}")
 
 
-def _verify(prepared: Prepared, before: int, held: int, folder: str) -> None:
+def _verify(prepared: LoadSummary, before: int, held: int, folder: str) -> None:
     """An empty graph must now hold every line; one with triples before may have known some."""
     given = prepared.distinct + prepared.folded
     low = before or given - prepared.rewritten

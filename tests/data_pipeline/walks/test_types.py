@@ -20,7 +20,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
-from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, kept
+from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, filter_candidates
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.examples import examples
@@ -72,7 +72,7 @@ def neighbors(of: str) -> Query:
 def test_a_type_keeps_what_is_of_it():
     graph = in_memory(FACTS, NAMES, TYPES)
     ends = graph.step("m.c0", ADJOINS, Direction.OUT)
-    assert {e.name for e in kept(graph, COUNTRY, ends)} == {"Belmark", "Hestany"}
+    assert {e.name for e in filter_candidates(graph, COUNTRY, ends)} == {"Belmark", "Hestany"}
 
 
 def test_entities_of_unknown_types_are_a_fault():

@@ -17,8 +17,14 @@ from data_pipeline.wording.constraint_phrases import forms
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
 from graphwalker.graphs.base import Entity
-from graphwalker.query.constraint import Constraint, constraint_fault, kept, key_of, kind_of
-from graphwalker.query.draft import Draft, filled
+from graphwalker.query.constraint import (
+    Constraint,
+    constraint_fault,
+    filter_candidates,
+    key_of,
+    kind_of,
+)
+from graphwalker.query.draft import Draft, fill_bound
 from graphwalker.query.query import Query, execute
 from graphwalker.query.sparql import render
 from support.backends import in_memory, write
@@ -208,10 +214,12 @@ def test_no_rounder_number_lies_between():
 
 
 def test_bounds_are_said_as_people_write_them():
-    assert filled("has more than {b} inhabitants", Constraint("r", "number", "above", "25000")) == (
-        "has more than 25,000 inhabitants"
+    assert fill_bound(
+        "has more than {b} inhabitants", Constraint("r", "number", "above", "25000")
+    ) == ("has more than 25,000 inhabitants")
+    assert fill_bound("came out after {b}", Constraint("r", "date", "above", "1990")).endswith(
+        "1990"
     )
-    assert filled("came out after {b}", Constraint("r", "date", "above", "1990")).endswith("1990")
 
 
 @pytest.mark.parametrize("kind", ["date", "number"])
@@ -231,7 +239,10 @@ def test_a_value_that_is_none_is_never_kept():
     facts = [f for f in FACTS if f[0] != "m.cvtc1"] + [("m.cvtc1", PEOPLE.split("..")[1], '"few"')]
     graph = in_memory(facts, NAMES, {})
     candidates = execute(graph, cities(None)).answers
-    assert {e.id for e in kept(graph, query.constraint, candidates)} == {"m.c2", "m.c3"}
+    assert {e.id for e in filter_candidates(graph, query.constraint, candidates)} == {
+        "m.c2",
+        "m.c3",
+    }
 
 
 def test_a_chat_model_is_told_the_constraint():

@@ -22,7 +22,7 @@ ROWS = ["S.#", "#..", "..G"]
 def test_a_maze_is_what_its_drawing_says() -> None:
     maze = Maze.parse(ROWS)
     assert (maze.start, maze.goal, maze.walls) == (0, 8, frozenset({2, 3}))
-    assert maze.drawn() == ROWS
+    assert maze.draw() == ROWS
     assert maze.shortest() in ([0, 1, 4, 5, 8], [0, 1, 4, 7, 8])
     assert maze.open_beside(4) == [1, 5, 7] and list(maze.beside(0)) == [1, 3]
 

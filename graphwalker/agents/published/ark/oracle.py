@@ -11,7 +11,7 @@ from graphwalker.graphs.names import fold
 from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.plan import Move, OwnOracle, Plan, View, has_query
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.constraint import chosen, kept
+from graphwalker.query.constraint import choose_candidates, filter_candidates
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -111,7 +111,7 @@ class ArkOracle(DecisionOracle):
         if query.constraint is None:
             return found
         if query.constraint.kind == "type":
-            return list(kept(self.graph, query.constraint, found))
+            return list(filter_candidates(self.graph, query.constraint, found))
         than = [query.constraint.than] if query.constraint.than else []
         values: dict[str, tuple[str, ...]] = {}
         candidates = list({entity.id: entity for entity in (*than, *found)}.values())
@@ -120,7 +120,7 @@ class ArkOracle(DecisionOracle):
             seen = yield from walk.step(entity, query.constraint.relation, last)
             values[entity.id] = tuple(literal_name(e.id) for e in seen if is_literal(e.id))
         own = values[than[0].id] if than else ()
-        return list(chosen(query.constraint, {e: values[e.id] for e in found}, own))
+        return list(choose_candidates(query.constraint, {e: values[e.id] for e in found}, own))
 
 
 def _hops(

@@ -19,7 +19,7 @@ from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
 
 
-def written(folder: Path, strings: list[bytes]) -> Path:
+def write_texts(folder: Path, strings: list[bytes]) -> Path:
     writer = LayoutWriter(folder)
     out = TextBlockWriter(writer, "literal")
     out.write(strings[:3])
@@ -30,22 +30,22 @@ def written(folder: Path, strings: list[bytes]) -> Path:
 
 
 def test_texts_read_what_was_written(tmp_path: Path) -> None:
-    found = TextBlocks(Layout(written(tmp_path, STRINGS)), "literal")
+    found = TextBlocks(Layout(write_texts(tmp_path, STRINGS)), "literal")
     assert len(found) == len(STRINGS)
     places = [*range(len(STRINGS)), 3, 0, 6]
     assert [found[place] for place in places] == [STRINGS[place] for place in places]
 
 
 def test_no_texts_are_none(tmp_path: Path) -> None:
-    assert len(TextBlocks(Layout(written(tmp_path, [])), "literal")) == 0
+    assert len(TextBlocks(Layout(write_texts(tmp_path, [])), "literal")) == 0
 
 
 def test_a_block_that_cannot_be_unpacked_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(arrays, "_packed", lambda data, _: b"no" + data)
-        folder = written(tmp_path, STRINGS)
+        patched.setattr(arrays, "_compress", lambda data, _: b"no" + data)
+        folder = write_texts(tmp_path, STRINGS)
     with pytest.raises(ValueError, match="block 0 of texts"):
         TextBlocks(Layout(folder), "literal")[0]
 
