@@ -65,7 +65,7 @@ class ExpertPolicy(PlannedPolicy):
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)
         ]
         tail = _slots(wording.tail_phrases, wording.tail_readings, rng, self._inverse)
-        view = View(self.graph, question.topic_entities, self.speaker, query.avoided)
+        view = View(self.graph, question.topic_entities, self.speaker, query.avoided_ids)
         search = ErringSearch(view, rng, self._max_turns, self._plain)
         search.stubborn = rng.random() < self._error_rate
         if rng.random() < self._error_rate:

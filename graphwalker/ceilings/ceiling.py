@@ -128,7 +128,7 @@ def _finds(reached: Reached, gold: GoldSet) -> tuple[bool, bool]:
 
 def _gold_walk(explorer: Explorer, query: Query, environment: Environment) -> Reached:
     met = _met(branches(explorer, query))
-    return _weighed(explorer.follow(met, query.tail, query.avoided), query, environment)
+    return _weighed(explorer.follow(met, query.tail, query.avoided_ids), query, environment)
 
 
 def _met(walks: Sequence[Reached]) -> Reached:
@@ -172,12 +172,12 @@ def _other_walks(
 def _last_replaced(explorer: Explorer, query: Query) -> Iterator[Reached]:
     golden = branches(explorer, query)
     if query.tail:
-        before = explorer.follow(_met(golden), query.tail[:-1], query.avoided)
-        yield from _steps(explorer, before, query.avoided)
+        before = explorer.follow(_met(golden), query.tail[:-1], query.avoided_ids)
+        yield from _steps(explorer, before, query.avoided_ids)
         return
     for place, branch in enumerate(query.branches):
-        before = explorer.follow(explorer.start(branch.topic), branch.hops[:-1], query.avoided)
-        for end in _steps(explorer, before, query.avoided):
+        before = explorer.follow(explorer.start(branch.topic), branch.hops[:-1], query.avoided_ids)
+        for end in _steps(explorer, before, query.avoided_ids):
             yield _met([*golden[:place], end, *golden[place + 1 :]])
 
 

@@ -162,5 +162,5 @@ def branches(explorer: Explorer, query: Query) -> list[Reached]:
     walked: list[Reached] = []
     for branch in query.branches:
         start = explorer.start(branch.topic, walked[-1].known if walked else frozenset())
-        walked.append(explorer.follow(start, branch.hops, query.avoided))
+        walked.append(explorer.follow(start, branch.hops, query.avoided_ids))
     return walked

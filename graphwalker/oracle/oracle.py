@@ -50,7 +50,7 @@ class OraclePolicy(PlannedPolicy):
         """The steps that are still to take where another policy has taken these turns: what they
         showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
-        avoided = question.query.avoided if question.query else frozenset[str]()
+        avoided = question.query.avoided_ids if question.query else frozenset[str]()
         view = View(self.graph, question.topic_entities, self.speaker, avoided)
         view.recall(turns)
         plan = narrate(view, self._steps(view, question, rng), rng)

@@ -77,7 +77,7 @@ class PlannedPolicy(ABC):
 class View:
     """What an episode has seen so far: names by entity id, and every relation listed.
 
-    `avoided` are entities that no step is to find (`Query.avoided`).
+    `avoided` are entities that no step is to find (`Query.avoided_ids`).
     """
 
     def __init__(

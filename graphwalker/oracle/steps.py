@@ -7,7 +7,7 @@ from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.plan import View
-from graphwalker.query.constraint import Constraint, chosen, kept
+from graphwalker.query.constraint import Constraint, choose_candidates, filter_candidates
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
@@ -159,7 +159,7 @@ def weigh(
     them by the graph, as a model knows that Spain is a country.
     """
     if constraint.kind == "type":
-        return list(kept(view.graph, constraint, candidates))
+        return list(filter_candidates(view.graph, constraint, candidates))
     than = [constraint.than] if constraint.than else []
     why = thoughts.weigh(len(candidates), phrase, rng)
     if than:
@@ -185,7 +185,7 @@ def weigh(
         values[entity.id] = _values(view, turn, entity, constraint)
         why = ""
     weighed = {candidate: values[candidate.id] for candidate in candidates}
-    return list(chosen(constraint, weighed, values[than[0].id] if than else ()))
+    return list(choose_candidates(constraint, weighed, values[than[0].id] if than else ()))
 
 
 def _values(view: View, turn: Turn, entity: Entity, constraint: Constraint) -> tuple[str, ...]:

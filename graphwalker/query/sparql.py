@@ -29,7 +29,7 @@ def render(
     an id that no IRI can be: such a query is one of our own form only.
     """
     writer = _Writer(
-        frozenset(relations) if relations is not None else None, vocabulary, query.avoided
+        frozenset(relations) if relations is not None else None, vocabulary, query.avoided_ids
     )
     meet = "?meet" if query.tail else "?x"
     lines: list[str] = []

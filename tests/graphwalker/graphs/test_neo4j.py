@@ -180,9 +180,9 @@ def test_nothing_that_is_given_becomes_part_of_a_query(driver: StandIn) -> None:
     assert driver.modes == {neo4j.READ_ACCESS}
     writing = re.compile(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|DROP|CALL)\b")
     assert not any(writing.search(query) for query, _ in driver.asked)
-    assert adapter.quoted(HOSTILE) == "`x``) DETACH DELETE n //`"
+    assert adapter.quote_name(HOSTILE) == "`x``) DETACH DELETE n //`"
     with pytest.raises(GraphError, match="backslash"):
-        adapter.quoted("a\\u0060")
+        adapter.quote_name("a\\u0060")
 
 
 def test_values_that_json_does_not_have_are_texts() -> None:

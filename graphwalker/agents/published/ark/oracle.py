@@ -105,9 +105,10 @@ class ArkOracle(DecisionOracle):
         weighed = bool(query.constraint and query.constraint.relations)  # by values that are shown
         for number, branch in enumerate(query.branches):
             over = number == len(query.branches) - 1 and not query.tail and not weighed
-            ends.append((yield from _hops(walk, [branch.topic], branch.hops, over, query.avoided)))
+            found = yield from _hops(walk, [branch.topic], branch.hops, over, query.avoided_ids)
+            ends.append(found)
         found = shared(ends)
-        found = yield from _hops(walk, found, query.tail, not weighed, query.avoided)
+        found = yield from _hops(walk, found, query.tail, not weighed, query.avoided_ids)
         if query.constraint is None:
             return found
         if query.constraint.kind == "type":

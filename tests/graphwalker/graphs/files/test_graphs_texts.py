@@ -101,7 +101,7 @@ def test_literals_that_are_no_texts_are_damage(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    monkeypatch.setattr(arrays, "_packed", lambda data, _: b"no" + data)
+    monkeypatch.setattr(arrays, "_compress", lambda data, _: b"no" + data)
     packed = built(source, tmp_path / "packed")
     with pytest.raises(GraphError, match="damaged graph file"):
         packed.node_at(0)
