@@ -84,7 +84,7 @@ class Maker:
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
-        self._inverse = lexicon.inverse
+        self._inverse, self._says = lexicon.inverse, lexicon.says
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
@@ -323,7 +323,10 @@ class Maker:
         """The oracle's own run: the proof that the environment lets the question be answered."""
         config, protocol = self.config, self._environment.protocol
         speaker = self._environment.speaker
-        oracle = OraclePolicy(self._walked, protocol, config.seed, config.plain_thoughts, speaker)
+        oracle = OraclePolicy(
+            *(self._walked, protocol, config.seed, config.plain_thoughts, speaker),
+            says=self._says,
+        )
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = replace(untimed(next(run)), question=question)
         if trajectory.stop is StopReason.GRAPH_ERROR:

@@ -8,6 +8,7 @@ from data_pipeline.experts.injected_errors import WRONG_SIDE
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.choices import Says, says_nothing
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan, View
 from graphwalker.oracle.speakers import Speaker, call_name
@@ -42,8 +43,9 @@ class ErringOracle(OraclePolicy):
         seed: int = 0,
         plain: bool = False,
         speaker: Speaker | None = None,
+        says: Says = says_nothing,
     ) -> None:
-        super().__init__(graph, protocol, seed, plain, speaker)
+        super().__init__(graph, protocol, seed, plain, speaker, says=says)
         self._error_rate = error_rate
         self._kinds = [kind for kind in injected_errors if kind in DIRECTED_ERRORS]
         self._errors: dict[str, list[dict[str, Any]]] = {}

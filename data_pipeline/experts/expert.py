@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch, places
 from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.oracle.choices import Choices, Says, says_nothing
 from graphwalker.oracle.oracle import close_constrained, closing
 from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
@@ -42,16 +44,18 @@ class ExpertPolicy(PlannedPolicy):
         seed: int = 0,
         plain: bool = False,
         inverse: Inverse = lambda hop: None,
+        says: Says = says_nothing,
         speaker: Speaker | None = WALKER,
     ) -> None:
-        """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same."""
+        """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same;
+        `says`: what thoughts call a hop."""
         if abilities_of(speaker).directed:
             raise UserError(
                 "this expert reads phrases with tools that look both ways; this preset's look one "
                 "way: the oracle errs with them (experts/erring_oracle.py)"
             )
         super().__init__(graph, protocol, speaker)
-        self._plain, self._inverse = plain, inverse
+        self._plain, self._inverse, self._says = plain, inverse, says
         self._max_turns = max_turns
         self._error_rate, self._kinds = error_rate, injected_errors
         self._seed = seed
@@ -65,7 +69,8 @@ class ExpertPolicy(PlannedPolicy):
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)
         ]
         tail = _slots(wording.tail_phrases, wording.tail_readings, rng, self._inverse)
-        view = View(self.graph, question.topic_entities, self.speaker, query.avoided_ids)
+        choices = Choices(replace(question, query=None), self._says)
+        view = View(self.graph, question.topic_entities, self.speaker, query.avoided_ids, choices)
         search = ErringSearch(view, rng, self._max_turns, self._plain)
         search.stubborn = rng.random() < self._error_rate
         if rng.random() < self._error_rate:

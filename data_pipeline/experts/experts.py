@@ -38,12 +38,12 @@ from graphwalker.tools.abilities import abilities_of
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
     """The expert that needs no model: it reads phrases, errs, and recovers; or it searches."""
-    environment = Environment(graph, config.environment)
+    environment, lexicon = Environment(graph, config.environment), lexicon_of(graph)
     if config.searched:
         walks = SearchedWalks(
             graph,
             environment.protocol,
-            lexicon_of(graph),
+            lexicon,
             max_hops=config.searched,
             seed=config.seed,
             plain=config.plain_thoughts,
@@ -59,6 +59,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
             seed=config.seed,
             plain=config.plain_thoughts,
             speaker=environment.speaker,
+            says=lexicon.says,
         )
         return Expert(environment, erring, config, lambda done: erring.errors(done.id))
     policy = ExpertPolicy(
@@ -70,6 +71,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
         seed=config.seed,
         plain=config.plain_thoughts,
         inverse=hand_written_inverses().get,
+        says=lexicon.says,
         speaker=environment.speaker,
     )
     return Expert(environment, policy, config, lambda done: policy.errors(done.id))

@@ -200,7 +200,7 @@ class Search:
                 why = (
                     moving(self.view, frontier, entity, phrase, self.choice)
                     if k
-                    else thoughts.choose(phrase, [hop.relation], self.choice)
+                    else self.view.why(frontier, hop, phrase, self.choice)
                 )
                 yield from self.ask(entity, hop.relation, why, hop.direction)
             turn, _ = self._looked_up[entity.id, hop.relation]

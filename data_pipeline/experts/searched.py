@@ -18,7 +18,6 @@ from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import WALKER, Plan
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
-from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
@@ -50,8 +49,8 @@ class SearchedWalks(OraclePolicy):
         speaker: Speaker | None = WALKER,
     ) -> None:
         """`lexicon`: what thoughts call a hop; `max_hops`: of a walk from one topic entity."""
-        super().__init__(graph, protocol, seed, plain, speaker)
-        self._lexicon, self._max_hops = lexicon, max_hops
+        super().__init__(graph, protocol, seed, plain, speaker, says=lexicon.says)
+        self._max_hops = max_hops
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{question.id}/searched")
@@ -59,8 +58,7 @@ class SearchedWalks(OraclePolicy):
         if not queries:
             return _no_walk()
         query = rng.choice(queries)
-        wording = named(self._lexicon, query)
-        return self.continue_from(replace(question, query=query, wording=wording), ())
+        return self.continue_from(replace(question, query=query, wording=None), ())
 
 
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
@@ -83,21 +81,6 @@ def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iter
         if frozenset.intersection(*ends) == gold:
             shortest = length
             yield Query(tuple(Branch(t, p) for t, p in zip(topics, paths, strict=True)))
-
-
-def named(lexicon: Lexicon, query: Query) -> Draft:
-    """Each hop by its plainest phrase."""
-
-    def phrase(hop: Hop) -> str:
-        phrases = lexicon.phrases(hop)
-        return next((p.text for p in phrases if not p.vague), phrases[0].text)
-
-    return Draft(
-        "",
-        phrases=tuple(tuple(map(phrase, branch.hops)) for branch in query.branches),
-        tail_phrases=(),
-        readings=tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
-    )
 
 
 def _ways(graph: KnowledgeGraph, topic: Entity, gold: frozenset[str], max_hops: int) -> Paths:

@@ -111,6 +111,14 @@ class Lexicon:
         """The readings of a phrase that words `hop`: the true hop first."""
         return (hop, *(other for other in self.readings(phrase_text) if other != hop))
 
+    def says(self, hop: Hop) -> str:
+        """Return the plainest noun phrase of a hop; `""` where people have worded other relations
+        of this graph, but not this one."""
+        if hop not in self.written and self.written:
+            return ""
+        texts = [phrase.text for phrase in self.phrases(hop) if not phrase.vague]
+        return next(iter(texts), "")
+
     def inverse(self, hop: Hop) -> Hop | None:
         """The same fact seen the other way round: `~film.director.film` for
         `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""

@@ -3,16 +3,18 @@
 import functools
 import random
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.choices import Choices, Says, says_nothing
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, weigh
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
-from graphwalker.query.draft import fill_bound, plain_wording
+from graphwalker.query.draft import Draft, fill_bound, plain_wording
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -36,12 +38,15 @@ class OraclePolicy(PlannedPolicy):
         plain: bool = False,
         speaker: Speaker | None = WALKER,
         silent: bool = False,
+        says: Says = says_nothing,
     ) -> None:
-        """`plain`: every kind of thought has one form only; `silent`: actions without thoughts."""
+        """`plain`: every kind of thought has one form only; `silent`: actions without thoughts;
+        `says`: what thoughts call a hop."""
         super().__init__(graph, protocol, speaker)
         self._seed = seed
         self._plain = plain
         self._silent = silent
+        self._says = says
 
     def plan(self, key: str, question: Question) -> Plan:
         return self.continue_from(question, ())
@@ -51,7 +56,8 @@ class OraclePolicy(PlannedPolicy):
         showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         avoided = question.query.avoided_ids if question.query else frozenset[str]()
-        view = View(self.graph, question.topic_entities, self.speaker, avoided)
+        choices = Choices(question, self._says)
+        view = View(self.graph, question.topic_entities, self.speaker, avoided, choices)
         view.recall(turns)
         plan = narrate(view, self._steps(view, question, rng), rng)
         plan = _with_regret(view, plan, rng) if turns else plan
@@ -60,7 +66,10 @@ class OraclePolicy(PlannedPolicy):
     def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
         if question.query is None:
             raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
-        query, wording = question.query, question.wording or plain_wording(question.query)
+        query, wording = (
+            question.query,
+            self._wording(question),
+        )
         ends: list[list[Entity]] = []
         for branch, phrases in zip(query.branches, wording.phrases, strict=True):
             ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
@@ -77,6 +86,23 @@ class OraclePolicy(PlannedPolicy):
             return
         branches = 1 if query.tail else len(ends)
         yield closing(view, _gold_if_found(question, answers), branches, rng)
+
+    def _wording(self, question: Question) -> Draft:
+        """The phrases of a question. A phrase that is a whole question cannot stand within a
+        sentence: a noun phrase says the same, where one is known."""
+        assert question.query is not None
+        plain = plain_wording(question.query, self._says)
+        wording = question.wording
+        if wording is None or self._plain:
+            return wording or plain
+        branches = tuple(map(_noun_phrases, wording.phrases, plain.phrases))
+        tail = _noun_phrases(wording.tail_phrases, plain.tail_phrases)
+        return replace(wording, phrases=branches, tail_phrases=tail)
+
+
+def _noun_phrases(phrases: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
+    both = zip(phrases, plain, strict=True)
+    return tuple(noun if noun and thoughts.is_question(said) else said for said, noun in both)
 
 
 def _gold_if_found(question: Question, found: list[Entity]) -> list[Entity]:
@@ -152,7 +178,7 @@ def _hop(
         turn = view.recalled_turn(ask)
         if turn is None:
             why = (
-                thoughts.choose(phrase, [hop.relation], rng)
+                view.why(frontier, hop, phrase, rng)
                 if k == 0
                 else moving(view, frontier, entity, phrase, rng)
             )
@@ -195,7 +221,7 @@ def close_constrained(
 ) -> Move:
     """The last step of a question with a constraint: what it keeps."""
     names = tuple(view.name(entity) for entity in answers)
-    explain = thoughts.of_type if constraint.kind == "type" else thoughts.weighed
+    explain = thoughts.keep_of_type if constraint.kind == "type" else thoughts.keep_by_value
     return explain(names, phrase, rng), FinalAnswer(names)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
+from graphwalker.oracle.choices import Choices
 from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, call_name
 from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -86,13 +87,17 @@ class View:
         topics: Iterable[Entity],
         speaker: Speaker = WALKER,
         avoided: frozenset[str] = frozenset(),
+        choices: Choices | None = None,
     ) -> None:
-        self._avoided = avoided
+        """`choices` explains a choice among listed relations; without it a thought says that the
+        relation fits."""
+        self._avoided, self._choices = avoided, choices
         self.graph = graph
         self.speaker = speaker
         self.abilities = abilities_of(speaker)
         self._names = {entity.id: entity.name for entity in topics}
         self.listed: set[str] = set()
+        self._hops: dict[str, list[Hop]] = {}
         self._last: Turn | None = None
         self._fresh: list[Entity] = []
         self._fresh_by = ""
@@ -125,6 +130,17 @@ class View:
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if not turn.error:
             self.listed.update(listed_in(turn))
+            for one in turn.listed:
+                self._hops.setdefault(one.entity_id, []).extend(one.hops)
+
+    def why(self, frontier: Sequence[Entity], hop: Hop, phrase: str, rng: thoughts.Choice) -> str:
+        """Return the thought of taking a relation that was listed of these entities."""
+        if rng is None or self._choices is None:
+            return thoughts.choose(phrase, [hop.relation], rng)
+        listed = [other for entity in frontier for other in self._hops.get(entity.id, ())]
+        directed = self.abilities.directed
+        shown_as = directed.relation_name(hop.relation) if directed else hop.relation
+        return self._choices.explain(hop, shown_as, phrase, listed, rng)
 
     def name(self, entity: Entity) -> str:
         """Return the entity's name as the episode has shown it."""
@@ -205,7 +221,7 @@ class View:
         directed = self.abilities.directed
         if relation and fresh and directed:
             return thoughts.found_by(directed.relation_name(relation), names, rng)
-        return thoughts.found(names, rng) if fresh else ""
+        return thoughts.found_names(names, rng) if fresh else ""
 
 
 def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:

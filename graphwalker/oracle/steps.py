@@ -130,9 +130,7 @@ def _step(
         turn = view.recalled_turn(ask)
         if turn is None:
             again = thoughts.move_many(len(frontier), name, phrase, rng)
-            turn = yield from do(
-                thoughts.choose(phrase, [hop.relation], rng) if k == 0 else again, ask
-            )
+            turn = yield from do(view.why(frontier, hop, phrase, rng) if k == 0 else again, ask)
         found[entity.id] = view.triple_ends(turn, entity, hop)
     return found
 
@@ -178,7 +176,7 @@ def weigh(
         if constraint.relation not in view.listed:
             turn = yield from do(why, view.look(entity))
             yield from more_relations(view, do, turn, entity, constraint.relation, rng)
-            why = thoughts.choose(phrase, [constraint.relation], rng)
+            why = view.why([entity], Hop(constraint.relation), phrase, rng)
         if constraint.relation not in view.listed:
             return []
         turn = yield from do(why, view.ask(entity, constraint.relation, Direction.OUT))

@@ -1,39 +1,74 @@
 """Thoughts: one short line of why, for every kind of step that an oracle or an expert takes."""
 
 import random
+import re
 from collections.abc import Sequence
 
 Choice = random.Random | None
-"""Draws among the forms of a thought; with `None` it is always the first, shortest one."""
+"""Draws among the forms of a thought; with `None` it is the plain one, which is the shortest."""
+
+NAMED = 3
+"""Entities that a thought names of a longer list."""
+_ASKING = ("who", "what", "which", "whose", "where", "when", "how", "in", "what's", "who's")
+_ASKS = re.compile(r"\b(?:is|are|was|were|did|does|do|has|have|can) it\b")
+"""Word order of a question: it cannot stand within a sentence."""
 
 
-def _pick(rng: Choice, *forms: str) -> str:
-    return forms[0] if rng is None else rng.choice(forms)
+def _pick(rng: Choice, plain: str, *forms: str) -> str:
+    return plain if rng is None else rng.choice(forms if len(forms) > 1 else (plain, *forms))
 
 
-def _about(phrase: str, it: str = "it") -> str:
-    """The phrase without its slot: `the director of {x}` becomes `the director of it`."""
-    text = phrase.replace("{x}", it)
-    if text.endswith("?"):
-        return text[0].lower() + text[1:-1]
-    return text if text.startswith("the ") else f"what {text}"
+def is_question(phrase: str) -> bool:
+    """Whether a phrase is a whole question, such as `When was {x} born?` or `who wrote {x}`."""
+    return phrase.endswith("?") or phrase.split(" ")[0].lower() in _ASKING
+
+
+def about(phrase: str, clause: str = "the one that") -> str:
+    """Say what a phrase asks for, as the object of a sentence. `clause` opens a relative clause.
+
+    >>> about("the director of {x}"), about("directed {x}")
+    ('the director of it', 'the one that directed it')
+    >>> about("who is {x} married to"), about("")
+    ('the answer to "who is it married to"', 'what the question asks for')
+    >>> about("who wrote {x}"), about("what is the capital of {x}")
+    ('who wrote it', 'the capital of it')
+    """
+    if not phrase:
+        return "what the question asks for"
+    text = phrase.replace("{x}", "it")
+    if is_question(phrase):
+        text = text[0].lower() + text[1:].removesuffix("?")
+        if plain := re.match(r"(?:what|who|which)(?:'s| is| are| was| were) (?=the )", text):
+            return text[plain.end() :]
+        return f'the answer to "{text}"' if _ASKS.search(text) else text
+    if text.startswith("is where "):
+        return text.removeprefix("is ")
+    return text if text.startswith("the ") else f"{clause} {text}"
+
+
+def _brief(phrase: str) -> str:
+    """The same in the words of plain thoughts."""
+    if phrase.endswith("?"):
+        return phrase[0].lower() + phrase[1:-1].replace("{x}", "it")
+    return about(phrase, "what")
 
 
 def start(topic: str, phrase: str, rng: Choice) -> str:
     """First step: look at the topic entity, which is left unnamed where it is `""`."""
     if not topic:
-        return _pick(rng, "Start.", f"I look for {_about(phrase)}.")
+        return _pick(rng, "Start.", f"I look for {about(phrase)}.")
     return _pick(
         rng,
         f"Start at {topic}.",
-        f"I start at {topic} and look for {_about(phrase)}.",
+        f"I start at {topic} to find {about(phrase)}.",
+        f"The question starts at {topic}: I look for {about(phrase)}.",
     )
 
 
 def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
     """A relation list was seen; these relations fit the phrase."""
     fits = "these fit" if len(relations) > 1 else "this fits"
-    return _pick(rng, f"For {_about(phrase)}, {fits}.", f"I seek {_about(phrase)}; {fits}.")
+    return _pick(rng, f"For {_brief(phrase)}, {fits}.", f"I look for {about(phrase)}; {fits}.")
 
 
 def next_relations(rng: Choice) -> str:
@@ -46,14 +81,22 @@ def next_triples(rng: Choice) -> str:
     return _pick(rng, "There are more; the next page.", "The list is longer: I read on.")
 
 
-def found(names: Sequence[str], rng: Choice) -> str:
+def found_names(names: Sequence[str], rng: Choice) -> str:
     """What a step gave, before anything is made of it."""
-    return _pick(rng, f"Found {', '.join(names)}.", f"This gives {', '.join(names)}.")
+    few = _few(names)
+    return _pick(rng, f"Found {', '.join(names)}.", f"This gives {few}.", f"Found {few}.")
 
 
 def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
     """What a look at everything gave by one relation, which no call has named."""
-    return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {', '.join(names)}.")
+    few = _few(names)
+    return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {few}.")
+
+
+def _few(names: Sequence[str]) -> str:
+    """List names, at most `NAMED` of them."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def move(entity: str, phrase: str, rng: Choice) -> str:
@@ -61,7 +104,8 @@ def move(entity: str, phrase: str, rng: Choice) -> str:
     return _pick(
         rng,
         "Go on from it.",
-        f"Next, from {entity}: {_about(phrase)}.",
+        f"Next, from {entity}: {about(phrase)}.",
+        f"From {entity} I go on to find {about(phrase)}.",
     )
 
 
@@ -70,7 +114,7 @@ def move_many(count: int, entity: str, phrase: str, rng: Choice) -> str:
     return _pick(
         rng,
         f"Of {count}, now {entity}.",
-        f"One of {count}: I check {entity} for {_about(phrase)}.",
+        f"One of {count}: I check {entity} for {about(phrase)}.",
     )
 
 
@@ -80,12 +124,12 @@ def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
     part = "Second part" if number == 2 else "Third part"
     if not topic:
         return _pick(
-            rng, f"{part}: {_about(phrase)}.", f"Now the other condition: {_about(phrase)}."
+            rng, f"{part}: {_brief(phrase)}.", f"Now the other condition: {about(phrase)}."
         )
     return _pick(
         rng,
-        f"{part}, from {topic}: {_about(phrase)}.",
-        f"Now the other condition: {topic}, {_about(phrase)}.",
+        f"{part}, from {topic}: {_brief(phrase)}.",
+        f"Now the other condition, from {topic}: {about(phrase)}.",
     )
 
 
@@ -94,8 +138,9 @@ def intersect(names: Sequence[str], phrase: str, rng: Choice) -> str:
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
         rng,
-        f"Both conditions hold for {shared}. Next: {_about(phrase)}.",
-        f"In both: {shared}. Now {_about(phrase)}.",
+        f"Both conditions hold for {shared}. Next: {_brief(phrase)}.",
+        f"Both conditions hold for {shared}. Next: {about(phrase)}.",
+        f"In both: {shared}. From there I look for {about(phrase)}.",
     )
 
 
@@ -115,17 +160,17 @@ def weigh_than(entity: str, rng: Choice) -> str:
 
 def weigh_next(entity: str, rng: Choice) -> str:
     """The value of a candidate."""
-    return _pick(rng, f"Now {entity}.", f"Next I look the value of {entity} up.")
+    return _pick(rng, f"Now {entity}.", f"Next I look up the value of {entity}.")
 
 
-def of_type(names: Sequence[str], phrase: str, rng: Choice) -> str:
+def keep_of_type(names: Sequence[str], phrase: str, rng: Choice) -> str:
     """What is of the type that the question names, before the answer."""
     if len(names) == 1:
         return _pick(rng, f"{names[0]} {phrase}.", f"Of these, {names[0]} {phrase}.")
     return _pick(rng, f"{len(names)} of these fit.", f"Of these, {len(names)} fit.")
 
 
-def weighed(names: Sequence[str], phrase: str, rng: Choice) -> str:
+def keep_by_value(names: Sequence[str], phrase: str, rng: Choice) -> str:
     """Every value is known: what the constraint keeps, before the answer."""
     if len(names) == 1:
         return _pick(rng, f"{names[0]} {phrase}.", f"Only {names[0]} {phrase}.")
@@ -136,6 +181,8 @@ def answer(names: Sequence[str], rng: Choice) -> str:
     """The last step showed the answers. Says how many, the answer itself names them."""
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
+    if len(names) == 2:
+        return _pick(rng, "These 2 are the answer.", "Both are answers.")
     return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
@@ -152,8 +199,8 @@ def dead_end(entity: str, phrase: str, rng: Choice) -> str:
     """The entity has no relation for the next phrase: the step before it was read wrongly."""
     return _pick(
         rng,
-        f"Dead end: {entity} has no relation for {_about(phrase)}.",
-        f"{entity} lists nothing for {_about(phrase)}; wrong turn.",
+        f"Dead end: {entity} has no relation for {_brief(phrase)}.",
+        f"{entity} lists nothing for {about(phrase)}; wrong turn.",
     )
 
 
@@ -161,8 +208,8 @@ def wrong_result(phrase: str, rng: Choice) -> str:
     """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
     return _pick(
         rng,
-        f"This is not {_about(phrase)}; wrong relation.",
-        f"Not {_about(phrase)}. I chose a wrong relation.",
+        f"This is not {_brief(phrase)}; wrong relation.",
+        f"Not {about(phrase)}. I chose a wrong relation.",
     )
 
 
@@ -175,8 +222,8 @@ def back(entity: str, phrase: str, rng: Choice) -> str:
     """Go back to an earlier entity and read its phrase by another relation."""
     return _pick(
         rng,
-        f"Back to {entity}: another relation may give {_about(phrase)}.",
-        f"I return to {entity} and try another relation for {_about(phrase)}.",
+        f"Back to {entity}: another relation may give {_brief(phrase)}.",
+        f"I return to {entity} and try another relation for {about(phrase)}.",
     )
 
 

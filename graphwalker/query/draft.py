@@ -1,11 +1,10 @@
 """How a query is put into words: the question's text, the phrase of each hop, and its readings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphwalker.graphs.base import Direction
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query, parse_hop
 
@@ -65,28 +64,23 @@ def fill_bound(form: str, constraint: Constraint) -> str:
     return form.replace("{b}", bound)
 
 
-def plain_wording(query: Query) -> Draft:
-    """Phrases from the relations' ids alone, for questions that come without any.
+def plain_wording(query: Query, says: Callable[[Hop], str] = lambda hop: "") -> Draft:
+    """The phrases of a query that comes without any, as `says` has them; `""` says nothing.
 
     >>> from graphwalker.graphs.base import Entity
     >>> from graphwalker.query.query import Branch
-    >>> query = Query((Branch(Entity("m.a", "A"), (Hop("http://x.org/p#bornIn"),)),))
-    >>> plain_wording(query).phrases
-    (('the born in of {x}',),)
+    >>> query = Query((Branch(Entity("m.a", "A"), (Hop("film.film.genre"),)),))
+    >>> plain_wording(query, lambda hop: "the genre of {x}").phrases
+    (('the genre of {x}',),)
     """
     return Draft(
         "",
-        phrases=tuple(tuple(map(_phrase, branch.hops)) for branch in query.branches),
-        tail_phrases=tuple(map(_phrase, query.tail)),
+        phrases=tuple(tuple(map(says, branch.hops)) for branch in query.branches),
+        tail_phrases=tuple(map(says, query.tail)),
         readings=tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
         tail_readings=tuple((hop,) for hop in query.tail),
         constraint=_constraint(query.constraint) if query.constraint else "",
     )
-
-
-def _phrase(hop: Hop) -> str:
-    label = _label(hop.relation)
-    return f"the {label} of {{x}}" if hop.direction == Direction.OUT else f"has {{x}} as {label}"
 
 
 def _constraint(constraint: Constraint) -> str:
