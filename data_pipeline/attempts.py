@@ -259,7 +259,7 @@ class Maker:
         try:
             draft = self._teacher.ask(query, sampled.answers, rng, sampled.run)
         except Unusable as error:
-            return Drop("question", str(error))
+            return Drop("question", str(error), error.detail)
         if draft is None:
             return Drop("question", "no_wording")
         return Question(
@@ -312,7 +312,7 @@ class Maker:
                 return Drop("filter", "quality", ", ".join(verdict.reasons))
             misread = self._teacher.misread_step(question.text, query, draft, run)
         except Unusable as error:
-            return Drop("filter", str(error))
+            return Drop("filter", str(error), error.detail)
         if misread:
             return Drop("certificate", "misread_step", misread)
         scores = dict(zip(DIMENSIONS, verdict.scores, strict=True))

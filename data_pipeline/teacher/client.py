@@ -2,10 +2,10 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from data_pipeline.teacher.config import ChatWorkConfig, JudgeConfig, TeacherConfig
 from data_pipeline.teacher.parse import Unreadable
@@ -19,7 +19,12 @@ T = TypeVar("T")
 
 
 class Unusable(Exception):
-    """The teacher gave nothing usable for one prompt; the text is a reason to count drops by."""
+    """The teacher gave nothing usable for one prompt; the text is a reason to count drops by, and
+    `detail` says what was wrong with the last answer."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
 
 
 class TeacherClient:
@@ -38,6 +43,7 @@ class TeacherClient:
         self._completions = Completions(config, config.model, folder)
         self._lock = threading.Lock()
         self._useless: Counter[str] = Counter()
+        self._takes_schemas = True
         self._end: UserError | None = None
 
     @property
@@ -53,22 +59,25 @@ class TeacherClient:
         temperature: float | None = None,
         max_tokens: int = 0,
         counts: bool = True,
+        fields: Sequence[str] = (),
     ) -> T:
         """What `read` makes of the answer, which may take `max_tokens` (0: those of the settings).
         Raises `Unusable` with the reason of a drop. `counts`: a useless answer counts towards the
-        end of the run."""
+        end of the run. `fields`: what the answer holds; where it cannot be read, the server is
+        asked for JSON with these fields."""
         first = {"role": "user", "content": prompt}
         talk: Messages = (first,)
         warmth = self.config.temperature if temperature is None else temperature
         limit = max_tokens or self.config.max_tokens
         problem = Unreadable("nothing was answered")
-        for _ in range(self.config.format_retries + 1):
+        for attempt in range(self.config.format_retries + 1):
+            schema = _schema(purpose, fields) if attempt and fields else None
             try:
-                answer = self._answer(purpose, talk, warmth, limit)
+                answer = self._answer(purpose, talk, warmth, limit, schema)
             except (ContextFull, Declined) as error:
                 if counts:
                     self.count(f"readable {purpose}", str(error))
-                raise Unusable("declined_prompt") from None
+                raise Unusable("declined_prompt", str(error)) from None
             try:
                 value = read(answer.text)
             except Unreadable as error:
@@ -83,7 +92,7 @@ class TeacherClient:
                 return value
         if counts:
             self.count(f"readable {purpose}", str(problem))
-        raise Unusable("unreadable_answer")
+        raise Unusable("unreadable_answer", str(problem))
 
     def count(self, kind: str, fault: str = "", times: int = 1) -> None:
         """Count an answer of that kind as useful, or as useless for the fault that it has.
@@ -110,10 +119,16 @@ class TeacherClient:
         self._completions.close()
 
     def _answer(
-        self, purpose: str, talk: Messages, temperature: float, max_tokens: int
+        self,
+        purpose: str,
+        talk: Messages,
+        temperature: float,
+        max_tokens: int,
+        schema: dict[str, Any] | None,
     ) -> StoredAnswer:
         if self._end is not None:
             raise self._end
+        schema = schema if self._takes_schemas else None
         try:
             return self._completions.complete(
                 talk,
@@ -121,8 +136,15 @@ class TeacherClient:
                 max_tokens=max_tokens,
                 seed=self.config.seed,
                 purpose=purpose,
+                response_format=schema,
             )
-        except (ContextFull, Declined):
+        except Declined:
+            if not schema:
+                raise
+            # The server may know no `response_format`: it is asked without from now on.
+            self._takes_schemas = False
+            return self._answer(purpose, talk, temperature, max_tokens, None)
+        except ContextFull:
             raise
         except PolicyError as error:
             raise self._over(f"{self.name}: {error}") from None
@@ -134,6 +156,21 @@ class TeacherClient:
                 self._end = UserError(f"{line}; what is made is kept, the same command resumes")
         self._completions.stop()
         return self._end
+
+
+def _schema(purpose: str, fields: Sequence[str]) -> dict[str, Any]:
+    """The `response_format` of an answer with these fields; scores are numbers, all else text."""
+    kind = {"type": "integer" if purpose == "score" else "string"}
+    schema = {
+        "type": "object",
+        "properties": dict.fromkeys(fields, kind),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": purpose, "strict": True, "schema": schema},
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Settings of a chat model as the teacher: where it is, what it does, when to give up on it."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -22,11 +22,12 @@ class ChatWorkConfig(OptionalChatConfig):
     """Of questions and thoughts; scores and rankings are always drawn at 0."""
     max_tokens: int = Field(default=512, ge=16)
     """Completion tokens of one question or score; models that reason before they answer need more.
-    The thoughts of a trajectory, one answer, may take 160 more for each step."""
+    An answer with thoughts may take 160 more for each."""
     seed: int = 0
     """Sent with every request, for servers that sample repeatably."""
-    format_retries: int = Field(default=2, ge=0)
-    """Further requests where an answer cannot be read."""
+    format_retries: int = Field(default=1, ge=0)
+    """Further requests where an answer cannot be read; they ask for JSON by a schema
+    (`response_format`), where the server takes one."""
     give_up_after: int = Field(default=20, ge=1)
     """So many answers of one kind in a row that are of no use end the run: they cannot be read, or
     are questions in another language, without their topic entity, or with other faults on the
@@ -46,8 +47,10 @@ class TeacherConfig(ChatWorkConfig):
     judge: bool = True
     """Three scores for every question, kept from a mean of 9; off: surface checks alone. The
     setting `judge` names another model for them."""
-    thoughts: bool = True
-    """A thought of the teacher's for every step; off: the oracle's own."""
+    thoughts: Literal["each", "together", "none"] = "together"
+    """How the teacher writes the thoughts of a trajectory: one request for each step, which shows
+    the steps before it (`each`, as in GraphWalker), or one for all steps, which costs about a third
+    (`together`). `none`: the oracle's own thoughts."""
     english: bool = True
     """Refuse questions and thoughts that are not in English; off for prompts of your own in another
     language."""

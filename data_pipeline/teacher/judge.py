@@ -50,7 +50,7 @@ class Judge:
             return letters
 
         try:
-            letters = self._client.request("reading", prompt, read, 0.0)
+            letters = self._client.request("reading", prompt, read, 0.0, fields=("reading",))
         except Unusable:
             raise Unusable(UNSCORED) from None
         return letters == {LETTERS[hops.index(doubt.hop)]}
@@ -73,7 +73,7 @@ class Judge:
 
         try:
             prompt = score_prompt(self._client.prompts, text, path, names)
-            self._client.request("score", prompt, read, 0.0, counts=counts)
+            self._client.request("score", prompt, read, 0.0, counts=counts, fields=names)
         except Unusable:
             return  # what is missing is asked for again, or the question waits
 

@@ -9,10 +9,19 @@ from graphwalker.loose_json import first_value, without_reasoning
 _NUMBER = r"(\d+(?:\.\d+)?)(?:\s*/\s*10)?(?![\w/]|\.\d|\s*/)"
 """A score, as `9`, `8.5` or `9/10`."""
 _BARE = re.compile(rf"(?:{_NUMBER}[\s,;|]*)+\.?")
+_COUNTED = re.compile(r"^\s*\d[.)]\s+(?=\d)", re.MULTILINE)
 _LABEL = re.compile(r"[\s*#]*question[\s*]*:[\s*]*", re.IGNORECASE)
 _AROUND = re.compile(r"""^(?:```\w*\s|[*"'“‘\s])+|(?:```|[*"'”’\s])+$""")
-_CHATTER = re.compile(r"(?:here|sure|certainly|of course|okay|ok)\b[^?]*[:!,.]", re.IGNORECASE)
-_THOUGHT = re.compile(r"<thought\s*(\d+)>(.*?)</thought\s*\1>", re.DOTALL | re.IGNORECASE)
+_CHATTER = re.compile(
+    r"(?:(?:here|sure|certainly|of course|okay|ok|the question|my question)\b[^?:!.]*[:!.]\s*)+",
+    re.IGNORECASE,
+)
+_THOUGHT_TAG = re.compile(r"<thought[\s_-]*(\d*)>(.*?)(</thought|<thought|\Z)", re.DOTALL | re.I)
+_THOUGHT_LINE = re.compile(
+    r"^[\s*#>-]*(?:(?:thought|step)\s*#?)?(\d+)\s*[.:)*-]+\s*(.*?)(?=^[\s*#>-]*(?:thought|step)?"
+    r"\s*#?\d+\s*[.:)*-]|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
 _ENGLISH = re.compile(
     r"\b(?:the|of|and|that|this|there|with|from|by|for|to|what|which|who|whose|whom|where|when|why|"
     r"how|did|does|has|have|had|were|are|been|can|could|name|tell|list|find|give|show|it|its|not|"
@@ -35,12 +44,15 @@ def read_text(answer: str, tag: str) -> str:
     'Who wrote it?'
     >>> read_text('{"question": "Who wrote it?"', "question")
     'Who wrote it?'
+    >>> read_text("<question>Who wrote it?</answer>", "question")
+    'Who wrote it?'
 
     A text that was cut off within itself is not mended: half a question is none. Raises
     `Unreadable`.
     """
     text = without_reasoning(answer)
     found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL | re.IGNORECASE)
+    found = found or re.findall(rf"<{tag}>([^<>]*[?.!][\s\"]*)(?:<|\Z)", text, re.IGNORECASE)
     if found:
         return _line(found[-1], tag)
     field = _fields(text).get(tag)
@@ -52,7 +64,7 @@ def read_text(answer: str, tag: str) -> str:
 
 
 def read_thoughts(answer: str, numbers: Sequence[int]) -> dict[int, str]:
-    """Those of the numbered thoughts that are there, from tags or from JSON.
+    """Those of the numbered thoughts that are there: in tags, as JSON, or in numbered lines.
 
     >>> read_thoughts("<thought1> I begin. </thought1> <thought2>Half of", [1, 2])
     {1: 'I begin.'}
@@ -60,29 +72,36 @@ def read_thoughts(answer: str, numbers: Sequence[int]) -> dict[int, str]:
     {1: 'I begin.', 3: 'So.'}
     >>> read_thoughts("<thought>I begin.</thought>", [4])
     {4: 'I begin.'}
+    >>> read_thoughts("**Thought 1:** I begin.\\nThought 3: So.", [2, 4])
+    {2: 'I begin.', 4: 'So.'}
+
+    Thoughts under other numbers count by their order, where there are as many as were asked for.
     """
     text = without_reasoning(answer)
-    found = {int(number): body for number, body in _THOUGHT.findall(text)}
-    if not found:
-        fields = _fields(text)
-        named = {n: fields.get(f"thought{n}") for n in numbers}
-        found = {n: body for n, body in named.items() if isinstance(body, str)}
-    if not found and len(numbers) == 1:
-        try:
-            found = {numbers[0]: read_text(answer, "thought")}
-        except Unreadable:
-            return {}
-    lines = {n: " ".join(found[n].split()) for n in numbers if n in found}
-    return {n: line for n, line in lines.items() if line}
+    found = [
+        (number, body)
+        for number, body, end in _THOUGHT_TAG.findall(text)
+        if end or body.rstrip().endswith((".", "!", "?", '"'))
+    ]
+    found = found or _thoughts_of(_value(text)) or _THOUGHT_LINE.findall(text)
+    if not found and len(numbers) == 1 and (bare := _AROUND.sub("", text)):
+        found = [("", bare)] if not re.search(r"[<>{}]", bare) else []
+    known = {str(number) for number in numbers}
+    if len(found) == len(numbers) and {number for number, _ in found} != known:
+        found = [(str(n), body) for n, (_, body) in zip(numbers, found, strict=True)]
+    lines = {number: " ".join(body.split()).strip("* ") for number, body in found}
+    return {n: lines[str(n)] for n in numbers if lines.get(str(n))}
 
 
 def read_question(answer: str) -> str:
-    """The question, in its tag or bare: one paragraph with one question mark, at its end.
+    """The question, in its tag or bare: one sentence with one question mark, at its end.
 
     >>> read_question("<question>who wrote it?</question>"), read_question('Question: "Who sang?"')
     ('Who wrote it?', 'Who sang?')
+    >>> read_question("Sure! Here is one:\\n\\n**Who wrote it?**\\n\\nIt asks for the writer.")
+    'Who wrote it?'
 
-    Raises `Unreadable`, also for a bare text that says anything else.
+    Raises `Unreadable`, also for a bare text with several questions, or with none.
     """
     try:
         text = read_text(answer, "question")
@@ -106,15 +125,16 @@ def read_scores(answer: str, names: Sequence[str]) -> dict[str, float]:
     ({'path': 7.5}, {'path': 9.0, 'relevance': 7.0})
     >>> read_scores("9, 8, 10", names), read_scores("9 8", names)
     ({'path': 9.0, 'relevance': 8.0, 'coherence': 10.0}, {})
+    >>> read_scores("- **Path completeness** - 9\\n| relevance | 8 |", names)
+    {'path': 9.0, 'relevance': 8.0}
 
     A score that is given twice, with two values, is none.
     """
     text = without_reasoning(answer)
     found = {name: _scores_of(text, name) for name in names}
-    if not any(found.values()) and _BARE.fullmatch(text):
-        numbers = re.findall(_NUMBER, text)
-        if len(numbers) == len(names):
-            found = {name: {float(n)} for name, n in zip(names, numbers, strict=True)}
+    if not any(found.values()):
+        numbers = _bare_scores(text, len(names))
+        found = {name: {number} for name, number in zip(names, numbers, strict=False)}
     scores = {name: some.pop() for name, some in found.items() if len(some) == 1}
     return {name: score for name, score in scores.items() if score <= 10}
 
@@ -134,22 +154,52 @@ def is_english(text: str, names: Iterable[str]) -> bool:
 
 
 def _bare_question(text: str) -> str:
-    """A text that is a question and nothing else, `""` for any other."""
-    bare = _AROUND.sub("", _LABEL.sub("", _AROUND.sub("", text), count=1))
-    lines = [line.strip() for line in bare.splitlines()]
-    ended = any(not line or line[-1] in ".:!?" for line in lines[:-1])
-    whole = not ended and bare.count("?") == 1 and bare.endswith("?")
-    return (
-        " ".join(lines)
-        if whole and not re.search(r"[<>{}]", bare) and not _CHATTER.match(bare)
-        else ""
-    )
+    """The one question of a text without tags, `""` where it has none or several."""
+    lines = [_LABEL.sub("", line.strip(), count=1) for line in text.splitlines()]
+    asking = [k for k, line in enumerate(lines) if "?" in line]
+    if len(asking) != 1 or re.search(r"[<>{}]", text):
+        return ""
+    end = start = asking[0]
+    while start and lines[start - 1] and lines[start - 1][-1] not in ".:!`*":
+        start -= 1
+    bare = _AROUND.sub("", _CHATTER.sub("", " ".join(lines[start : end + 1])))
+    bare = _AROUND.sub("", _LABEL.sub("", bare, count=1))
+    return bare if bare.endswith("?") and bare.count("?") == 1 else ""
 
 
 def _scores_of(text: str, name: str) -> set[float]:
     """The values that a text gives for one score."""
-    written = rf"""(?:<{name}>|\b{name}\b["*]*\s*[:=])[\s"*]*{_NUMBER}"""
+    label = rf"\b{name}\b[^\n\d<>:=|{{}}-]{{0,30}}(?:[:=|]|[-–—]\s)"
+    written = rf"""(?:<{name}>|{label})[\s"*]*{_NUMBER}"""
     return {float(number) for number in re.findall(written, text, re.IGNORECASE)}
+
+
+def _bare_scores(text: str, count: int) -> list[float]:
+    """So many scores without their names, in one line or in a numbered list; else none."""
+    text = _COUNTED.sub("", text)
+    if count == 1:
+        text = re.sub(r"^\W*(?:score|rating)\W*[:=]\W*", "", text, flags=re.IGNORECASE)
+    numbers = re.findall(_NUMBER, text) if _BARE.fullmatch(text) else []
+    return list(map(float, numbers)) if len(numbers) == count else []
+
+
+def _thoughts_of(value: Any) -> list[tuple[str, str]]:
+    """Thoughts by number out of JSON: an object by its keys, a list by its order."""
+    if isinstance(value, dict) and len(value) == 1:  # {"thoughts": [...]}
+        (inner,) = cast(dict[str, Any], value).values()
+        value = inner if isinstance(inner, dict | list) else value
+    if isinstance(value, list):
+        items = enumerate(cast(list[Any], value), start=1)
+        value = {str(number): _body_of(item) for number, item in items}
+    if not isinstance(value, dict):
+        return []
+    pairs = ((re.search(r"\d*$", key), body) for key, body in cast(dict[str, Any], value).items())
+    return [(found[0], body) for found, body in pairs if found and isinstance(body, str)]
+
+
+def _body_of(item: Any) -> Any:
+    fields = cast(dict[str, Any], item) if isinstance(item, dict) else {}
+    return fields.get("thought", fields.get("text")) if fields else item
 
 
 def _line(text: str, tag: str) -> str:
@@ -164,3 +214,9 @@ def _line(text: str, tag: str) -> str:
 def _fields(text: str) -> dict[str, Any]:
     value = first_value(text, "{")
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def _value(text: str) -> Any:
+    """The JSON object or array that an answer holds, whichever begins first."""
+    first = re.search(r"[{\[]", text)
+    return first_value(text, first[0]) if first else None

@@ -146,9 +146,8 @@ class ChatTeacher:
             "count": len(answers),
             "style": style(rng),
         }
-        text = self._client.request(
-            "question", self._client.prompts.fill(name, values), read_question
-        )
+        prompt = self._client.prompts.fill(name, values)
+        text = self._client.request("question", prompt, read_question, fields=("question",))
         plain = Draft(
             text,
             tuple(tuple(map(self._phrase, branch.hops)) for branch in query.branches),
@@ -192,9 +191,10 @@ class ChatTeacher:
         return ""
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
-        if not self._thoughts:
+        if self._thoughts == "none":
             return trajectory
-        return with_thoughts(self._client, self._protocol, trajectory, self._english)
+        each = self._thoughts == "each"
+        return with_thoughts(self._client, self._protocol, trajectory, self._english, each)
 
     def _phrase(self, hop: Hop) -> str:
         return self._lexicon.phrases(hop)[0].text

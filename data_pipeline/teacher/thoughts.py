@@ -1,9 +1,10 @@
-"""A teacher's thoughts: all of a trajectory's in one request, each from what was seen before it."""
+"""A teacher's thoughts, each from what was seen before it: in one request, or one for each step."""
 
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, is_english, read_thoughts
@@ -23,28 +24,38 @@ _END = re.compile(r"[.!?;](?=\s|$)")
 
 
 def with_thoughts(
-    client: TeacherClient, protocol: ActionProtocol, trajectory: Trajectory, english: bool = True
+    client: TeacherClient,
+    protocol: ActionProtocol,
+    trajectory: Trajectory,
+    english: bool = True,
+    each: bool = False,
 ) -> Trajectory:
-    """The trajectory with its thoughts written by the teacher; nothing else changes.
+    """The trajectory with its thoughts written by the teacher; nothing else changes. `each`: a
+    request of its own for each step, which shows the steps before it alone.
 
     A thought that names what no observation has shown yet, or that cannot be written in the
     protocol, is requested again. One that the teacher does not give stays the programmatic
     speaker's: `provenance["programmatic_thoughts"]` lists the turns where that is so.
     """
     steps = _Steps(protocol, trajectory, english)
-    if steps.open:
-        values = {
-            "conditions": _conditions(client, trajectory),
-            "question": one_line(trajectory.question.text),
-            "topics": ", ".join(one_line(e.name) for e in trajectory.question.topic_entities),
-            "steps": steps.describe(),
-            "count": len(steps.open),
-        }
-        limit = client.config.max_tokens + TOKENS * len(steps.open)
+    values = {
+        "conditions": _conditions(client, trajectory),
+        "question": one_line(trajectory.question.text),
+        "topics": ", ".join(one_line(e.name) for e in trajectory.question.topic_entities),
+    }
+    numbers = steps.open
+    for asked in [[number] for number in numbers] if each else filter(None, [numbers]):
+        name = "thought" if each else "thoughts"
+        about = {"count": len(asked), "steps": steps.describe()}
+        if each:
+            about = {"before": steps.describe(asked[0]), "step": steps.action_text(asked[0])}
+        limit = client.config.max_tokens + TOKENS * len(asked)
+        fields = [f"thought{number}" for number in asked]
         # A record is paid for by now: what is missing is marked on it.
         with suppress(Unusable):
-            prompt = client.prompts.fill("thoughts", values)
-            client.request("thoughts", prompt, steps.read, max_tokens=limit)
+            prompt = client.prompts.fill(name, {**values, **about})
+            read = partial(steps.read, numbers=asked)
+            client.request("thoughts", prompt, read, max_tokens=limit, fields=fields)
     about = {**trajectory.provenance, "thoughts": client.config.model}
     if left := steps.left:
         about["programmatic_thoughts"] = left
@@ -89,16 +100,18 @@ class _Steps:
         """The turns, from 0 on, that the teacher gave no thought for."""
         return [self._numbers[n] for n in self.open if n not in self._spare]
 
-    def read(self, answer: str) -> None:
-        """Take the good thoughts of an answer. Raises `Unreadable` while one is missing."""
-        found = read_thoughts(answer, self.open)
+    def read(self, answer: str, numbers: Sequence[int]) -> None:
+        """Take the good thoughts of an answer to these steps. Raises `Unreadable` while one is
+        missing."""
+        wanted = [number for number in numbers if number in self.open]
+        found = read_thoughts(answer, wanted)
         problems: list[str] = []
-        for number in self.open:
+        for number in wanted:
             problem = self._take(number, found[number]) if number in found else "is missing"
             if problem:
                 problems.append(f"thought {number} {problem}")
         if problems:
-            left = ", ".join(map(str, self.open))
+            left = ", ".join(str(number) for number in wanted if number in self.open)
             raise Unreadable(f"{'; '.join(problems[:4])} (write {left} again, and no other)")
 
     def _take(self, number: int, thought: str) -> str:
@@ -131,20 +144,26 @@ class _Steps:
             turns[k] = replace(turns[k], thought=thought, completion=completion)
         return tuple(turns)
 
-    def describe(self) -> str:
-        """The steps as the teacher reads them: what was done, and what that showed."""
+    def action_text(self, number: int) -> str:
+        """One step as the protocol writes it."""
+        action = self._actions[self._numbers[number]]
+        assert action is not None
+        return self._protocol.render("", action).rpartition("</think>")[2].strip()
+
+    def describe(self, before: int | None = None) -> str:
+        """The steps as the teacher reads them: what was done, and what that showed; those before
+        one step alone."""
         lines: list[str] = []
         numbers = {k: number for number, k in self._numbers.items()}
-        for k, turn in enumerate(self._trajectory.turns):
-            action = self._actions[k]
-            if action is None:  # its thought stays as it is
+        end = len(self._trajectory.turns) if before is None else self._numbers[before]
+        for k, turn in enumerate(self._trajectory.turns[:end]):
+            if k not in numbers:  # its thought stays as it is
                 lines.append(f"(another message) {turn.observation}")
                 continue
-            written = self._protocol.render("", action).rpartition("</think>")[2].strip()
-            lines.append(f"Step {numbers[k]}: {written}")
+            lines.append(f"Step {numbers[k]}: {self.action_text(numbers[k])}")
             if turn.observation:
                 lines.append(f"Shown: {turn.observation}")
-        return "\n".join(lines)
+        return "\n".join(lines) or "(none: nothing has been shown yet)"
 
 
 class Hidden:

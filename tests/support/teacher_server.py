@@ -26,6 +26,8 @@ def well(prompt: str) -> str:
         return f"<question>From {names}, one finds what by way of {said[1]}?</question>"
     if scores := re.findall(r"<(\w+)>number</\1>", prompt):
         return "".join(f"<{name}>9</{name}>" for name in scores)
+    if "Reply with this line and nothing else:\n<thought>" in prompt:
+        return thought(1)
     if number := re.search(r"Write (\d+) thoughts", prompt):
         return "\n".join(thought(n) for n in range(1, int(number[1]) + 1))
     if "<score>" in prompt:  # a prompt of a test's own

@@ -81,6 +81,23 @@ def test_a_thought_that_knows_too_much_is_asked_for_again_and_the_others_stand(g
         assert row["turns"][1]["thought"].startswith("I look at")
 
 
+def test_each_thought_is_asked_for_with_the_steps_before_it_alone(graph, tmp_path):
+    with teach() as server:
+        synthesize(graph, config(server.url, thoughts="each"), tmp_path)
+        talks = [json.loads(talk)[0]["content"] for talk in server.asked]
+    prompts = [prompt for prompt in talks if "right before its next step" in prompt]
+    turns = [turn for row in rows(tmp_path) for turn in row["turns"]]
+    assert len(prompts) == len(turns)
+    assert {turn["thought"] for turn in turns} == {
+        "I look at what was shown. The next step follows from it."
+    }
+    for prompt in prompts:
+        before, after = prompt.split("The next step, which is settled: ")
+        assert before.count("Step ") == before.count("Shown: ")
+        assert "(none: nothing has been shown yet)" in before or "Step 1: " in before
+        assert "Shown: " not in after
+
+
 def test_a_question_without_a_score_waits_and_is_scored_later(graph, tmp_path):
     seen: set[str] = set()
 

@@ -52,16 +52,12 @@ def test_a_bare_question_is_one():
         assert read_question(form.replace("|", "\n")) == "Who wrote it?", form
 
 
-def test_a_bare_text_that_says_anything_else_is_no_question():
+def test_a_text_with_no_question_or_several_is_none():
     for text in (
-        "Here is one: Who wrote it?",
-        "Sure! Who wrote it?",
-        "Here it is:\nWho wrote it?",
         "Who wrote it? Who sang it?",
-        "Who wrote it?\n\nIt asks for the writer.",
-        "The path has two steps.\nWho wrote it?",
+        "Who wrote it?\nOr: who sang it?",
         "Who wro",
-        "<question>Who wrote it?",
+        "<question>Who wro",
         '{"question": "Who wrote it?',
         "",
     ):
