@@ -9,7 +9,7 @@ from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch,
 from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.oracle.choices import Choices, Says, says_nothing
+from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
 from graphwalker.oracle.oracle import close_constrained, closing
 from graphwalker.oracle.plan import WALKER, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
@@ -69,7 +69,7 @@ class ExpertPolicy(PlannedPolicy):
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)
         ]
         tail = _slots(wording.tail_phrases, wording.tail_readings, rng, self._inverse)
-        choices = Choices(replace(question, query=None), self._says)
+        choices = ChoiceThoughts(replace(question, query=None), self._says)
         view = View(self.graph, question.topic_entities, self.speaker, query.avoided_ids, choices)
         search = ErringSearch(view, rng, self._max_turns, self._plain)
         search.stubborn = rng.random() < self._error_rate

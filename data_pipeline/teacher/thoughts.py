@@ -44,17 +44,17 @@ def with_thoughts(
         "topics": ", ".join(one_line(e.name) for e in trajectory.question.topic_entities),
     }
     numbers = steps.open
-    for asked in [[number] for number in numbers] if each else filter(None, [numbers]):
+    for wanted in [[number] for number in numbers] if each else filter(None, [numbers]):
         name = "thought" if each else "thoughts"
-        about = {"count": len(asked), "steps": steps.describe()}
+        about = {"count": len(wanted), "steps": steps.describe()}
         if each:
-            about = {"before": steps.describe(asked[0]), "step": steps.action_text(asked[0])}
-        limit = client.config.max_tokens + TOKENS * len(asked)
-        fields = [f"thought{number}" for number in asked]
+            about = {"before": steps.describe(wanted[0]), "step": steps.action_text(wanted[0])}
+        limit = client.config.max_tokens + TOKENS * len(wanted)
+        fields = [f"thought{number}" for number in wanted]
         # A record is paid for by now: what is missing is marked on it.
         with suppress(Unusable):
             prompt = client.prompts.fill(name, {**values, **about})
-            read = partial(steps.read, numbers=asked)
+            read = partial(steps.read, numbers=wanted)
             client.request("thoughts", prompt, read, max_tokens=limit, fields=fields)
     about = {**trajectory.provenance, "thoughts": client.config.model}
     if left := steps.left:

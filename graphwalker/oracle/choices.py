@@ -37,14 +37,14 @@ def says_nothing(hop: Hop) -> str:
     return ""
 
 
-class Choices:
+class ChoiceThoughts:
     """Explains the choices of one episode among the relations that were listed."""
 
     def __init__(self, question: Question, says: Says = says_nothing) -> None:
         self._question, self._says = question, says
         query = question.query
         paths = [*(b.hops for b in query.branches), query.tail] if query else []
-        self._asked = {hop.relation for path in paths for hop in path}
+        self._needed = {hop.relation for path in paths for hop in path}
 
     def explain(
         self, hop: Hop, shown_as: str, phrase: str, listed: Sequence[Hop], rng: random.Random
@@ -70,11 +70,11 @@ class Choices:
         own = self._says(hop)
         rivals: dict[str, Hop] = {}
         for other in listed:
-            said = self._says(other)
-            known = said or self._says is says_nothing
-            if other.relation in self._asked or not known or len(said.split()) > LONGEST:
+            gives = self._says(other)
+            known = gives or self._says is says_nothing
+            if other.relation in self._needed or not known or len(gives.split()) > LONGEST:
                 continue
-            if not said or said not in (own, phrase, *map(self._says, rivals.values())):
+            if not gives or gives not in (own, phrase, *map(self._says, rivals.values())):
                 rivals.setdefault(other.relation, other)
         words = _stems(f"{phrase} {own} {last_part(hop.relation)}")
 
@@ -83,14 +83,14 @@ class Choices:
 
         return sorted(rivals.values(), key=nearness)[:RIVALS]
 
-    def _quote(self, said: str, whole: bool) -> str:
+    def _quote(self, phrase: str, whole: bool) -> str:
         """Return the longest run of the question's words that the phrase has, less the light words
         at its ends. Where there is none and `whole`, return the question around its topics."""
         text = self._question.text
         for topic in self._question.topic_entities:
             text = re.sub(re.escape(topic.name), " | ", text, flags=re.IGNORECASE)
         words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|\|", text)
-        wanted, runs = _stems(said), [list[str]()]
+        wanted, runs = _stems(phrase), [list[str]()]
         for word in words:
             if word != "|" and (stem(word.casefold()) in wanted or word.casefold() in _LIGHT):
                 runs[-1].append(word)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.choices import Choices, Says, says_nothing
+from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, weigh
@@ -56,7 +56,7 @@ class OraclePolicy(PlannedPolicy):
         showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         avoided = question.query.avoided_ids if question.query else frozenset[str]()
-        choices = Choices(question, self._says)
+        choices = ChoiceThoughts(question, self._says)
         view = View(self.graph, question.topic_entities, self.speaker, avoided, choices)
         view.recall(turns)
         plan = narrate(view, self._steps(view, question, rng), rng)
@@ -102,7 +102,7 @@ class OraclePolicy(PlannedPolicy):
 
 def _noun_phrases(phrases: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
     both = zip(phrases, plain, strict=True)
-    return tuple(noun if noun and thoughts.is_question(said) else said for said, noun in both)
+    return tuple(noun if noun and thoughts.is_question(own) else own for own, noun in both)
 
 
 def _gold_if_found(question: Question, found: list[Entity]) -> list[Entity]:

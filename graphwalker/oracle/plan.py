@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.choices import Choices
+from graphwalker.oracle.choices import ChoiceThoughts
 from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, call_name
 from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -87,7 +87,7 @@ class View:
         topics: Iterable[Entity],
         speaker: Speaker = WALKER,
         avoided: frozenset[str] = frozenset(),
-        choices: Choices | None = None,
+        choices: ChoiceThoughts | None = None,
     ) -> None:
         """`choices` explains a choice among listed relations; without it a thought says that the
         relation fits."""

@@ -81,7 +81,7 @@ class SearchSpeaker(Directed):
 
     def _where(self, entity: str, direction: Direction) -> dict[str, str]:
         way = "outgoing" if direction is Direction.OUT else "incoming"
-        return {"entity": self._ask(entity), "direction": way}
+        return {"entity": self._shown(entity), "direction": way}
 
 
 class OneWaySpeaker(Directed):

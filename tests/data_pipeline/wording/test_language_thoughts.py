@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.choices import Choices, Says, says_nothing
+from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
@@ -62,7 +62,7 @@ NORA = Entity("m.n", "Silent Harbor")
 def explain(text: str, phrase: str, says: Says = says_nothing) -> set[str]:
     hop = LISTED[1]
     question = Question("q", text, (NORA,), query=Query((Branch(NORA, (hop,)),)))
-    choices = Choices(question, says)
+    choices = ChoiceThoughts(question, says)
     seeds = [random.Random(seed) for seed in range(30)]
     return {choices.explain(hop, hop.relation, phrase, LISTED, rng) for rng in seeds}
 
