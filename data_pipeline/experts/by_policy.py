@@ -13,7 +13,7 @@ from data_pipeline.experts.rejection import ByStructure, ExpertGoal, ending, fau
 from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.registry import find_preset
+from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions

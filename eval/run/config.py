@@ -12,8 +12,8 @@ from eval.run.evaluate import Progress, evaluate_with
 from eval.run.shards import has_shards
 from eval.run.workers import LazyProcess, ThisProcess, WorkerProcesses, Workers, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.io_prompt import IOPromptAgent
 from graphwalker.agents.model_environment import with_model_settings
+from graphwalker.agents.react import IOPromptAgent
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, refuse_unknown_topics

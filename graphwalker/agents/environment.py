@@ -8,8 +8,8 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 from pydantic_core import to_jsonable_python
 
 from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from graphwalker.agents.base import AgentRun, Ask, Log
+from graphwalker.agents.base import AgentRun, Ask, EndsWithoutAnswer, Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import GraphError, PolicyError
 from graphwalker.policies.base import Completion
@@ -82,8 +82,8 @@ class Episode:
                 self.ask = next(self._begin())
             else:
                 self.ask = self._agent.send(completion)
-        except StopIteration as end:
-            self._answer = end.value
+        except (StopIteration, EndsWithoutAnswer) as end:
+            self._answer = end.value if isinstance(end, StopIteration) else None
             self._end(_stop_reason(self._answer, pending, self.turns, completion))
         except GraphError as error:
             self._end(StopReason.GRAPH_ERROR, error)

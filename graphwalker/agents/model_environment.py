@@ -12,8 +12,8 @@ from pydantic import Field
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.preset import Preset
+from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.prompt import MODEL_FILE, is_shipped, prompt_text
-from graphwalker.agents.registry import find_preset, presets
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from graphwalker.agents.base import Agent
 from graphwalker.agents.prompt import Prompt, is_shipped
-from graphwalker.config import Config
+from graphwalker.config import Config, parse_config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.settings import GraphLayers
 from graphwalker.oracle.plan import OwnOracle
@@ -21,6 +21,8 @@ from graphwalker.ranking.load import RANKERS
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.trust import READS, RUNS, ByHand, is_number
+
+Options = TypeVar("Options", bound=Config)
 
 
 class AgentSettings(WalkerSettings):
@@ -53,6 +55,10 @@ class AgentSettings(WalkerSettings):
     reranker: RerankerConfig = RerankerConfig()
     """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
     are enough. Without one `ranker` chooses."""
+
+    def read_options(self, kind: type[Options]) -> Options:
+        """Return `options` as the model of the preset's own settings. Raises `UserError`."""
+        return parse_config(kind, self.options, "environment.options")
 
 
 Tools = Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]

@@ -1,19 +1,25 @@
-"""The shipped presets: GraphWalker's agent, the same with wider tools, and the published ones."""
+"""The registry of presets: the shipped ones by name, the user's own by `module:NAME`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from graphwalker.agents.base import Agent
-from graphwalker.agents.io_prompt import ORACLE, IOPromptAgent
 from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.published.calling.kg_r1 import KG_R1
-from graphwalker.agents.published.calling.released import GRAPHWALKER_CODE
-from graphwalker.agents.published.calling.search_on_graph import SEARCH_ON_GRAPH
-from graphwalker.agents.published.graphwalk.presets import GRAPHWALK, GRAPHWALK_MAZE
-from graphwalker.agents.react import react
+from graphwalker.agents.published.ark.agent import ARK, ARK_CODE
+from graphwalker.agents.published.graphrunner.agent import GRAPHRUNNER
+from graphwalker.agents.published.graphwalk.agent import GRAPHWALK, GRAPHWALK_MAZE
+from graphwalker.agents.published.kg_r1 import KG_R1
+from graphwalker.agents.published.pathwise.gog import GOG
+from graphwalker.agents.published.pathwise.rog import ROG
+from graphwalker.agents.published.pathwise.tog import TOG
+from graphwalker.agents.published.released import GRAPHWALKER_CODE
+from graphwalker.agents.published.retrieval.graph_cot import GRAPH_COT
+from graphwalker.agents.published.retrieval.rag import GRAPH_RAG, TEXT_RAG
+from graphwalker.agents.published.search_on_graph.agent import SEARCH_ON_GRAPH
+from graphwalker.agents.react import ANSWERS_ORACLE, IOPromptAgent, react
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.named import find
 from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
-from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
@@ -39,28 +45,12 @@ def paged_tools(
     return lambda question: PagedTools(graph, question, settings, listed, rank)
 
 
-def _single_completion(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    return IOPromptAgent(protocol, prompt)
-
-
-def _tags(settings: AgentSettings) -> ActionProtocol:
-    return TagProtocol(EXAMPLES)
-
-
-def _paged_tags(settings: AgentSettings) -> ActionProtocol:
-    return TagProtocol(EXAMPLES, PAGE)
-
-
-def _answers_alone(settings: AgentSettings) -> ActionProtocol:
-    return TagProtocol({})
-
-
 GRAPHWALKER = Preset(
     name="graphwalker",
     version=4,
     source="GraphWalker (arXiv:2603.28533)",
     tools=walker_tools,
-    protocol=_tags,
+    protocol=lambda settings: TagProtocol(EXAMPLES),
     agent=react,
     calls=tuple(EXAMPLES),
     speaker=WalkerSpeaker(),
@@ -70,7 +60,7 @@ GRAPHWALKER_WIDE = Preset(
     version=5,
     source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
     tools=paged_tools,
-    protocol=_paged_tags,
+    protocol=lambda settings: TagProtocol(EXAMPLES, PAGE),
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
     calls=tuple(EXAMPLES),
@@ -81,10 +71,10 @@ IO_PROMPT = Preset(
     version=3,
     source="GraphWalker (arXiv:2603.28533), Table 2",
     tools=walker_tools,
-    protocol=_answers_alone,
-    agent=_single_completion,
+    protocol=lambda settings: TagProtocol({}),
+    agent=IOPromptAgent,
     defaults={"prompt": "io"},
-    oracle=ORACLE,
+    oracle=ANSWERS_ORACLE,
     graphs="none: the graph only scores its answers",
 )
 CHAIN_OF_THOUGHT = Preset(
@@ -93,10 +83,10 @@ CHAIN_OF_THOUGHT = Preset(
     source="chain of thought without a graph (GraphWalker Table 2); with samples=N also "
     "self-consistency",
     tools=walker_tools,
-    protocol=_answers_alone,
-    agent=_single_completion,
+    protocol=lambda settings: TagProtocol({}),
+    agent=IOPromptAgent,
     defaults={"prompt": "chain-of-thought"},
-    oracle=ORACLE,
+    oracle=ANSWERS_ORACLE,
     graphs="none: the graph only scores its answers",
 )
 SHIPPED = (
@@ -110,3 +100,17 @@ SHIPPED = (
     IO_PROMPT,
     CHAIN_OF_THOUGHT,
 )
+PUBLISHED = (ARK, ARK_CODE, GRAPHRUNNER, TOG, ROG, GOG, GRAPH_COT, TEXT_RAG, GRAPH_RAG)
+
+
+def presets() -> Mapping[str, Preset]:
+    """The shipped presets by name."""
+    return {preset.name: preset for preset in (*SHIPPED, *PUBLISHED)}
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name, or the user's own by `module:NAME`. Raises `UserError`."""
+    found: Any = find(presets(), name, "preset")
+    if not isinstance(found, Preset):
+        raise UserError(f"preset {name}: a {type(found).__name__} is no Preset")
+    return found

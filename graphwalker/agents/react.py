@@ -1,13 +1,22 @@
-"""GraphWalker's agent: think, query, observe, until it answers or its turns are spent."""
+"""The agents of one conversation: think, query, observe until it answers; or one completion."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphwalker.agents.base import Agent, AgentRun, Ask, Log, record_turn
+from graphwalker.agents.base import (
+    AgentRun,
+    Ask,
+    Log,
+    complaint,
+    is_long,
+    record_turn,
+    repeats_a_call,
+)
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
 from graphwalker.errors import UserError
+from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import (
     Action,
@@ -25,23 +34,24 @@ from graphwalker.tools.base import Call, Observation, ToolBox, together
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 
+_FORCED_ERRORS = {
+    "Call": "query_after_budget",
+    "Calls": "query_after_budget",
+    "Malformed": "malformed",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ReActAgent:
     """Builds the generator of an episode. Every completion counts as a turn, malformed ones too;
-    after `max_turns` of them one last message asks for the answer, and only that is accepted."""
+    after `max_turns` of them one last message asks for the answer, and only that is accepted.
+
+    Raises `UserError` where completions are to be constrained and the protocol cannot.
+    """
 
     protocol: ActionProtocol
     prompt: Prompt
-    max_turns: int = 10
-    max_context_tokens: int = 0
-    """Ask for the answer once a conversation is this long (as the policy counts). 0: no limit."""
-    max_malformed: int = 3
-    """So many malformed turns in a row end the episode, no answer asked for. 0: never."""
-    stop_repeats: int = 0
-    """Ask for the answer once a call was repeated so many times in a row. 0: never."""
-    constrained: bool = False
-    """Completions name only what was shown. Raises `UserError` where the protocol cannot."""
+    settings: AgentSettings
 
     def __post_init__(self) -> None:
         if self.constrained and not abilities_of(self.protocol).grammar:
@@ -50,11 +60,17 @@ class ReActAgent:
                 "be constrained; set constrained=false, or take a preset of tags or of functions"
             )
 
+    @property
+    def constrained(self) -> bool:
+        """Whether completions name only what was shown."""
+        return self.settings.constrained
+
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
         context = self._opening(question, tools)
         messages = context
         actions: list[Action] = []
-        for turns_left in range(self.max_turns - 1, -1, -1):
+        settings = self.settings
+        for turns_left in range(settings.max_turns - 1, -1, -1):
             completion = yield self._ask(messages, tools, log)
             if completion.context_full:
                 return None
@@ -66,7 +82,8 @@ class ReActAgent:
             if self._writes_no_action(actions):
                 log.turns[-1] = replace(turn, observation="")  # nobody is there to read it
                 return None
-            last = turns_left == 0 or self._is_long(completion) or self._repeats(actions)
+            long = is_long(completion, settings.max_context_tokens)
+            last = turns_left == 0 or long or repeats_a_call(actions, settings.stop_repeats)
             context = (Message("user", self._reply(shown, last)),)
             messages = (*messages, Message("assistant", completion.text), *context)
             if last:
@@ -74,18 +91,22 @@ class ReActAgent:
         completion = yield self._ask(messages, tools, log, forced=True)
         if completion.context_full:
             return None
-        return self._forced(context, completion, tools, log)
+        return self._read_forced(context, completion, log)
 
     def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
         schemas = abilities_of(self.protocol).schemas
-        return self.prompt.messages(
-            {
-                "question": question.text,
-                "entities": entities_of(tools),
-                "tools": block_of_tools(schemas) if schemas else tools.signatures(),
-                "max_turns": str(self.max_turns),
-            }
-        )
+        topic_text = abilities_of(tools).topic_text
+        values = {
+            "question": question.text,
+            "entities": topic_text() if topic_text else ", ".join(map(quote, tools.topic_names())),
+            "tools": block_of_tools(schemas) if schemas else tools.signatures(),
+            "max_turns": str(self.settings.max_turns),
+        }
+        return self.prompt.messages({**values, **self._more_values(tools)})
+
+    def _more_values(self, tools: ToolBox) -> Mapping[str, str]:
+        """Further fields of the prompt, or other values of the usual ones."""
+        return {}
 
     def _ask(
         self, messages: tuple[Message, ...], tools: ToolBox, log: Log, forced: bool = False
@@ -104,7 +125,7 @@ class ReActAgent:
         if isinstance(action, Call | Calls):
             seen = [tools.call(call) for call in calls_of(action)]
         elif isinstance(action, Malformed):
-            seen = [Observation(_complaint(action, completion), "malformed")]
+            seen = [complaint(action, completion)]
         else:
             seen = [Observation("")]
         elapsed = (time.perf_counter() - started) * 1000
@@ -112,8 +133,8 @@ class ReActAgent:
         own = isinstance(action, Malformed)
         return turn, action, [self.protocol.observe(one.text, own) for one in seen]
 
-    def _forced(
-        self, context: tuple[Message, ...], completion: Completion, tools: ToolBox, log: Log
+    def _read_forced(
+        self, context: tuple[Message, ...], completion: Completion, log: Log
     ) -> FinalAnswer | None:
         thought, action = self.protocol.parse(completion.text)
         seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
@@ -124,46 +145,58 @@ class ReActAgent:
         reply = "\n".join(shown)
         return f"{reply}\n{self.protocol.force()}" if last else reply
 
-    def _is_long(self, completion: Completion) -> bool:
-        used = completion.prompt_tokens + len(completion.token_ids or ())
-        return used >= self.max_context_tokens > 0
-
     def _writes_no_action(self, actions: Sequence[Action]) -> bool:
-        latest = actions[-self.max_malformed :]
-        return len(latest) == self.max_malformed and all(
-            isinstance(action, Malformed) for action in latest
-        )
-
-    def _repeats(self, actions: Sequence[Action]) -> bool:
-        latest = actions[-self.stop_repeats - 1 :]
-        return len(latest) > self.stop_repeats > 0 and all(
-            isinstance(action, Call | Calls) and action == latest[0] for action in latest
-        )
+        most = self.settings.max_malformed
+        latest = actions[-most:]
+        return len(latest) == most and all(isinstance(action, Malformed) for action in latest)
 
 
-def react(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    """The agent that thinks, calls a tool and reads, until it answers or its turns are spent."""
-    return ReActAgent(
-        protocol,
-        prompt,
-        settings.max_turns,
-        settings.max_context_tokens,
-        settings.max_malformed,
-        settings.stop_repeats,
-        settings.constrained,
-    )
+react = ReActAgent
+"""The agent of a preset that thinks, calls a tool and reads, until it answers."""
 
 
-def entities_of(tools: ToolBox) -> str:
-    """The topic entities as a prompt names them."""
-    topic_text = abilities_of(tools).topic_text
-    return topic_text() if topic_text else ", ".join(map(quote, tools.topic_names()))
+@dataclass(frozen=True, slots=True)
+class IOPromptAgent:
+    """Asks once, without a graph (GraphWalker Table 2). What comes back is the answer, or the
+    episode ends as `malformed`."""
+
+    protocol: ActionProtocol
+    prompt: Prompt
+    settings: AgentSettings
+
+    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
+        values = {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
+        return single_completion(self.prompt.messages(values), self.protocol, log)
 
 
-_AFTER_BUDGET = "query_after_budget"
-_FORCED_ERRORS = {"Call": _AFTER_BUDGET, "Calls": _AFTER_BUDGET, "Malformed": "malformed"}
+def single_completion(
+    messages: tuple[Message, ...], protocol: ActionProtocol, log: Log
+) -> AgentRun:
+    """Ask once; anything but an answer is recorded as malformed."""
+    completion = yield Ask(messages, protocol.stop)
+    if completion.context_full:
+        return None
+    thought, action = protocol.parse(completion.text)
+    seen = Observation("", "malformed" if isinstance(action, Malformed) else "")
+    log.turns.append(record_turn(messages, completion, thought, action, seen, 0.0))
+    return action if isinstance(action, FinalAnswer) else None
 
 
-def _complaint(action: Malformed, completion: Completion) -> str:
-    cut = "your message was cut off, write less; " if completion.finish == "length" else ""
-    return f"Error malformed: {cut}{action.reason}"
+class AnswersOracle(PlannedPolicy):
+    """Writes the gold answers: what a model that knows the graph by heart would say."""
+
+    name = "oracle"
+
+    def __init__(self, world: OracleWorld) -> None:
+        super().__init__(world.graph, world.protocol)
+
+    def plan(self, key: str, question: Question) -> Plan:
+        yield "", FinalAnswer(tuple(dict.fromkeys(answer.name for answer in question.answers)))
+
+
+def has_answers(question: Question) -> bool:
+    """Whether the question says what is right."""
+    return bool(question.answers)
+
+
+ANSWERS_ORACLE = OwnOracle(AnswersOracle, has_answers, "gold answers")

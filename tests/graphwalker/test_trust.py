@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from data_pipeline.config import ExpertConfig, SynthConfig
 from graphwalker.agents.environment import EnvironmentConfig
-from graphwalker.agents.registry import presets
+from graphwalker.agents.presets import presets
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.tokens.formats import FormatConfig
@@ -29,7 +29,7 @@ IMPORTS = {
     "training/runs/distributed.py": "a constant",
 }
 OWN_NAMES = {
-    "graphwalker/agents/registry.py": "`environment.preset`, marked",
+    "graphwalker/agents/presets.py": "`environment.preset`, marked",
     "graphwalker/datasets/registry.py": "`questions_format`, marked",
     "graphwalker/graphs/open.py": "`--graph`; no file is asked for a graph",
     "graphwalker/ranking/load.py": "`environment.ranker`, marked",

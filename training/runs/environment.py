@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from graphwalker.agents.environment import EnvironmentConfig, settings_named
 from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
-from graphwalker.agents.registry import find_preset, presets
+from graphwalker.agents.presets import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl

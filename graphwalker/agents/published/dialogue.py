@@ -1,15 +1,29 @@
 """The dialogue of an agent that asks for one decision at a time, in one context or in several."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from graphwalker.agents.base import Ask, Log, record_turn
+from graphwalker.agents.base import (
+    AgentRun,
+    Ask,
+    EndsWithoutAnswer,
+    Log,
+    complaint,
+    is_long,
+    record_turn,
+    repeats_a_call,
+)
 from graphwalker.agents.preset import AgentSettings
+from graphwalker.agents.prompt import Prompt
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswer, Malformed
 from graphwalker.protocols.forms import ANSWER_FORM
-from graphwalker.tools.base import Call, Observation
+from graphwalker.question import Question
+from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message
 
 RunCall = Callable[[Call], Observation]
@@ -22,30 +36,6 @@ class BudgetSpent(Exception):
     """No completion is left but the forced answer."""
 
 
-class WritesNoAction(Exception):
-    """The policy's context is full, or too many malformed completions came in a row: the episode
-    ends without an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeBudget:
-    """The limits of an episode, as `AgentSettings` has them."""
-
-    max_turns: int = 10
-    max_context_tokens: int = 0
-    max_malformed: int = 3
-    stop_repeats: int = 0
-
-    @classmethod
-    def of(cls, settings: AgentSettings) -> "EpisodeBudget":
-        return cls(
-            settings.max_turns,
-            settings.max_context_tokens,
-            settings.max_malformed,
-            settings.stop_repeats,
-        )
-
-
 @dataclass(slots=True)
 class Dialogue:
     """Messages so far, and the record of every completion.
@@ -55,7 +45,10 @@ class Dialogue:
     """
 
     protocol: ActionProtocol
-    budget: EpisodeBudget
+    prompt: Prompt
+    settings: AgentSettings
+    question: Question
+    tools: ToolBox
     log: Log
     _past: tuple[Message, ...] = ()
     _new: tuple[Message, ...] = ()
@@ -66,9 +59,21 @@ class Dialogue:
     retrieved: Observation | None = None
     """What the context shows besides what was called for: the next turn records it."""
 
-    def begin(self, *messages: Message) -> None:
-        """A fresh context of these messages; everything before it is forgotten."""
-        self._past, self._new = (), messages
+    def begin(self, tools: str = "", note: str = "") -> None:
+        """Open a fresh context with the prompt; everything before it is forgotten.
+
+        `tools` fills the prompt's field of that name, `note` stands behind its last line.
+        """
+        values = {
+            "question": self.question.text,
+            "entities": ", ".join(map(quote, self.tools.topic_names())),
+            "tools": tools,
+            "max_turns": str(self.settings.max_turns),
+        }
+        self._past, self._new = (), self.prompt.messages(values)
+        if note:
+            last = self._new[-1]
+            self._new = (*self._new[:-1], Message(last.role, f"{last.content}\n{note}"))
         self._restart = bool(self.log.turns)
 
     def say(self, text: str) -> None:
@@ -83,19 +88,31 @@ class Dialogue:
         """Have the context completed: one of the `expected` calls (or `ANSWER`), run by `run`; any
         other action is malformed. What was observed stands in the context for the next one.
 
-        Raises `BudgetSpent` where no completion is left, `WritesNoAction` at the policy's end.
+        Raises `BudgetSpent` where no completion is left, `EndsWithoutAnswer` where the policy's
+        context is full, or too many malformed completions came in a row.
         """
-        if len(self.log.turns) >= self.budget.max_turns or self._long or self._repeats():
+        spent = len(self.log.turns) >= self.settings.max_turns
+        if spent or self._long or repeats_a_call(self._calls, self.settings.stop_repeats):
             raise BudgetSpent
-        action = yield from self._completed(expected, run, forced=False)
+        action = yield from self._complete(expected, run, forced=False)
         self._malformed = self._malformed + 1 if isinstance(action, Malformed) else 0
-        if self._malformed >= self.budget.max_malformed > 0:
+        if self._malformed >= self.settings.max_malformed > 0:
             # Nobody is there to read the complaint.
             self.log.turns[-1] = replace(self.log.turns[-1], observation="")
-            raise WritesNoAction
+            raise EndsWithoutAnswer
         return action
 
-    def answer(self, text: str) -> Generator[Ask, Completion, FinalAnswer | None]:
+    def decide_until_answer(self, forms: Collection[str], run: RunCall, spent: str) -> AgentRun:
+        """Run the calls of one conversation until it answers; `spent` is said after the budget."""
+        try:
+            while True:
+                action = yield from self.decide((*forms, ANSWER), run)
+                if isinstance(action, FinalAnswer):
+                    return action
+        except BudgetSpent:
+            return (yield from self.answer(spent))
+
+    def answer(self, text: str) -> AgentRun:
         """The answer: within the budget like any decision, malformed ones tried again; beyond it
         asked for once, as the forced answer."""
         self.say(text)
@@ -107,20 +124,20 @@ class Dialogue:
         except BudgetSpent:
             pass
         self.say(self.protocol.force())
-        action = yield from self._completed((ANSWER,), None, forced=True)
+        action = yield from self._complete((ANSWER,), None, forced=True)
         return action if isinstance(action, FinalAnswer) else None
 
-    def _completed(self, expected: Collection[str], run: RunCall | None, forced: bool) -> Decision:
+    def _complete(self, expected: Collection[str], run: RunCall | None, forced: bool) -> Decision:
         context, restart = self._new, self._restart
         completion = yield Ask(
             (*self._past, *context), self.protocol.stop, restart=restart, forced=forced
         )
         if completion.context_full:
-            raise WritesNoAction
+            raise EndsWithoutAnswer
         thought, action = self.protocol.parse(completion.text)
-        action = self._expected(action, expected)
+        action = self._refuse_unexpected(action, expected)
         started = time.perf_counter()
-        seen = self._with_retrieved(_seen(action, completion, run))
+        seen = self._add_retrieved(_observe(action, completion, run))
         elapsed = (time.perf_counter() - started) * 1000
         self.log.turns.append(
             record_turn(context, completion, thought, action, seen, elapsed, restart)
@@ -128,13 +145,12 @@ class Dialogue:
         self._past = (*self._past, *context, Message("assistant", completion.text))
         self._new, self._restart = (), False
         self._calls.append(action)
-        used = completion.prompt_tokens + len(completion.token_ids or ())
-        self._long = used >= self.budget.max_context_tokens > 0
+        self._long = is_long(completion, self.settings.max_context_tokens)
         if seen.text:
             self.say(self.protocol.observe(seen.text, isinstance(action, Malformed)))
         return action
 
-    def _expected(self, action: Action, expected: Collection[str]) -> Action:
+    def _refuse_unexpected(self, action: Action, expected: Collection[str]) -> Action:
         if isinstance(action, Malformed):
             return action
         if isinstance(action, Calls):
@@ -145,7 +161,7 @@ class Dialogue:
         forms = [self.protocol.hint(one) or ANSWER_FORM for one in expected]
         return Malformed(f"that is not what is to be decided here: write {' or '.join(forms)}")
 
-    def _with_retrieved(self, seen: Observation) -> Observation:
+    def _add_retrieved(self, seen: Observation) -> Observation:
         found, self.retrieved = self.retrieved, None
         if found is None:
             return seen
@@ -157,15 +173,26 @@ class Dialogue:
             graph_calls=found.graph_calls + seen.graph_calls,
         )
 
-    def _repeats(self) -> bool:
-        latest = self._calls[-self.budget.stop_repeats - 1 :]
-        return len(latest) > self.budget.stop_repeats > 0 and all(
-            isinstance(action, Call) and action == latest[0] for action in latest
-        )
 
-
-def _seen(action: Action, completion: Completion, run: RunCall | None) -> Observation:
+def _observe(action: Action, completion: Completion, run: RunCall | None) -> Observation:
     if isinstance(action, Malformed):
-        cut = "your message was cut off, write less; " if completion.finish == "length" else ""
-        return Observation(f"Error malformed: {cut}{action.reason}", "malformed")
+        return complaint(action, completion)
     return run(action) if isinstance(action, Call) and run else Observation("")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAgent(ABC):
+    """Builds the generator of an episode that is a dialogue; `agent` of a preset."""
+
+    protocol: ActionProtocol
+    prompt: Prompt
+    settings: AgentSettings
+
+    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
+        talk = Dialogue(self.protocol, self.prompt, self.settings, question, tools, log)
+        return self.play(talk, tools)
+
+    @abstractmethod
+    def play(self, talk: Dialogue, tools: Any) -> AgentRun:
+        """Ask for one decision after the other. `tools` are those of the preset."""
+        ...

@@ -1,14 +1,15 @@
 """Oracles of agents that ask for decisions: plans that give one decision after the other."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from graphwalker.errors import PolicyError
-from graphwalker.graphs.base import Entity
-from graphwalker.oracle.plan import Move, OracleWorld, PlannedPolicy
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.oracle.plan import Move, OracleWorld, PlannedPolicy, View
 from graphwalker.policies.base import Completion, Request
 from graphwalker.protocols.base import FinalAnswer
-from graphwalker.query.query import Query
+from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
+from graphwalker.tools.base import Call, ShownTriple
 from graphwalker.trajectory import Turn
 
 DecisionTurn = Generator[Move, Turn, Turn]
@@ -39,9 +40,41 @@ def query_of(question: Question) -> Query:
     return question.query
 
 
-def meant(question: Question, found: list[Entity]) -> list[Entity]:
+def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
     """The gold answers alone where all of them are among those found: a query made of a gold path
     finds more where the question has a condition that its path does not say."""
     gold = {answer.id for answer in question.answers}
     kept = [entity for entity in found if entity.id in gold]
     return kept if kept and len(kept) == len(gold) else found
+
+
+def decide(view: View, form: str, **values: object) -> DecisionTurn:
+    turn = yield "", Call(form, values)
+    view.see(turn)
+    return turn
+
+
+def branches_with_tail(query: Query) -> list[Branch]:
+    """Each branch with the tail behind it."""
+    return [Branch(b.topic, (*b.hops, *query.tail)) for b in query.branches]
+
+
+def ends_shown(triples: Sequence[ShownTriple], here: Entity, hop: Hop) -> list[Entity]:
+    out = hop.direction is Direction.OUT
+    return [
+        (one.tail if out else one.head)
+        for one in triples
+        if one.relation == hop.relation and (one.head if out else one.tail).id == here.id
+    ]
+
+
+def ends_in_graph(graph: KnowledgeGraph, start: Entity, hops: Sequence[Hop]) -> list[Entity]:
+    frontier = [start]
+    for hop in hops:
+        found = [
+            end
+            for here in frontier
+            for end in graph.step(here.id, hop.relation, hop.direction, 200)
+        ]
+        frontier = list({end.id: end for end in found}.values())
+    return frontier

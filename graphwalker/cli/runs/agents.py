@@ -159,7 +159,7 @@ def agents(as_json: JsonFlag = False) -> None:
     Each with its paper, the tools that it calls, the graphs that it needs, and whether an oracle
     can play it (policy.model=oracle).
     """
-    from graphwalker.agents.registry import presets
+    from graphwalker.agents.presets import presets
 
     rows: list[dict[str, Any]] = [
         {

@@ -89,7 +89,7 @@ def _model(given: Given) -> str:
 
 def _find_named(agents: str, model: str) -> list[Named]:
     """The agents that were named. Raises `UserError` for an unknown one, or one without a model."""
-    from graphwalker.agents.registry import find_preset
+    from graphwalker.agents.presets import find_preset
 
     found: list[Named] = []
     for text in filter(None, map(str.strip, agents.split(","))):

@@ -12,7 +12,7 @@ import pytest
 from eval.run.evaluate import evaluate, evaluate_with
 from eval.run.workers import WorkerProcesses, worker_maker
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.registry import presets
+from graphwalker.agents.presets import presets
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.answers.rows import Rows
 from graphwalker.errors import GraphError, PolicyError, UserError

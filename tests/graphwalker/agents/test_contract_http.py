@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphwalker.agents.registry import presets
+from graphwalker.agents.presets import presets
 from graphwalker.agents.rollout import rollout, untimed
 from graphwalker.config import parse_config
 from graphwalker.policies.chat.config import ChatApiConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.agents.registry import presets
+from graphwalker.agents.presets import presets
 from support.paths import ROOT
 from support.preset_worlds import environment_of
 

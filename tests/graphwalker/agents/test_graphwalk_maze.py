@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.published.graphwalk.maze_oracle import MAZE_ORACLE, MazeOracle
+from graphwalker.agents.published.graphwalk.oracle import MAZE_ORACLE, MazeOracle
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.graphs.open import open_graph

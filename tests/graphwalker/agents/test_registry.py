@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.registry import find_preset, presets
+from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app
 from graphwalker.config import load_config

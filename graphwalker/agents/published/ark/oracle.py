@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 
 from graphwalker.agents.published.ark.tools import keyed
-from graphwalker.agents.published.oracles import DecisionOracle, DecisionTurn, meant, query_of
+from graphwalker.agents.published.oracles import DecisionOracle, DecisionTurn, prefer_gold, query_of
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
@@ -78,7 +78,7 @@ class ArkOracle(DecisionOracle):
                 names = [answer.name for answer in question.answers]
             else:
                 found = yield from self._query(walk, view, query_of(question))
-                names = [view.name(entity) for entity in meant(question, found)]
+                names = [view.name(entity) for entity in prefer_gold(question, found)]
         except _Halt:
             names = ["None"]
         while True:  # a step under way is ended first
@@ -144,4 +144,4 @@ def _plays(question: Question) -> bool:
     return has_query(question) or bool(evidence_of(question))
 
 
-ORACLE = OwnOracle(ArkOracle, _plays, "a query or evidence that names its topic")
+ARK_ORACLE = OwnOracle(ArkOracle, _plays, "a query or evidence that names its topic")

@@ -1,23 +1,105 @@
-"""GraphRunner (Kashmira et al.): a whole plan, verified before it runs, and one answer."""
+"""GraphRunner (Kashmira et al., 2025): a whole plan, verified before it runs, and one answer."""
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
 
-from graphwalker.agents.base import AgentRun, Ask, Log
-from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.base import AgentRun, Ask
+from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.published.dialogue import (
     BudgetSpent,
+    DecisionAgent,
     Dialogue,
-    EpisodeBudget,
-    WritesNoAction,
 )
-from graphwalker.agents.published.graphrunner.plans import ACTIONS
+from graphwalker.agents.published.graphrunner.plans import (
+    ACTIONS,
+    FetchByEdge,
+    FindCommon,
+    FindNode,
+    PlanStep,
+    to_json,
+)
+from graphwalker.agents.published.graphrunner.schema import traversal_schema, types_of
+from graphwalker.agents.published.graphrunner.tools import RunnerOptions, RunnerTools
+from graphwalker.agents.published.oracles import DecisionOracle, prefer_gold
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.names import fold
+from graphwalker.oracle.plan import OwnOracle, Plan
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import ActionProtocol, Malformed
+from graphwalker.protocols.base import FinalAnswer, Malformed
+from graphwalker.protocols.forms import FormProtocol
+from graphwalker.query.query import Query
 from graphwalker.question import Question
-from graphwalker.tools.base import ToolBox
-from graphwalker.tools.namebook import quote
-from graphwalker.trajectory import Message
+from graphwalker.ranking.bm25 import Ranker
+from graphwalker.ranking.nodes.index import open_node_index
+from graphwalker.tools.base import Call, ToolBox
+from graphwalker.trajectory import Turn
+
+PLAN = "plan"
+"""The annotation that holds a plan in JSON, for questions without a query."""
+
+
+class GraphRunnerOracle(DecisionOracle):
+    """Writes the query as a plan, and answers with what it found."""
+
+    def plan(self, key: str, question: Question) -> Plan:
+        stored = question.annotations.get(PLAN)
+        query = question.query
+        steps: Sequence[Any] = stored or (
+            [to_json(step) for step in query_plan(self.graph, query)] if query else []
+        )
+        turn = yield "The steps follow the question.", Call("plan", {"plan": list(steps)})
+        names = _answer(question, turn) if not turn.error else ()
+        while True:
+            yield "These nodes answer it.", FinalAnswer(names)
+
+
+def query_plan(graph: KnowledgeGraph, query: Query) -> list[PlanStep]:
+    """The plan of a query: branches one after the other, met by their last hops, then the tail."""
+    steps: list[PlanStep] = []
+    last: list[tuple[str, str, str]] = []
+    for branch in query.branches:
+        steps.append(_find(graph, branch.topic))
+        hops = [FetchByEdge(hop.relation, hop.direction.value) for hop in branch.hops]
+        if len(query.branches) == 1:
+            steps += hops
+        else:
+            steps += hops[:-1]
+            hop = branch.hops[-1]
+            last.append((f"${len(steps)}", hop.relation, hop.direction.value))
+    if last:
+        steps.append(FindCommon(tuple(last)))
+    return steps + [FetchByEdge(hop.relation, hop.direction.value) for hop in query.tail]
+
+
+def _find(graph: KnowledgeGraph, topic: Entity) -> FindNode:
+    return FindNode(topic.name or topic.id, types_of(graph, topic)[0])
+
+
+def _answer(question: Question, turn: Turn) -> tuple[str, ...]:
+    """The gold answers where all are to be read in what was retrieved; else what was found."""
+    if question.gold is not None:
+        gold = question.gold.texts()[0]
+        seen = fold(turn.observation)
+        parts = [gold, *([] if fold(gold) in seen else gold.split(", "))]
+        return (gold,) if fold(gold) in seen or all(fold(p) in seen for p in parts[1:]) else ()
+    query = question.query
+    avoided = query.avoided if query else frozenset[str]()
+    found = [entity for entity in turn.shown if entity.id not in avoided]
+    # Which of them a constraint keeps is known only where its values were retrieved, too.
+    relations = query.constraint.relations if query and query.constraint else ()
+    unseen = any(f"{relation}: " not in turn.observation for relation in relations)
+    kept = found if unseen else prefer_gold(question, found)
+    return tuple(dict.fromkeys(entity.name for entity in kept))
+
+
+def _plays(question: Question) -> bool:
+    return question.query is not None or PLAN in question.annotations
+
+
+ORACLE = OwnOracle(GraphRunnerOracle, _plays, "a query or a plan")
+
 
 FORMS: Mapping[str, Mapping[str, object]] = {"plan": {"plan": [{"action": "Find_Node"}]}}
 PLANNING = (
@@ -33,45 +115,40 @@ PLANNING = (
 AGAIN = "An earlier plan cannot be executed. Its fault: {fault}\nPlan again without it."
 FINAL = (
     "Answer the question from these nodes: the names or attributes that are asked for, or how many "
-    'there are.\nWrite {{"thought": "why", "answer": ["Name"]}}'
+    'there are.\nWrite {"thought": "why", "answer": ["Name"]}'
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GraphRunnerAgent:
-    """Builds the generator of an episode: a context for each plan, one for the answer. After
-    `replans` rejected plans more the answer is given from what there is: nothing."""
+PROMPT = """You answer questions over a graph. You write a plan of traversal steps that is checked \
+and executed for you, then you answer from the nodes that it found. Every message of yours is one \
+JSON object as requested.
+---
+Question: {question}
+Entities: {entities}
+{tools}"""
 
-    protocol: ActionProtocol
-    prompt: Prompt
-    budget: EpisodeBudget
-    examples: str = ""
-    replans: int = 3
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        talk = Dialogue(self.protocol, self.budget, log)
+class GraphRunnerAgent(DecisionAgent):
+    """A context for each plan, one for the answer. After `replans` rejected plans more the answer
+    is given from what there is: nothing."""
+
+    def play(self, talk: Dialogue, tools: ToolBox) -> AgentRun:
         seen = "No plan could be executed: nothing was retrieved."
-        try:
-            seen = yield from self._planned(question, tools, talk, seen)
-        except BudgetSpent:
-            pass
-        except WritesNoAction:
-            return None
-        talk.begin(*self._opening(question, tools, ""))
+        with suppress(BudgetSpent):
+            seen = yield from self._plan(talk, tools, seen)
+        talk.begin()
         talk.say(f"Retrieved: {self.protocol.observe(seen)}")
-        try:
-            return (yield from talk.answer(FINAL.format()))
-        except WritesNoAction:
-            return None
+        return (yield from talk.answer(FINAL))
 
-    def _planned(
-        self, question: Question, tools: ToolBox, talk: Dialogue, nothing: str
+    def _plan(
+        self, talk: Dialogue, tools: ToolBox, nothing: str
     ) -> Generator[Ask, Completion, str]:
         """Plan, verify, execute. Only the failed step and its reason reach the next plan."""
+        options = self.settings.read_options(RunnerOptions)
         fault = ""
-        for _ in range(1 + self.replans):
-            talk.begin(*self._opening(question, tools, tools.signatures()))
-            talk.say(f"{self.examples}\n{PLANNING}".strip())
+        for _ in range(1 + options.replans):
+            talk.begin(tools.signatures())
+            talk.say(f"{options.examples}\n{PLANNING}".strip())
             if fault:
                 talk.say(AGAIN.format(fault=self.protocol.observe(fault)))
             action = yield from talk.decide(("plan",), tools.call)
@@ -81,12 +158,26 @@ class GraphRunnerAgent:
             fault = action.reason if isinstance(action, Malformed) else turn.observation
         return nothing
 
-    def _opening(self, question: Question, tools: ToolBox, schema: str) -> tuple[Message, ...]:
-        return self.prompt.messages(
-            {
-                "question": question.text,
-                "entities": ", ".join(map(quote, tools.topic_names())),
-                "tools": schema,
-                "max_turns": str(self.budget.max_turns),
-            }
-        )
+
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    options = settings.read_options(RunnerOptions)
+    # Made for the first episode: a graph that is only described or compared needs neither.
+    shared = cache(lambda: (traversal_schema(graph), open_node_index(graph, options.index)))
+    return lambda question: RunnerTools(graph, question, *shared(), options)
+
+
+GRAPHRUNNER = Preset(
+    name="graphrunner",
+    version=2,
+    source="GraphRunner (Kashmira et al., 2025)",
+    tools=_tools,
+    protocol=lambda settings: FormProtocol(FORMS),
+    agent=GraphRunnerAgent,
+    prompts={"graphrunner": PROMPT},
+    options=RunnerOptions,
+    oracle=ORACLE,
+    calls=tuple(FORMS),
+    graphs="property graphs, and others of at most 200,000 named nodes",
+)

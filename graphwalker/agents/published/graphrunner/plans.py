@@ -64,12 +64,6 @@ class PlanFault:
     kind: str
     reason: str
 
-    @property
-    def error_class(self) -> str:
-        """As in GraphRunner's Table 2: whatever does not exist or is not possible in this graph is
-        a hallucination; a plan that passes and is wrong is a reasoning error."""
-        return "hallucination"
-
     def __str__(self) -> str:
         return f"step {self.step} {self.written}: {self.reason}"
 
@@ -98,7 +92,7 @@ def verify(plan: Sequence[PlanStep], schema: TraversalSchema) -> PlanFault | Non
     for number, step in enumerate(plan, start=1):
         found = _types_after(step, standing, schema)
         if isinstance(found, tuple):
-            return PlanFault(number, written(step), *found)
+            return PlanFault(number, describe_step(step), *found)
         standing.append(found)
     return None
 
@@ -114,7 +108,7 @@ def standing_types(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[fr
     return standing
 
 
-def written(step: PlanStep) -> str:
+def describe_step(step: PlanStep) -> str:
     """The step in a few words, for people and for a model that plans again."""
     match step:
         case FindNode(hint, node_type):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import Field
+
 from graphwalker.agents.published.graphrunner.plans import (
     RINGS,
     FetchByEdge,
@@ -22,27 +24,40 @@ from graphwalker.agents.published.graphrunner.schema import (
     TraversalSchema,
     types_of,
 )
+from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.question import Question
-from graphwalker.ranking.nodes.index import NodeIndex
+from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
 from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.trust import Text
 
 CHARS_PER_TOKEN = 4
 """A bound for budgets of text that no tokenizer has seen yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerLimits:
-    """What execution may find and show."""
+class RunnerOptions(Config):
+    """`environment.options` of GraphRunner."""
 
-    hits: int = 5
-    share: float = 0.8
-    nodes: int = 1000
-    answer_tokens: int = 2000
-    schema_edges: int = 200
+    index: NodeIndexName = "bm25"
+    """What finds nodes by a hint: `bm25`, `tfidf`, or `embed:MODEL` (sentence-transformers, as in
+    the paper)."""
+    theta: float = Field(default=0.8, ge=0, le=1)
+    """A node is found whose similarity is at least this share of the best one's."""
+    hits: int = Field(default=5, ge=1)
+    """Most nodes that one hint finds."""
+    nodes: int = Field(default=1000, ge=1)
+    """Most nodes that a step keeps."""
+    answer_tokens: int = Field(default=2000, ge=50)
+    """Tokens (of four characters) of retrieved nodes that the answer is written from."""
+    replans: int = Field(default=3, ge=0)
+    """Further plans after one that verification rejects."""
+    schema_edges: int = Field(default=200, ge=1)
+    """Edge types in the prompt; of more, those that fit the question best."""
+    examples: Text = ""
+    """Plans for questions of the domain, as text, put before the actions."""
 
 
 @dataclass(slots=True)
@@ -63,22 +78,22 @@ class RunnerTools(NamedTopics):
         question: Question,
         schema: TraversalSchema,
         index: NodeIndex,
-        limits: RunnerLimits,
+        options: RunnerOptions,
     ) -> None:
         super().__init__(graph, question)
         self.schema = schema
-        self._index, self._limits = index, limits
+        self._index, self._options = index, options
 
     def call(self, call: Call) -> Observation:
         if call.tool != "plan":
             return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
-        plan = self.verified(list(call.arguments.get("plan") or ()))
+        plan = self.check_plan(list(call.arguments.get("plan") or ()))
         if isinstance(plan, PlanFault):
             # The kind of the fault, so that the classes of errors can be counted.
             return Observation(f"Error {plan.kind}: {plan}", plan.kind)
         return self.execute(plan)
 
-    def verified(self, steps: Sequence[object]) -> tuple[PlanStep, ...] | PlanFault:
+    def check_plan(self, steps: Sequence[object]) -> tuple[PlanStep, ...] | PlanFault:
         """The plan, or the first fault that verification finds; nothing is executed."""
         plan = read_plan(steps)
         if isinstance(plan, PlanFault):
@@ -86,7 +101,7 @@ class RunnerTools(NamedTopics):
         return verify(plan, self.schema) or plan
 
     def signatures(self) -> str:
-        return self.schema.describe(self._question.text, self._limits.schema_edges)
+        return self.schema.describe(self._question.text, self._options.schema_edges)
 
     def execute(self, plan: Sequence[PlanStep]) -> Observation:
         """What the last step found: how many nodes, then each with its attributes, as far as the
@@ -95,9 +110,9 @@ class RunnerTools(NamedTopics):
         standing = standing_types(plan, self.schema)
         for number, step in enumerate(plan):
             nodes = self._run(step, found, standing[:number])
-            found.hidden += max(0, len(nodes) - self._limits.nodes)
-            found.steps.append(nodes[: self._limits.nodes])
-        return self._shown(found)
+            found.hidden += max(0, len(nodes) - self._options.nodes)
+            found.steps.append(nodes[: self._options.nodes])
+        return self._describe(found)
 
     def _run(
         self, step: PlanStep, found: _Found, standing: Sequence[frozenset[str]]
@@ -115,7 +130,7 @@ class RunnerTools(NamedTopics):
 
     def _hits(self, hint: str, types: Iterable[str], found: _Found) -> list[Entity]:
         found.graph_calls += 1
-        most, share = self._limits.hits, self._limits.share
+        most, share = self._options.hits, self._options.theta
         hits = [
             hit
             for node_type in types
@@ -126,13 +141,13 @@ class RunnerTools(NamedTopics):
             if node_type in types_of(self._graph, hit.entity)
         ]
         best = max((hit.score for hit in hits), default=0.0)
-        kept = [hit.entity for hit in hits if hit.score >= self._limits.share * best]
-        return _distinct(kept)[: self._limits.hits]
+        kept = [hit.entity for hit in hits if hit.score >= self._options.theta * best]
+        return _distinct(kept)[: self._options.hits]
 
     def _neighbors(
         self, nodes: Sequence[Entity], edge: str, direction: Direction, found: _Found
     ) -> list[Entity]:
-        limit = self._limits.nodes + 1
+        limit = self._options.nodes + 1
         steps = [Step(node.id, edge, direction, limit) for node in nodes if not _is_value(node)]
         found.graph_calls += len(steps)
         return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
@@ -150,7 +165,7 @@ class RunnerTools(NamedTopics):
 
     def _around(self, nodes: Sequence[Entity], found: _Found) -> list[Entity]:
         sides = [Side(n.id, way) for n in nodes if not _is_value(n) for way in Direction]
-        limit = self._limits.nodes + 1
+        limit = self._options.nodes + 1
         steps = [
             Step(side.entity_id, relation, side.direction, limit)
             for side, listed in zip(sides, self._graph.flat_relations_many(sides), strict=True)
@@ -177,8 +192,8 @@ class RunnerTools(NamedTopics):
             common = ends if common is None else [one for one in common if one.id in ids]
         return common or []
 
-    def _shown(self, found: _Found) -> Observation:
-        nodes, budget = found.steps[-1], self._limits.answer_tokens * CHARS_PER_TOKEN
+    def _describe(self, found: _Found) -> Observation:
+        nodes, budget = found.steps[-1], self._options.answer_tokens * CHARS_PER_TOKEN
         total = len(nodes) + found.hidden
         lines = [f"{total} nodes found." if total != 1 else "1 node found."]
         shown: list[Entity] = []

@@ -1,7 +1,8 @@
-"""GraphWalk's oracle: it looks at just the part of the graph that a template needs, through the
-tools, and executes the template on what it has seen."""
+"""GraphWalk's oracles: one executes a question's template on what it has seen, one finds the way
+through a maze."""
 
 import json
+import re
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,13 +11,13 @@ from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
-from graphwalker.policies.base import Policy
 from graphwalker.protocols.base import Calls, FinalAnswer
 from graphwalker.protocols.functions import MOST_CALLS
 from graphwalker.question import Question
 from graphwalker.synthetic.patterns import Pattern, Values
 from graphwalker.synthetic.templates import TEMPLATES, Template
 from graphwalker.tools.base import Call
+from graphwalker.tools.maze import NEXT, PATH
 from graphwalker.tools.properties import AROUND, FIND, VALUES, graph_of
 from graphwalker.trajectory import Turn
 
@@ -224,12 +225,61 @@ _LOOKS = {
 }
 
 
-def _make(world: OracleWorld) -> Policy:
-    return GraphWalkOracle(world)
-
-
-def _plays(question: Question) -> bool:
+def _has_template(question: Question) -> bool:
     return question.structure in _BY_NAME and "values" in question.annotations
 
 
-ORACLE = OwnOracle(_make, _plays, "one of GraphWalk's templates (`graph synthetic`)")
+GRAPHWALK_ORACLE = OwnOracle(
+    GraphWalkOracle, _has_template, "one of GraphWalk's templates (`graph synthetic`)"
+)
+
+
+_CELL = re.compile(r"(\d+) \(euclidean_distance ([\d.]+), marked (true|false)")
+_PATH = re.compile(r"visited cells: \[([\d, ]+)\]")
+
+
+class MazeOracle(PlannedPolicy):
+    """Knows no more than the tools show. Each thought reads off the unvisited cells and says from
+    which cell the next one is entered; it goes back by what it said then. So every choice is a look
+    at the last message, or at the one place where a cell was entered: a small model can make it."""
+
+    name = "oracle"
+
+    def __init__(self, world: OracleWorld) -> None:
+        super().__init__(world.graph, world.protocol)
+
+    def plan(self, key: str, question: Question) -> Plan:
+        here, goal = (topic.name for topic in question.topic_entities[:2])
+        entered: dict[str, str] = {}
+        thought = "I begin at the start."
+        while True:
+            turn = yield thought, Call(NEXT, {"node_id": here})
+            if here == goal:
+                break
+            if fresh := _unmarked_cells(turn.observation):
+                entered[fresh[0]], here = here, fresh[0]
+                thought = f"Not visited: {' and '.join(fresh)}. Next is {here} from {entered[here]}"
+                thought += ", the goal." if here == goal else "."
+            elif here in entered:
+                back = entered[here]
+                thought = f"Not visited: none. I came to {here} from {back}, so back."
+                here = back
+            else:
+                yield "Nothing is left: there is no way.", FinalAnswer((), "path")
+                return
+        turn = yield "The goal. Which of these cells make the path?", Call(PATH)
+        cells = _PATH.search(turn.observation)
+        yield "That is the path.", FinalAnswer(tuple(cells[1].split(", ")) if cells else (), "path")
+
+
+def _unmarked_cells(text: str) -> list[str]:
+    """The open cells that were never visited, the nearest to the goal first."""
+    found = [(float(far), cell) for cell, far, marked in _CELL.findall(text) if marked == "false"]
+    return [cell for _, cell in sorted(found, key=lambda one: one[0])]
+
+
+def _has_maze(question: Question) -> bool:
+    return question.structure == "maze" and len(question.topic_entities) == 2
+
+
+MAZE_ORACLE = OwnOracle(MazeOracle, _has_maze, "a start and a goal (`graph mazes`)")

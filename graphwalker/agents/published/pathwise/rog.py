@@ -1,25 +1,42 @@
 """Reasoning on Graphs (Luo et al., 2024): relation paths are planned, retrieved, then read."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from graphwalker.agents.base import AgentRun, Log
-from graphwalker.agents.prompt import Prompt
+from pydantic import Field
+
+from graphwalker.agents.base import AgentRun
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.published.dialogue import (
     BudgetSpent,
+    DecisionAgent,
     Dialogue,
-    EpisodeBudget,
-    WritesNoAction,
 )
-from graphwalker.agents.published.pathwise.tools import PathTools, shown_triple, triple_text
+from graphwalker.agents.published.oracles import (
+    DecisionOracle,
+    branches_with_tail,
+    ends_shown,
+    prefer_gold,
+    query_of,
+)
+from graphwalker.agents.published.pathwise.tools import (
+    PROMPT,
+    PathOptions,
+    PathTools,
+    path_tools,
+    shown_triple,
+    triple_text,
+)
 from graphwalker.graphs.base import Entity
-from graphwalker.protocols.base import ActionProtocol
+from graphwalker.oracle.oracle import shared
+from graphwalker.oracle.plan import OwnOracle, Plan
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop, Query, parse_hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple, ToolBox
-from graphwalker.tools.namebook import quote
-from graphwalker.trajectory import Message
+from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple
 
 FORMS: Mapping[str, Mapping[str, Any]] = {"paths": {"paths": [["relation", "relation"]]}}
 PLANNING = (
@@ -33,74 +50,60 @@ FINAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RogAgent:
-    """Builds the generator of an episode: one context plans, one reads. A malformed plan may be
-    written again while the budget lasts."""
+class RogOptions(PathOptions):
+    """`environment.options` of RoG."""
 
-    protocol: ActionProtocol
-    prompt: Prompt
-    budget: EpisodeBudget
-    beams: int = 3
-    relations: int = 50
-    most_paths: int = 100
+    beams: int = Field(default=3, ge=1)
+    """Relation paths that are planned."""
+    relations: int = Field(default=50, ge=1)
+    """Relations named in the planning prompt: an untrained planner must know the words."""
+    paths: int = Field(default=100, ge=1)
+    """Most retrieved paths that are read."""
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        if not isinstance(tools, PathTools):
-            raise TypeError("RoG needs its own tools")
-        talk = Dialogue(self.protocol, self.budget, log)
-        seen = Observation("no path was retrieved")
-        try:
-            talk.begin(*self._opening(question, tools))
-            words = self.protocol.observe("\n".join(tools.relation_words(self.relations)))
-            talk.say(PLANNING.format(beams=self.beams, relations=words))
+
+class RogAgent(DecisionAgent):
+    """One context plans, one reads. A malformed plan may be written again while the budget
+    lasts."""
+
+    def play(self, talk: Dialogue, tools: PathTools) -> AgentRun:
+        options = self.settings.read_options(RogOptions)
+        seen = "no path was retrieved"
+        with suppress(BudgetSpent):
+            talk.begin()
+            words = self.protocol.observe("\n".join(tools.relation_words(options.relations)))
+            talk.say(PLANNING.format(beams=options.beams, relations=words))
             while True:
-                action = yield from talk.decide(("paths",), lambda call: self._run(tools, call))
+                run = partial(retrieve_paths, tools, options)
+                action = yield from talk.decide(("paths",), run)
                 if isinstance(action, Call):
-                    seen = Observation(talk.log.turns[-1].observation)
+                    seen = talk.log.turns[-1].observation
                     break
-        except BudgetSpent:
-            pass
-        except WritesNoAction:
-            return None
-        talk.begin(*self._opening(question, tools))
-        try:
-            return (yield from talk.answer(FINAL.format(paths=self.protocol.observe(seen.text))))
-        except WritesNoAction:
-            return None
+        talk.begin()
+        return (yield from talk.answer(FINAL.format(paths=self.protocol.observe(seen))))
 
-    def _run(self, tools: PathTools, call: Call) -> Observation:
-        """The instances of the planned paths from every topic entity, at most `most_paths`."""
-        plans = [plan for plan in map(hops_of, call.arguments["paths"]) if plan][: self.beams]
-        found: dict[str, tuple[ShownTriple, ...]] = {}
-        calls = hidden = 0
-        for plan in plans:
-            for topic in tools.topics():
-                instances, looked = _instances(tools, topic, plan)
-                calls += looked
-                for one in instances:
-                    if len(found) >= self.most_paths:
-                        hidden += 1
-                    else:
-                        found[" -> ".join(map(triple_text, one))] = one
-        if not found:
-            text = f"Error {ErrorKind.NO_TRIPLES}: none of these paths leads anywhere"
-            return Observation(text, ErrorKind.NO_TRIPLES, graph_calls=calls)
-        triples = dict.fromkeys(triple for one in found.values() for triple in one)
-        more = f"\n... ({hidden} more)" if hidden else ""
-        return Observation(
-            "\n".join(found) + more, triples=tuple(triples), hidden=hidden, graph_calls=calls
-        )
 
-    def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
-        return self.prompt.messages(
-            {
-                "question": question.text,
-                "entities": ", ".join(map(quote, tools.topic_names())),
-                "tools": "",
-                "max_turns": str(self.budget.max_turns),
-            }
-        )
+def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observation:
+    """The instances of the planned paths from every topic entity, at most `options.paths`."""
+    plans = [plan for plan in map(hops_of, call.arguments["paths"]) if plan][: options.beams]
+    found: dict[str, tuple[ShownTriple, ...]] = {}
+    calls = hidden = 0
+    for plan in plans:
+        for topic in tools.topics():
+            instances, looked = _instances(tools, topic, plan)
+            calls += looked
+            for one in instances:
+                if len(found) >= options.paths:
+                    hidden += 1
+                else:
+                    found[" -> ".join(map(triple_text, one))] = one
+    if not found:
+        text = f"Error {ErrorKind.NO_TRIPLES}: none of these paths leads anywhere"
+        return Observation(text, ErrorKind.NO_TRIPLES, graph_calls=calls)
+    triples = dict.fromkeys(triple for one in found.values() for triple in one)
+    more = f"\n... ({hidden} more)" if hidden else ""
+    return Observation(
+        "\n".join(found) + more, triples=tuple(triples), hidden=hidden, graph_calls=calls
+    )
 
 
 def hops_of(texts: Sequence[str]) -> tuple[Hop, ...]:
@@ -143,3 +146,44 @@ def _instances(
                 longer.append((end, (*walked, shown_triple(here, hop, end))))
         walks = longer
     return [walked for _, walked in walks], looked
+
+
+class RogOracle(DecisionOracle):
+    """Plans the relation paths of the query, and reads where all of them end."""
+
+    def plan(self, key: str, question: Question) -> Plan:
+        query = query_of(question)
+        turn = yield "These lead to the answer.", Call("paths", {"paths": query_paths(query)})
+        ends: list[list[Entity]] = []
+        for branch in branches_with_tail(query):
+            ends.append(_ends_of_path(turn.triples, branch.topic, branch.hops))
+        found = [] if turn.error else prefer_gold(question, shared(ends))
+        while True:
+            yield "They end here.", FinalAnswer(tuple(dict.fromkeys(e.name for e in found)))
+
+
+def _ends_of_path(
+    triples: Sequence[ShownTriple], topic: Entity, hops: Sequence[Hop]
+) -> list[Entity]:
+    frontier = [topic]
+    for hop in hops:
+        found = [end for here in frontier for end in ends_shown(triples, here, hop)]
+        frontier = list({end.id: end for end in found}.values())
+    return frontier
+
+
+ROG = Preset(
+    name="rog",
+    version=2,
+    source="Reasoning on Graphs (Luo et al., 2024)",
+    tools=lambda graph, settings, rank: path_tools(graph, settings, rank, RogOptions),
+    protocol=lambda settings: FormProtocol(FORMS),
+    agent=RogAgent,
+    defaults={"top_relations": 50},
+    prompts={
+        "rog": PROMPT.format(role="You plan paths of relations, then read what they lead to.")
+    },
+    options=RogOptions,
+    oracle=OwnOracle(RogOracle),
+    calls=tuple(FORMS),
+)

@@ -1,14 +1,40 @@
 """Look-ups of agents that reason over paths: the hops of an entity, and where they lead."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from pydantic import Field
+
+from graphwalker.agents.preset import AgentSettings
+from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.tools.base import Call, Listed, Observation, ShownTriple
-from graphwalker.tools.listing import Lister
+from graphwalker.tools.base import Call, Listed, Observation, ShownTriple, ToolBox
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, quote
+
+PROMPT = """You answer questions with the help of a knowledge graph. {role} Every message of \
+yours is one JSON object as requested, names copied as shown.
+---
+Question: {{question}}
+Entities: {{entities}}"""
+
+
+class PathOptions(Config):
+    """What the look-ups of these agents show."""
+
+    ends: int = Field(default=50, ge=1)
+    """Most entities that one relation leads to."""
+
+
+def path_tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker, kind: type[PathOptions]
+) -> Callable[[Question], ToolBox]:
+    """The tools of a preset whose options are of that kind."""
+    listed = lister(graph, settings)
+    limits = settings.top_relations, settings.read_options(kind).ends
+    return lambda question: PathTools(graph, question, listed, rank, limits)
 
 
 class PathTools(NamedTopics):

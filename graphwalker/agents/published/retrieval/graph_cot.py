@@ -1,29 +1,32 @@
 """Graph-CoT (Jin et al., 2024): think, act, observe; several graph functions in one message."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
-from graphwalker.agents.base import AgentRun, Log
-from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.published.dialogue import (
-    ANSWER,
-    BudgetSpent,
-    Dialogue,
-    EpisodeBudget,
-    WritesNoAction,
-)
+from pydantic import Field
+
+from graphwalker.agents.base import AgentRun
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.published.dialogue import DecisionAgent, Dialogue
+from graphwalker.agents.published.oracles import DecisionOracle, prefer_gold
 from graphwalker.agents.published.pathwise.tools import listed_hop, shown_triple
+from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
-from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.graphs.names import fold
+from graphwalker.oracle.oracle import shared
+from graphwalker.oracle.plan import Move, OwnOracle, Plan
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.ranking.nodes.index import NodeIndex
+from graphwalker.ranking.bm25 import Ranker
+from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
 from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox, mistake
-from graphwalker.tools.listing import Lister
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.trajectory import Turn
 
 FORMS: Mapping[str, Mapping[str, Any]] = {"calls": {"calls": [["RetrieveNode", "text"]]}}
 RETRIEVE, FEATURE, DEGREE, NEIGHBORS = (
@@ -42,6 +45,12 @@ ACTIONS = (
     '- ["NeighbourCheck", id, type]: those neighbours (`~type`: against its direction)\n'
     'or answer: {"thought": "why", "answer": ["Name"]}'
 )
+PROMPT = """You answer questions over a graph by calling functions on it, then reading \
+what they return. Every message of yours is one JSON object.
+{tools}
+---
+Question: {question}
+Entities: {entities}"""
 MOST_CALLS = 20
 """Calls that one message may hold; further ones are not run, and that is said."""
 
@@ -144,32 +153,118 @@ class GraphCotTools(NamedTopics):
         return Entity(entity.id, self._book.show(entity))
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCotAgent:
-    """Builds the generator of an episode: one conversation, up to the turn budget."""
+class GraphCotAgent(DecisionAgent):
+    """One conversation, up to the turn budget."""
 
-    protocol: ActionProtocol
-    prompt: Prompt
-    budget: EpisodeBudget
+    def play(self, talk: Dialogue, tools: ToolBox) -> AgentRun:
+        talk.begin(tools.signatures())
+        return talk.decide_until_answer(FORMS, tools.call, "No further call is run.")
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        talk = Dialogue(self.protocol, self.budget, log)
-        talk.begin(
-            *self.prompt.messages(
-                {
-                    "question": question.text,
-                    "entities": ", ".join(map(quote, tools.topic_names())),
-                    "tools": tools.signatures(),
-                    "max_turns": str(self.budget.max_turns),
-                }
-            )
-        )
-        try:
-            while True:
-                action = yield from talk.decide((*FORMS, ANSWER), tools.call)
-                if isinstance(action, FinalAnswer):
-                    return action
-        except BudgetSpent:
-            return (yield from talk.answer("No further call is run."))
-        except WritesNoAction:
-            return None
+
+NodesFound = Generator[Move, Turn, list[Entity]]
+
+
+class GraphCotOracle(DecisionOracle):
+    """Retrieves each topic by its name, and checks the neighbours of a whole frontier at once."""
+
+    def plan(self, key: str, question: Question) -> Plan:
+        if question.query is None:
+            names = yield from self._follow_plan(question)
+        else:
+            query = question.query
+            ends: list[list[Entity]] = []
+            for branch in query.branches:
+                start = yield from _find_node(branch.topic.name)
+                ends.append((yield from _walk(start, branch.hops)))
+            found = yield from _walk(shared(ends), query.tail)
+            names = tuple(dict.fromkeys(end.name for end in prefer_gold(question, found)))
+        while True:
+            yield "That is the answer.", FinalAnswer(names)
+
+    def _follow_plan(self, question: Question) -> Generator[Move, Turn, tuple[str, ...]]:
+        """A GRBench question with a traversal plan: its steps one by one, as far as they go."""
+        steps: list[list[Entity]] = []
+        text = ""
+        for step in question.annotations.get("plan", ()):
+            if "node_finding_hint" in step:
+                found = yield from _find_node(step["node_finding_hint"])
+            elif "nodes" in step:
+                ends: list[list[Entity]] = []
+                for node, edge, *_ in step["nodes"]:
+                    ends.append((yield from _walk(steps[int(node[1:]) - 1], [Hop(edge)])))
+                found = shared(ends)
+            else:
+                kind = step.get("targeted_edge_type") or step["targeted_node_type"]
+                found = yield from _walk(steps[-1], [Hop(kind)])
+            steps.append(found)
+        gold = question.gold.texts()[0] if question.gold else ""
+        text = ", ".join(end.name for end in steps[-1]) if steps else ""
+        known = fold(f"{text}; {len(steps[-1]) if steps else 0}")
+        if steps and len(steps) == 1:
+            for feature in ("year", "category", "price"):
+                calls = [[FEATURE, steps[0][0].id, feature]]
+                turn = yield "", Call("calls", {"calls": calls})
+                known += fold(f"; {turn.observation}")
+        parts = gold.split(", ")
+        right = fold(gold) in known or all(fold(part) in known for part in parts)
+        return (gold,) if gold and right else ()
+
+
+def _find_node(name: str) -> NodesFound:
+    turn = yield "Look it up.", Call("calls", {"calls": [[RETRIEVE, name]]})
+    return list(turn.shown)
+
+
+def _walk(frontier: list[Entity], hops: Sequence[Hop]) -> NodesFound:
+    for hop in hops:
+        if not frontier:
+            return []
+        calls = [[NEIGHBORS, entity.id, str(hop)] for entity in frontier]
+        turn = yield "All of them.", Call("calls", {"calls": calls})
+        ids = {entity.id for entity in frontier}
+        out = hop.direction is Direction.OUT
+        found: Mapping[str, Any] = {
+            end.id: end
+            for triple in turn.triples
+            for here, end in [(triple.head, triple.tail), (triple.tail, triple.head)]
+            if here.id in ids and triple.relation == hop.relation and (here is triple.head) is out
+        }
+        frontier = list(found.values())
+    return frontier
+
+
+def _has_a_query_or_plan(question: Question) -> bool:
+    return question.query is not None or "plan" in question.annotations
+
+
+class GraphCotOptions(Config):
+    """`environment.options` of Graph-CoT."""
+
+    index: NodeIndexName = "bm25"
+    """What finds nodes by a text: `bm25`, `tfidf`, or `embed:MODEL` (as in the paper)."""
+    neighbors: int = Field(default=50, ge=1)
+    """Most neighbours that one call shows."""
+
+
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    options = settings.read_options(GraphCotOptions)
+    listed = lister(graph, settings)
+    index = cache(lambda: open_node_index(graph, options.index))
+    return lambda question: GraphCotTools(graph, question, listed, index, options.neighbors)
+
+
+GRAPH_COT = Preset(
+    name="graph-cot",
+    version=2,
+    source="Graph-CoT (Jin et al., 2024), ten steps",
+    tools=_tools,
+    protocol=lambda settings: FormProtocol(FORMS),
+    agent=GraphCotAgent,
+    prompts={"graph-cot": PROMPT},
+    options=GraphCotOptions,
+    oracle=OwnOracle(GraphCotOracle, _has_a_query_or_plan, "a query or a plan"),
+    calls=tuple(FORMS),
+    graphs="graphs that list their nodes",
+)

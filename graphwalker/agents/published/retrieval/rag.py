@@ -1,21 +1,26 @@
-"""Retrieval and one answer: the nodes that fit a question as text, alone or with what is around."""
+"""Retrieval and one answer: the nodes that fit a question, alone or with the graph around them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import cache
 
-from graphwalker.agents.base import AgentRun, Log
-from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.published.dialogue import (
-    BudgetSpent,
-    Dialogue,
-    EpisodeBudget,
-    WritesNoAction,
-)
+from pydantic import Field
+
+from graphwalker.agents.base import AgentRun
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.published.dialogue import DecisionAgent, Dialogue
+from graphwalker.agents.published.oracles import DecisionOracle
+from graphwalker.agents.react import has_answers
+from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
-from graphwalker.protocols.base import ActionProtocol
+from graphwalker.graphs.names import fold
+from graphwalker.oracle.plan import OwnOracle, Plan
+from graphwalker.policies.base import Completion, Request
+from graphwalker.protocols.base import FinalAnswer
+from graphwalker.protocols.forms import FormProtocol
+from graphwalker.protocols.tags import neutral
 from graphwalker.question import Question
-from graphwalker.ranking.nodes.index import NodeIndex
+from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
 from graphwalker.tools.base import Call, Observation, ShownTriple, ToolBox
 from graphwalker.tools.namebook import NamedTopics, quote
 
@@ -26,15 +31,41 @@ FINAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RagLimits:
-    """`nodes` that are retrieved; triples up to `hops` around them (0: their own values alone);
-    at most so many `tokens` (of four characters), and `each` triples of a node."""
+PROMPT = """You answer questions from what was retrieved for them. Your message is one JSON \
+object.
+---
+Question: {question}"""
 
-    nodes: int
-    hops: int
-    tokens: int
-    each: int
+
+class TextRagOptions(Config):
+    """`environment.options` of text RAG."""
+
+    index: NodeIndexName = "bm25"
+    """What finds nodes by the question: `bm25`, `tfidf`, or `embed:MODEL`."""
+    nodes: int = Field(default=10, ge=1)
+    """Nodes that are retrieved."""
+    tokens: int = Field(default=2000, ge=50)
+    """Tokens (of four characters) of retrieved text."""
+
+    @property
+    def around(self) -> tuple[int, int]:
+        """Hops around the nodes (0: their own values alone), and triples of a node and relation."""
+        return 0, 50
+
+
+class GraphRagOptions(TextRagOptions):
+    """`environment.options` of graph RAG."""
+
+    nodes: int = Field(default=5, ge=1)
+    """Nodes that are retrieved, and around which the graph is read."""
+    hops: int = Field(default=2, ge=1)
+    """Hops around them (GraphRunner, section 4.1)."""
+    each: int = Field(default=50, ge=1)
+    """Most triples of one node and relation."""
+
+    @property
+    def around(self) -> tuple[int, int]:
+        return self.hops, self.each
 
 
 class RagTools(NamedTopics):
@@ -45,10 +76,11 @@ class RagTools(NamedTopics):
         graph: KnowledgeGraph,
         question: Question,
         index: Callable[[], NodeIndex],
-        limits: RagLimits,
+        options: TextRagOptions,
     ) -> None:
         super().__init__(graph, question)
-        self._index, self._limits = index, limits
+        self._index, self._options = index, options
+        self._hops, self._each = options.around
 
     def call(self, call: Call) -> Observation:
         return Observation("")
@@ -56,11 +88,11 @@ class RagTools(NamedTopics):
     def signatures(self) -> str:
         return ""
 
-    def retrieved(self) -> Observation:
+    def retrieve(self) -> Observation:
         """The nodes nearest to the question, then triples ring by ring, cut at the budget."""
-        hits = self._index().search(self._question.text, limit=self._limits.nodes)
+        hits = self._index().search(self._question.text, limit=self._options.nodes)
         nodes = [self._shown(hit.entity) for hit in hits]
-        budget = self._limits.tokens * CHARS_PER_TOKEN
+        budget = self._options.tokens * CHARS_PER_TOKEN
         lines = [f"- {quote(node.name)}" for node in nodes]
         budget -= sum(map(len, lines))
         kept: dict[ShownTriple, None] = {}
@@ -85,13 +117,13 @@ class RagTools(NamedTopics):
 
     def _around(self, nodes: list[Entity]) -> Iterator[ShownTriple]:
         ring, seen = nodes, {node.id for node in nodes}
-        for _ in range(max(1, self._limits.hops)):
+        for _ in range(max(1, self._hops)):
             outer: dict[str, Entity] = {}
-            sides = [Direction.OUT, Direction.IN] if self._limits.hops else [Direction.OUT]
+            sides = [Direction.OUT, Direction.IN] if self._hops else [Direction.OUT]
             for node in ring:
                 for triple in self._triples(node, sides):
                     ends = (triple.head, triple.tail)
-                    if not self._limits.hops and not is_literal(triple.tail.id):
+                    if not self._hops and not is_literal(triple.tail.id):
                         continue
                     yield triple
                     outer |= {e.id: e for e in ends if e.id not in seen and not is_literal(e.id)}
@@ -99,40 +131,73 @@ class RagTools(NamedTopics):
             ring = list(outer.values())
 
     def _triples(self, node: Entity, sides: list[Direction]) -> Iterator[ShownTriple]:
-        found = self._graph.triples_many([Side(node.id, s) for s in sides], None, self._limits.each)
+        found = self._graph.triples_many([Side(node.id, s) for s in sides], None, self._each)
         for triples in found:
-            for one in triples[: self._limits.each]:
+            for one in triples[: self._each]:
                 yield ShownTriple(self._shown(one.head), one.relation, self._shown(one.tail))
 
     def _shown(self, entity: Entity) -> Entity:
         return Entity(entity.id, self._book.show(entity))
 
 
-@dataclass(frozen=True, slots=True)
-class RagAgent:
-    """Builds the generator of an episode: one retrieval, one completion (malformed ones again)."""
+class RagAgent(DecisionAgent):
+    """One retrieval, one completion (malformed ones again)."""
 
-    protocol: ActionProtocol
-    prompt: Prompt
-    budget: EpisodeBudget
+    def play(self, talk: Dialogue, tools: RagTools) -> AgentRun:
+        talk.begin()
+        seen = talk.retrieved = tools.retrieve()
+        return (yield from talk.answer(FINAL.format(seen=self.protocol.observe(seen.text))))
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        if not isinstance(tools, RagTools):
-            raise TypeError("retrieval needs its own tools")
-        talk = Dialogue(self.protocol, self.budget, log)
-        talk.begin(
-            *self.prompt.messages(
-                {
-                    "question": question.text,
-                    "entities": ", ".join(map(quote, tools.topic_names())),
-                    "tools": "",
-                    "max_turns": str(self.budget.max_turns),
-                }
-            )
-        )
-        seen = tools.retrieved()
-        try:
-            talk.retrieved = seen
-            return (yield from talk.answer(FINAL.format(seen=self.protocol.observe(seen.text))))
-        except (BudgetSpent, WritesNoAction):
-            return None
+
+class RetrievalOracle(DecisionOracle):
+    """The gold answers, where retrieval shows all of them; else those that it shows."""
+
+    def submit(self, request: Request) -> None:
+        text = fold(request.messages[-1].content)
+        names = [answer.name for answer in request.question.answers]
+        seen = tuple(name for name in names if fold(_quote_name(name)) in text)
+        given = Completion(self._protocol.render("", FinalAnswer(tuple(dict.fromkeys(seen)))))
+        self._done.append((request.key, given))
+
+    def plan(self, key: str, question: Question) -> Plan:
+        yield "", FinalAnswer(())
+
+
+def _quote_name(name: str) -> str:
+    return neutral(quote(name))
+
+
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, kind: type[TextRagOptions]
+) -> Callable[[Question], ToolBox]:
+    options = settings.read_options(kind)
+    index = cache(lambda: open_node_index(graph, options.index))
+    return lambda question: RagTools(graph, question, index, options)
+
+
+TEXT_RAG = Preset(
+    name="text-rag",
+    version=2,
+    source="retrieval of single nodes (baseline of GraphRunner)",
+    tools=lambda graph, settings, rank: _tools(graph, settings, TextRagOptions),
+    protocol=lambda settings: FormProtocol({}),
+    agent=RagAgent,
+    defaults={"max_turns": 3},
+    prompts={"rag": PROMPT},
+    options=TextRagOptions,
+    oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
+    graphs="graphs that list their nodes",
+)
+GRAPH_RAG = Preset(
+    name="graph-rag",
+    version=2,
+    source="retrieval of nodes with two hops around them (baseline of GraphRunner)",
+    tools=lambda graph, settings, rank: _tools(graph, settings, GraphRagOptions),
+    protocol=lambda settings: FormProtocol({}),
+    agent=RagAgent,
+    defaults={"max_turns": 3},
+    prompts={"rag": PROMPT},
+    options=GraphRagOptions,
+    oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
+    graphs="graphs that list their nodes",
+)

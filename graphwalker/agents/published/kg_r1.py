@@ -1,14 +1,18 @@
-"""KG-R1's four tools: relations and entities on one side of an entity, by names."""
+"""KG-R1 (arXiv:2509.26383): four tools that look in one direction, by names, in seven turns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.react import react
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
+from graphwalker.oracle.speakers import OneWaySpeaker
+from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import words
-from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
-from graphwalker.tools.listing import Lister
+from graphwalker.ranking.bm25 import Ranker, words
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, ToolBox
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, one_of, quote
 from graphwalker.tools.page import more
 from graphwalker.tools.settings import WalkerSettings
@@ -149,3 +153,28 @@ def _are_texts(values: Sequence[object]) -> bool:
 
 def _form(tool: str) -> str:
     return f"{tool}({', '.join(f'{chr(34)}{name}{chr(34)}' for name in EXAMPLES[tool])})"
+
+
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    listed = lister(graph, settings)
+    return lambda question: OneWayTools(graph, question, settings, listed)
+
+
+def _protocol(settings: AgentSettings) -> TagProtocol:
+    return TagProtocol(EXAMPLES, call_tag="search")
+
+
+KG_R1 = Preset(
+    name="kg-r1",
+    version=3,
+    source="KG-R1 (arXiv:2509.26383)",
+    tools=_tools,
+    protocol=_protocol,
+    agent=react,
+    # An observation has 512 tokens there; tokens depend on the model, four letters stand for one.
+    defaults={"prompt": "kg-r1", "max_turns": 7, "max_observation_chars": 2048},
+    calls=tuple(EXAMPLES),
+    speaker=OneWaySpeaker(),
+)

@@ -5,6 +5,16 @@ from typing import Literal
 
 from pydantic import Field
 
+from graphwalker.agents.published.search_on_graph.tables import (
+    PROPERTIES,
+    ROWS,
+    Flavour,
+    TableCell,
+    exists,
+    id_cell,
+    markdown,
+    sparql_json,
+)
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
@@ -16,15 +26,6 @@ from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTr
 from graphwalker.tools.functions import Function, Parameter, problem_of
 from graphwalker.tools.listing import HiddenTest
 from graphwalker.tools.namebook import NameBook
-from graphwalker.tools.published.flavours import Flavour, exists
-from graphwalker.tools.published.tables import (
-    PROPERTIES,
-    ROWS,
-    TableCell,
-    id_cell,
-    markdown,
-    sparql_json,
-)
 
 SIDES = {"outgoing": Direction.OUT, "incoming": Direction.IN}
 FILTER = "properties_to_filter_for"
@@ -170,7 +171,7 @@ class SearchTools:
         cells = [self._property_cells(relation) for relation in shown]
         table = self._table(PROPERTIES, cells)
         return Observation(
-            self.headed(rows, len(relations), hidden, table),
+            self.add_heading(rows, len(relations), hidden, table),
             listed=(Listed(entity_id, tuple(Hop(r, side) for r in shown)),),
             hidden=hidden,
             graph_calls=self._calls,
@@ -197,7 +198,7 @@ class SearchTools:
         total = sum(counts.values())
         hidden = max(0, total - len(rows))
         return Observation(
-            self.headed(0, total, hidden, self._table(ROWS, rows)),
+            self.add_heading(0, total, hidden, self._table(ROWS, rows)),
             listed=(Listed(entity_id, tuple(Hop(step.relation, side) for step in steps)),),
             triples=tuple(triples),
             hidden=hidden,
@@ -205,7 +206,7 @@ class SearchTools:
         )
 
     @staticmethod
-    def headed(too_many: int, count: int, hidden: int, table: str) -> str:
+    def add_heading(too_many: int, count: int, hidden: int, table: str) -> str:
         """A table under its count: of rows, or of the properties of so many rows."""
         if not too_many:
             return f"{count:,} {'row' if count == 1 else 'rows'}:{_more(hidden)}\n{table}"

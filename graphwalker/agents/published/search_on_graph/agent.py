@@ -12,8 +12,23 @@ from pydantic import Field
 from graphwalker.agents.base import Agent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.published.search_on_graph.tables import (
+    PROPERTIES,
+    ROWS,
+    Flavour,
+    TableCell,
+    flavour_of,
+    id_cell,
+    markdown,
+    sparql_json,
+)
+from graphwalker.agents.published.search_on_graph.tools import (
+    FILTER,
+    SearchOptions,
+    SearchTools,
+    search_function,
+)
 from graphwalker.agents.react import react
-from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.speakers import SearchSpeaker
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -22,16 +37,6 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.tools.listing import hidden_test
-from graphwalker.tools.published.flavours import Flavour, flavour_of
-from graphwalker.tools.published.search import FILTER, SearchOptions, SearchTools, search_function
-from graphwalker.tools.published.tables import (
-    PROPERTIES,
-    ROWS,
-    TableCell,
-    id_cell,
-    markdown,
-    sparql_json,
-)
 
 ExemplarSet = Literal["simpleqa", "webqsp", "cwq", "grailqa", "qald"]
 EXEMPLARS = Path(__file__).with_name("exemplars.toml")
@@ -51,7 +56,7 @@ class SearchOnGraphOptions(SearchOptions):
 
 
 def _options(settings: AgentSettings) -> SearchOnGraphOptions:
-    return parse_config(SearchOnGraphOptions, settings.options, "environment.options")
+    return settings.read_options(SearchOnGraphOptions)
 
 
 def _flavour(settings: AgentSettings) -> Flavour:
@@ -94,18 +99,18 @@ def exemplars(protocol: ActionProtocol, settings: AgentSettings) -> Iterator[str
             arguments = {"entity": step["entity"], "direction": step["direction"]}
             arguments |= {FILTER: step["filter"]} if "filter" in step else {}
             lines.append(protocol.render(step["think"], Call("search", arguments)))
-            lines.append(protocol.observe(_shown(step, options)))
+            lines.append(protocol.observe(_tool_output(step, options)))
         lines.append(protocol.render(one["think"], FinalAnswer(tuple(one["answer"]))))
         yield "\n".join(lines)
 
 
-def _shown(step: Mapping[str, Any], options: SearchOptions) -> str:
+def _tool_output(step: Mapping[str, Any], options: SearchOptions) -> str:
     """What the tool would show: its own words, and its own table."""
     rows = [[id_cell(c) if k % 2 == 0 else TableCell(c) for k, c in enumerate(row.split("|"))]
             for row in step["rows"]]  # fmt: skip
     columns = PROPERTIES if "total" in step else ROWS
     write = markdown if options.output == "markdown" else sparql_json
-    return SearchTools.headed(step.get("total", 0), len(rows), 0, write(columns, rows))
+    return SearchTools.add_heading(step.get("total", 0), len(rows), 0, write(columns, rows))
 
 
 @cache

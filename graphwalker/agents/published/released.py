@@ -1,19 +1,22 @@
-"""GraphWalker's two tools with the limits of its released client: what it lists, follows and cuts.
+"""GraphWalker as its released client plays it: ten relations, its LIMITs, no early end.
 
 The client's defects that only cost time (a query for each CVT node and relation) are not copied;
-those that change what an agent sees are.
-"""
+those that change what an agent sees are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.react import react
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.oracle.speakers import ReleasedSpeaker
+from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.tools.base import Observation
-from graphwalker.tools.listing import Lister, Listing, hidden_test
+from graphwalker.tools.base import Observation, ToolBox
+from graphwalker.tools.listing import Lister, Listing, hidden_test, lister
 from graphwalker.tools.page import Page
 from graphwalker.tools.settings import WalkerSettings
-from graphwalker.tools.walker import WalkerTools
+from graphwalker.tools.walker import EXAMPLES, WalkerTools
 
 LISTED = 100
 """Relations looked at in each direction (the client's LIMIT), the first in order of id."""
@@ -91,3 +94,27 @@ def _near(flattened: str, out: bool) -> str:
     """The half of a flattened relation that touches the entity; `""` for a plain one."""
     first, flat, second = flattened.partition(FLATTENED)
     return (first if out else second) if flat else ""
+
+
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ToolBox]:
+    flat = lister(graph, settings)
+    return lambda question: ReleasedTools(graph, question, settings, flat, rank)
+
+
+def _protocol(settings: AgentSettings) -> TagProtocol:
+    return TagProtocol(EXAMPLES)
+
+
+GRAPHWALKER_CODE = Preset(
+    name="graphwalker-code",
+    version=2,
+    source="GraphWalker (arXiv:2603.28533), its released client; score with graphwalker_em",
+    tools=_tools,
+    protocol=_protocol,
+    agent=react,
+    defaults={"top_relations": 10, "ranker": "bm25-ids", "max_malformed": 0},
+    calls=tuple(EXAMPLES),
+    speaker=ReleasedSpeaker(),
+)

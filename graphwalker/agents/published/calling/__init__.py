@@ -1,1 +1,0 @@
-"""Published agents that call tools in one conversation."""
