@@ -29,8 +29,8 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
-from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-from graphwalker.ranking.learned.folder import write_ranker
+from graphwalker.ranking.learned.ranker import write_ranker
+from graphwalker.ranking.learned.train import QuestionFile, train_ranker
 from graphwalker.tools.listing import lister
 
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "hits1_interval")

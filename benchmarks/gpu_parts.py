@@ -73,7 +73,8 @@ def _stretch_rows(out: Path, length: int) -> Path:
     from transformers import AutoTokenizer
 
     from graphwalker.files import read_jsonl, write_jsonl
-    from graphwalker.tokens.segments import chat_format, training_rows
+    from graphwalker.tokens.formats import chat_format
+    from graphwalker.tokens.segments import training_rows
     from graphwalker.trajectory import Trajectory
 
     place = out / f"rows-of-{length}.jsonl"

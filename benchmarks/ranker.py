@@ -34,9 +34,13 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25, bm25_stems
-from graphwalker.ranking.learned.examples import Example, examples
-from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-from graphwalker.ranking.learned.measure import first_shares
+from graphwalker.ranking.learned.train import (
+    Example,
+    QuestionFile,
+    examples,
+    first_shares,
+    train_ranker,
+)
 from graphwalker.ranking.words import masked
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister

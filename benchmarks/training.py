@@ -24,7 +24,8 @@ from graphwalker.demo import Demo, DemoConfig
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Completion, Request, Sampling
-from graphwalker.tokens.segments import chat_format, end_of_turn_id, prompt_ids
+from graphwalker.tokens.formats import chat_format
+from graphwalker.tokens.segments import end_of_turn_id, prompt_ids
 from training.config import SftConfig
 from training.supervised.data import Rows, as_dataset, plan_steps, read_rows
 

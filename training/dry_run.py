@@ -4,7 +4,8 @@ from typing import Any
 
 from graphwalker.agents.episode import Episode
 from graphwalker.errors import UserError
-from graphwalker.tokens.segments import IGNORED, chat_format, end_of_turn_id, prompt_ids
+from graphwalker.tokens.formats import chat_format
+from graphwalker.tokens.segments import IGNORED, end_of_turn_id, prompt_ids
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape

@@ -22,7 +22,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.load import refuse_without_model
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
-from graphwalker.tokens.segments import chat_format
+from graphwalker.tokens.formats import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
 from training.runs.checkpoints import digest, last_checkpoint

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from data_pipeline.contamination.ngrams import normal
 from graphwalker.errors import UserError
-from graphwalker.ranking.nodes.embeddings import sentence_model
+from graphwalker.ranking.nodes.scorers import sentence_model
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import fill_bound
 from graphwalker.query.query import Hop, own_side
 from graphwalker.question import Question, query_and_wording
-from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import abilities_of
 
 Inverse = Callable[[Hop], Hop | None]
 

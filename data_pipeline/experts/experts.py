@@ -33,7 +33,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.question import Question, read_worded
-from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import abilities_of
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:

@@ -117,7 +117,7 @@ def write_environment(
 def _with_its_ranker(folder: Path, ranker: str, trained_on: tuple[str, ...]) -> RankerRecord:
     """The record of the ranker; a trained one is copied into the model's folder."""
     if is_folder(ranker):
-        from graphwalker.ranking.learned.folder import copy_ranker
+        from graphwalker.ranking.learned.ranker import copy_ranker
 
         about = copy_ranker(ranker, folder / RANKER_FOLDER)
         trained_on = trained_on or tuple(file.file for file in about.sources)

@@ -29,8 +29,7 @@ from graphwalker.protocols.base import (
 from graphwalker.protocols.shown import shown_by
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.abilities import abilities_of
-from graphwalker.tools.base import Call, Observation, ToolBox, together
+from graphwalker.tools.base import Call, Observation, ToolBox, abilities_of, together
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message, Turn
 

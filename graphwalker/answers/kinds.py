@@ -2,19 +2,183 @@
 
 A given answer is always a tuple of texts, one an entry, whatever its kind: names as they are, rows
 as JSON objects, a path as its nodes in order, a text alone. Trajectories hold it so, every report
-shows it so, and the question's gold says how it is read.
-"""
+shows it so, and the question's gold says how it is read."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol, cast
 
-from graphwalker.answers.names import Names
-from graphwalker.answers.path import PathAnswer
+from graphwalker.answers.measures import measures, nothing
 from graphwalker.answers.rows import Rows
-from graphwalker.answers.text import Text
 from graphwalker.errors import UserError
+from graphwalker.graphs.names import fold
 
-__all__ = ["KINDS", "GoldAnswer", "Names", "PathAnswer", "Rows", "Text", "read_gold"]
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A set of names. Questions hold theirs as `answers`, with ids and aliases; this is the same
+    where neither is known.
+
+    >>> Names(("Oslo", "Rome")).compare(["oslo"])["recall"]
+    0.5
+    """
+
+    kind: ClassVar[str] = "names"
+    names: tuple[str, ...]
+
+    def texts(self) -> tuple[str, ...]:
+        return self.names
+
+    def compare(self, given: Sequence[str] | None) -> dict[str, float]:
+        if given is None:
+            return nothing()
+        gold, found = {fold(name) for name in self.names}, dict.fromkeys(map(fold, given))
+        first = next(iter(found), "")
+        return measures(len(gold & found.keys()), len(found), len(gold), first in gold)
+
+    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+        text = fold("\n".join(observations))
+        found = [fold(name) in text for name in self.names]
+        return any(found), bool(found) and all(found)
+
+    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+        text = fold("\n".join(observations))
+        return bool(given) and all(fold(name) in text for name in given)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Names":
+        return cls(tuple(map(_text, record["names"])))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"names are strings, not {json.dumps(value)[:40]}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class PathAnswer:
+    """A path from its first node to its last one. Without `edges` only this one is right; with
+    them every path whose steps all follow an edge, in either direction.
+
+    >>> gold = PathAnswer(("a", "b"), (("a", "b"), ("a", "c"), ("c", "b")))
+    >>> gold.compare(["a", "c", "b"])["em"], gold.compare(["a", "c", "b"])["path_ratio"]
+    (1.0, 2.0)
+    >>> gold.compare(["b", "a"])["em"]
+    0.0
+    """
+
+    kind: ClassVar[str] = "path"
+    nodes: tuple[str, ...]
+    """A shortest one, where several are right."""
+    edges: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise ValueError("a path has at least one node")
+
+    def texts(self) -> tuple[str, ...]:
+        return self.nodes
+
+    def compare(self, given: Sequence[str] | None) -> dict[str, float]:
+        """`em` says whether it is right, the other measures the same. `path_ratio`, of a right one
+        only: its steps to those of the shortest."""
+        if given is None or self.fault(given):
+            return nothing()
+        steps, shortest = len(given) - 1, len(self.nodes) - 1
+        ratio = steps / shortest if shortest else 1.0
+        return {**measures(1, 1, 1, True), "path_ratio": ratio}
+
+    def fault(self, given: Sequence[str]) -> str:
+        """Why this is no right path, or `""`."""
+        nodes = [node.strip() for node in given]
+        if not self.edges:
+            return "" if tuple(nodes) == self.nodes else "another path"
+        if not nodes or nodes[0] != self.nodes[0]:
+            return "does not begin at the start"
+        if nodes[-1] != self.nodes[-1]:
+            return "does not end at the goal"
+        known = {*self.edges, *((b, a) for a, b in self.edges)}
+        jump = next((step for step in pairwise(nodes) if step not in known), None)
+        return "" if jump is None else f"there is no step from {jump[0]} to {jump[1]}"
+
+    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+        words = _split_words(observations)
+        found = [node in words for node in self.nodes]
+        return any(found), all(found)
+
+    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+        words = _split_words(observations) | {self.nodes[0]}
+        return bool(given) and all(node.strip() in words for node in given)
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"kind": self.kind, "nodes": list(self.nodes)}
+        return {**record, "edges": [list(edge) for edge in self.edges]} if self.edges else record
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "PathAnswer":
+        edges = tuple((str(a), str(b)) for a, b in record.get("edges", ()))
+        return cls(tuple(map(str, record["nodes"])), edges)
+
+
+def _split_words(observations: Sequence[str]) -> set[str]:
+    """What stands between signs and spaces."""
+    text = "\n".join(observations)
+    return set("".join(c if c.isalnum() or c in "_-" else " " for c in text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """`em`: equal to one of the accepted texts, case and space aside; the other measures compare
+    words with those of the accepted text that is nearest.
+
+    >>> Text("in the north", ("the north",)).compare(["The  north"])["em"]
+    1.0
+    """
+
+    kind: ClassVar[str] = "text"
+    text: str
+    others: tuple[str, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        return (self.text,)
+
+    def compare(self, given: Sequence[str] | None) -> dict[str, float]:
+        if given is None:
+            return nothing()
+        words = fold("\n".join(given))
+        scores = [_compare_words(words, fold(text)) for text in (self.text, *self.others)]
+        best = max(scores, key=lambda found: (found["em"], found["f1"]))
+        return {**best, "hits1": best["em"]}
+
+    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+        seen = fold("\n".join(observations))
+        found = any(fold(text) in seen for text in (self.text, *self.others))
+        return found, found
+
+    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+        return bool(given) and fold("\n".join(given)) in fold("\n".join(observations))
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"kind": self.kind, "text": self.text}
+        return {**record, "others": list(self.others)} if self.others else record
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Text":
+        return cls(str(record["text"]), tuple(map(str, record.get("others", ()))))
+
+
+def _compare_words(words: str, gold: str) -> dict[str, float]:
+    given, wanted = Counter(words.split()), Counter(gold.split())
+    scores = measures((given & wanted).total(), given.total(), wanted.total(), False)
+    return {**scores, "em": float(words == gold)}
+
 
 _Given = Sequence[str] | None
 

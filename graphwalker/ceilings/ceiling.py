@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwalker.agents.environment import Environment
-from graphwalker.ceilings.directed import explorer_for
-from graphwalker.ceilings.explore import Explorer, Reached, branches
+from graphwalker.ceilings.explore import Explorer, Reached, branches, explorer_for
 from graphwalker.datasets.queries import gold_path, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side

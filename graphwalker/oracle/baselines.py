@@ -15,7 +15,7 @@ from graphwalker.oracle.speakers import Speaker, call_name
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import abilities_of
 from graphwalker.trajectory import Turn
 
 

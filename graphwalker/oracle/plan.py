@@ -16,8 +16,7 @@ from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.abilities import abilities_of
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, abilities_of
 from graphwalker.trajectory import Turn
 
 WALKER = WalkerSpeaker()

@@ -5,15 +5,14 @@ from typing import Protocol
 
 from graphwalker.graphs.base import FLATTENED, Direction, Entity
 from graphwalker.query.query import Hop
-from graphwalker.tools.abilities import Abilities, Directed, abilities_of
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Abilities, Call, Directed, abilities_of
 
 
 class Speaker(Protocol):
     """Turns an abstract move of an oracle into a call of the preset's own tools.
 
     `entity` is the name under which the episode has shown the entity, or its id (`Directed`).
-    `abilities` may state more (`graphwalker.tools.abilities`).
+    `abilities` may state more (`graphwalker.tools.base`).
     """
 
     def relations(self, entity: str) -> Call:

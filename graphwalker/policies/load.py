@@ -136,7 +136,7 @@ def load_policy(
 
     from graphwalker.policies.local.policy import TransformersPolicy
     from graphwalker.tokens.auto import resolve_format
-    from graphwalker.tokens.segments import chat_format
+    from graphwalker.tokens.formats import chat_format
 
     device = config.device
     if device == "auto":

@@ -9,13 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphwalker.policies.base import Completion, Request
-from graphwalker.tokens.segments import (
-    ChatFormat,
-    closed_ids,
-    end_of_turn_id,
-    extension_ids,
-    prompt_ids,
-)
+from graphwalker.tokens.formats import ChatFormat
+from graphwalker.tokens.segments import closed_ids, end_of_turn_id, extension_ids, prompt_ids
 from graphwalker.trajectory import Message
 
 

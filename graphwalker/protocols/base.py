@@ -49,7 +49,7 @@ Action = Call | Calls | FinalAnswer | Malformed
 class ActionProtocol(Protocol):
     """Parses completions and renders actions; `parse(render(t, a)) == (t, a)` for every action.
 
-    `abilities` may state more (`graphwalker.tools.abilities`).
+    `abilities` may state more (`graphwalker.tools.base`).
     """
 
     name: str

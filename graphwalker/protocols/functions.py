@@ -21,8 +21,7 @@ from graphwalker.tokens.tool_calls import (
     read_calls,
     write_call,
 )
-from graphwalker.tools.abilities import Abilities
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Abilities, Call
 from graphwalker.tools.functions import Function
 
 MOST_CALLS = 16

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from graphwalker.protocols.grammar import Shown
-from graphwalker.tools.abilities import abilities_of
-from graphwalker.tools.base import ToolBox
+from graphwalker.tools.base import ToolBox, abilities_of
 from graphwalker.trajectory import Turn
 
 

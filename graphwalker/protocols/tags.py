@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
 from graphwalker.protocols.grammar import Shown, TagGrammar
-from graphwalker.tools.abilities import Abilities
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Abilities, Call
 
 CALL_TAG = "kg-query"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")

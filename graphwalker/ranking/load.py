@@ -29,7 +29,7 @@ def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
             raise UserError(f"ranker={name} and reranker.base_url: set one of them")
         return ChatReranker(reranker, count, RANKERS[name])
     if is_folder(name):
-        from graphwalker.ranking.learned.folder import read_ranker
+        from graphwalker.ranking.learned.ranker import read_ranker
 
         return read_ranker(name)
     found: Any = find(RANKERS, name, "ranker")
@@ -91,7 +91,7 @@ def ranker_digest(name: str) -> str:
     """16 characters that tell a trained ranker, or the file of one's own, from any other; `""` for
     ours, which come with the version."""
     if is_folder(name):
-        from graphwalker.ranking.learned.folder import folder_digest
+        from graphwalker.ranking.learned.ranker import folder_digest
 
         return folder_digest(name)
     file = inspect.getsourcefile(own(name, "ranker")) if is_own(name) else None

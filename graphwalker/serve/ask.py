@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.inbox import Task
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import Task, rollout
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.views.freebase import machine_id

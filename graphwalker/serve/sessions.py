@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.inbox import Inbox, Task
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import Inbox, Task, rollout
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.serve.events import Event, end_event, failure_event, retry_event, turn_event

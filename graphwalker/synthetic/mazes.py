@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 
-from graphwalker.answers.path import PathAnswer
+from graphwalker.answers.kinds import PathAnswer
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.property.mazes import Maze

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.tokens.formats import FORMATS, ChatFormat, FormatSetting, chat_format
+from graphwalker.tokens.formats import FORMATS, ChatFormat, FormatSetting, chat_format, read_layout
 from graphwalker.tokens.segments import prompt_ids, segment_messages
-from graphwalker.tokens.templates import read_layout
 from graphwalker.trajectory import Message
 
 AUTO = "auto"

@@ -1,7 +1,8 @@
 """Chat formats: how messages are laid out for a family of models, ours or the user's own."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,9 +10,175 @@ from pydantic import AfterValidator, ValidationError
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.tokens.layout import ChatFormat
-from graphwalker.tokens.templates import format_of_template
 from graphwalker.trust import RUNS, ByHand, OptionalText, Text
+
+_THINKS = re.compile(r"\s*<think>(.*?)</think>\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """How messages are laid out for one family of models. Only `end_of_turn` is trained."""
+
+    name: str
+    prefixes: Mapping[str, str]
+    """Text before a message, by role. An `observation` is a user message that follows the agent."""
+    suffixes: Mapping[str, str]
+    """Text after a system or user message or an observation, by role."""
+    end_of_turn: str
+    """The one token that ends an assistant message."""
+    begin: str = ""
+    """Text before the first message."""
+    after_turn: str = ""
+    """Text between an end of turn and the next message."""
+    default_system: str = ""
+    """What follows `begin` where the first message is not a system message."""
+    inline_observations: bool = False
+    """Observations stand inside the assistant's message: it is opened once, and only its last turn
+    ends with `end_of_turn`."""
+
+    thought: str = ""
+    """How an agent's text begins, its thought at `{thought}` (empty where it has none), in families
+    whose template writes thoughts in a form of its own. Empty: as the protocol writes them."""
+
+    def written(self, text: str) -> str:
+        """An agent's text as this family's template writes it. What a policy drew stays as drawn.
+
+        >>> ChatFormat("f", {}, {}, "", thought="<think>\\n{thought}\\n</think>\\n\\n").written(
+        ...     "<think> So. </think>\\n<answer> [] </answer>")
+        '<think>\\nSo.\\n</think>\\n\\n<answer> [] </answer>'
+        """
+        if not self.thought:
+            return text
+        if match := _THINKS.fullmatch(text):
+            return self.thought.replace("{thought}", match[1].strip()) + match[2]
+        # A thought that does not open the text is nothing that a template would read.
+        return text if "</think>" in text else self.thought.replace("{thought}", "") + text
+
+    @property
+    def markup(self) -> str:
+        """Every text that the layout itself writes, one after another."""
+        parts = (self.begin, self.default_system, *self.prefixes.values())
+        return "\n".join((*parts, *self.suffixes.values(), self.end_of_turn, self.after_turn))
+
+
+_SYSTEM, _ASK, _SAY, _SEE, _END = "Gw0systemGw", "Gw1askGw", "Gw2sayGw", "Gw3seeGw", "Gw4endGw"
+
+
+def format_of_template(text: str, end_of_turn: str, bos_token: str, name: str) -> ChatFormat:
+    """The format that lays messages out as the Jinja template `text` does.
+
+    Raises `UserError` for a template that is not valid, or that changes earlier messages when
+    later ones come (as those do that drop thoughts): ids that a policy sampled could not be kept.
+    """
+
+    def render(messages: list[dict[str, str]], open_turn: bool) -> str:
+        return _render(text, messages, bos_token, open_turn, name)
+
+    try:
+        return read_layout(render, end_of_turn, name)
+    except ValueError:
+        raise UserError(
+            f"chat format: template {name} does not write messages one after another, each ended "
+            f"by its own text and the agent's by {end_of_turn!r}: write the layout as patterns "
+            "(user, assistant, end_of_turn), or take a known format as base"
+        ) from None
+
+
+def read_layout(
+    render: Callable[[list[dict[str, str]], bool], str], end_of_turn: str, name: str
+) -> ChatFormat:
+    """Return the layout in which `render(messages, open_turn)` writes conversations.
+
+    Raises `ValueError` where its texts do not fit together.
+    """
+
+    def write(*contents: str, open_turn: bool = False) -> str:
+        messages = [{"role": _role(content), "content": content} for content in contents]
+        return render(messages, open_turn)
+
+    return _read_off(write, end_of_turn, name)
+
+
+def _role(content: str) -> str:
+    return {_SYSTEM: "system", _SAY: "assistant", _END: "assistant"}.get(content, "user")
+
+
+def _render(
+    text: str, messages: Sequence[Mapping[str, str]], bos_token: str, open_turn: bool, name: str
+) -> str:
+    from jinja2 import TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def refuse(message: str) -> None:
+        raise TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.globals["raise_exception"] = refuse  # type: ignore[assignment]
+    try:
+        return environment.from_string(text).render(
+            messages=messages, bos_token=bos_token, add_generation_prompt=open_turn
+        )
+    except (TemplateError, TypeError) as error:
+        raise UserError(f"chat format: template {name}: {error}") from None
+
+
+def _read_off(render: Any, end_of_turn: str, name: str) -> ChatFormat:
+    """Raises `ValueError` where the renderings do not fit together."""
+    head, user_suffix = _around(render(_ASK), _ASK)
+    assistant_prefix = _after(render(_ASK, open_turn=True), _ASK + user_suffix)
+    close = _after(render(_ASK, _SAY), _ASK + user_suffix + assistant_prefix + _SAY)
+    after_turn = _after(close, end_of_turn, at_start=True)
+    user_prefix = _between(render(_ASK, _SAY, _SEE), _SAY + close, _SEE + user_suffix)
+    system_prefix, rest = _around(render(_SYSTEM, _ASK), _SYSTEM)
+    system_suffix = _before(rest, user_prefix + _ASK + user_suffix)
+    fmt = ChatFormat(
+        name=name,
+        prefixes={
+            "system": system_prefix,
+            "user": user_prefix,
+            "assistant": assistant_prefix,
+            "observation": user_prefix,
+        },
+        suffixes={"system": system_suffix, "user": user_suffix, "observation": user_suffix},
+        end_of_turn=end_of_turn,
+        after_turn=after_turn,
+        default_system=_before(head, user_prefix),
+    )
+    middle = user_prefix + _ASK + user_suffix + assistant_prefix + _SAY + close
+    seen = user_prefix + _SEE + user_suffix + assistant_prefix + _END + close
+    for start, whole in (
+        (fmt.default_system, render(_ASK, _SAY, _SEE, _END)),
+        (system_prefix + _SYSTEM + system_suffix, render(_SYSTEM, _ASK, _SAY, _SEE, _END)),
+    ):
+        if start + middle + seen != whole:
+            raise ValueError
+    return fmt
+
+
+def _around(text: str, part: str) -> tuple[str, str]:
+    before, found, after = text.partition(part)
+    if not found:
+        raise ValueError
+    return before, after
+
+
+def _after(text: str, part: str, at_start: bool = False) -> str:
+    if at_start and not text.startswith(part):
+        raise ValueError
+    return _around(text, part)[1]
+
+
+def _before(text: str, end: str) -> str:
+    if not text.endswith(end):
+        raise ValueError
+    return text.removesuffix(end)
+
+
+def _between(text: str, start: str, end: str) -> str:
+    return _before(_after(text, start), end)
+
 
 ROLES = ("system", "user", "assistant")
 

@@ -26,32 +26,9 @@ from graphwalker.errors import UserError
 from graphwalker.tokens.formats import (
     FORMATS,
     ROLES,
-    FormatConfig,
-    FormatSetting,
-    chat_format,
+    ChatFormat,
 )
-from graphwalker.tokens.layout import ChatFormat
 from graphwalker.trajectory import Message, Trajectory, Turn
-
-__all__ = [
-    "FORMATS",
-    "IGNORED",
-    "ChatFormat",
-    "FormatConfig",
-    "FormatSetting",
-    "Row",
-    "Segment",
-    "Tokenizer",
-    "chat_format",
-    "closed_ids",
-    "completion_ids",
-    "end_of_turn_id",
-    "extension_ids",
-    "prompt_ids",
-    "segment_messages",
-    "training_row",
-    "training_rows",
-]
 
 IGNORED = -100
 """Label of a token that is not trained on (PyTorch and TRL leave it out of the loss)."""
@@ -322,3 +299,31 @@ def _reserved(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pa
     ids = {token: number for token, number in ids.items() if number != tokenizer.unk_token_id}
     names = "|".join(re.escape(token) for token in sorted(ids)) or r"(?!)"
     return frozenset(ids.values()), re.compile(f"(?={names})", re.IGNORECASE)
+
+
+class RememberingTokenizer:
+    """Encodes as the tokenizer that it is made from, which must not change meanwhile. It keeps the
+    ids of the last `texts` texts."""
+
+    def __init__(self, tokenizer: Tokenizer, texts: int = 1 << 16) -> None:
+        self._tokenizer = tokenizer
+        self._encoded = lru_cache(texts)(self._encode)
+        self._id = lru_cache(1024)(tokenizer.convert_tokens_to_ids)
+        self.all_special_tokens = tokenizer.all_special_tokens
+        self.unk_token_id = tokenizer.unk_token_id
+
+    def encode(
+        self, text: str, *, add_special_tokens: bool = True, split_special_tokens: bool = False
+    ) -> list[int]:
+        return list(self._encoded(text, add_special_tokens, split_special_tokens))
+
+    def convert_tokens_to_ids(self, tokens: str) -> Any:
+        return self._id(tokens)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return self._tokenizer.get_added_vocab()
+
+    def _encode(self, text: str, special: bool, split: bool) -> tuple[int, ...]:
+        return tuple(
+            self._tokenizer.encode(text, add_special_tokens=special, split_special_tokens=split)
+        )

@@ -7,8 +7,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.mazes import ADJACENT, CELL
 from graphwalker.question import Question
-from graphwalker.tools.abilities import Abilities
-from graphwalker.tools.base import Call, ErrorKind, Observation
+from graphwalker.tools.base import Abilities, Call, ErrorKind, Observation
 from graphwalker.tools.functions import Function, Parameter, problem_of
 from graphwalker.tools.properties import schema_table
 

@@ -8,8 +8,7 @@ from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Listing
 from graphwalker.tools.namebook import quote
-from graphwalker.tools.page import Page
-from graphwalker.tools.walker import FORMS, WalkerTools, json_name
+from graphwalker.tools.walker import FORMS, Page, WalkerTools, json_name
 
 PAGE: Mapping[str, str] = {"get_relations": "page", "get_triples": "page"}
 """The last argument of each tool, a number that may be left out: page 1 (for protocols)."""

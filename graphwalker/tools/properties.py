@@ -10,8 +10,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph, Schema, Value
 from graphwalker.graphs.property.sets import PropertyGraphSet
 from graphwalker.question import Question
-from graphwalker.tools.abilities import Abilities
-from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple
+from graphwalker.tools.base import Abilities, Call, ErrorKind, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
 
 FIND, AROUND, VALUES, THINK = (

@@ -12,7 +12,8 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.question import Question
-from graphwalker.tokens.segments import FORMATS, extension_ids, prompt_ids
+from graphwalker.tokens.formats import FORMATS
+from graphwalker.tokens.segments import extension_ids, prompt_ids
 from graphwalker.trajectory import Message, Turn
 
 FORMAT = FORMATS["chatml"]

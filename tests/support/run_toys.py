@@ -18,7 +18,8 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
-from graphwalker.tokens.segments import FORMATS, training_row
+from graphwalker.tokens.formats import FORMATS
+from graphwalker.tokens.segments import training_row
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from support.grpo_toy import SMALL, played, questions
 from support.paths import ROOT

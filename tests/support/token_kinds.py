@@ -3,7 +3,7 @@ and the chat formats that are tried with them."""
 
 import transformers
 
-from graphwalker.tokens.segments import FORMATS
+from graphwalker.tokens.formats import FORMATS
 
 SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>", "<s>", "</s>"]
 SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]

@@ -16,7 +16,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.tokens.segments import ChatFormat
+from graphwalker.tokens.formats import ChatFormat
 from graphwalker.trajectory import Trajectory
 from training.models.copies import copy_of_shared
 from training.runs.distributed import gather_all, processes, rank

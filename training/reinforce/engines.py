@@ -18,7 +18,7 @@ from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
-from graphwalker.tokens.segments import ChatFormat
+from graphwalker.tokens.formats import ChatFormat
 from training.evaluation.dev_set import attention_of_engine
 from training.models.copies import ModelCopy, copy_of_shared
 

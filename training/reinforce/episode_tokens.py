@@ -3,13 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from graphwalker.tokens.segments import (
-    ChatFormat,
-    Tokenizer,
-    end_of_turn_id,
-    extension_ids,
-    prompt_ids,
-)
+from graphwalker.tokens.formats import ChatFormat
+from graphwalker.tokens.segments import Tokenizer, end_of_turn_id, extension_ids, prompt_ids
 from graphwalker.trajectory import StopReason, Trajectory
 
 

@@ -15,7 +15,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
-from graphwalker.tokens.segments import ChatFormat
+from graphwalker.tokens.formats import ChatFormat
 from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens

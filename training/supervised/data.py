@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.tokens.formats import FormatSetting
-from graphwalker.tokens.remembering import RememberingTokenizer
-from graphwalker.tokens.segments import IGNORED, Row, chat_format, training_rows
+from graphwalker.tokens.formats import FormatSetting, chat_format
+from graphwalker.tokens.segments import IGNORED, RememberingTokenizer, Row, training_rows
 from graphwalker.trajectory import Trajectory
 from training.config import SftConfig
 

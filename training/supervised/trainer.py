@@ -18,7 +18,8 @@ from trl.trainer.sft_trainer import SFTTrainer
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.tokens.segments import IGNORED, chat_format
+from graphwalker.tokens.formats import chat_format
+from graphwalker.tokens.segments import IGNORED
 from training.config import EvaluationSettings, SftConfig
 from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions

@@ -12,7 +12,7 @@ from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment
 from graphwalker.errors import UserError
 from graphwalker.protocols.tags import TAGS, TagProtocol
-from graphwalker.tokens.segments import FORMATS
+from graphwalker.tokens.formats import FORMATS
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
 from training.tiny.config import TinyModelConfig

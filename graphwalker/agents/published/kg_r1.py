@@ -14,8 +14,8 @@ from graphwalker.ranking.bm25 import Ranker, words
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, ToolBox
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, one_of, quote
-from graphwalker.tools.page import more
 from graphwalker.tools.settings import WalkerSettings
+from graphwalker.tools.walker import more
 
 EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "get_tail_relations": {"entity": "Name"},

@@ -14,9 +14,8 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Observation, ToolBox
 from graphwalker.tools.listing import Lister, Listing, hidden_test, lister
-from graphwalker.tools.page import Page
 from graphwalker.tools.settings import WalkerSettings
-from graphwalker.tools.walker import EXAMPLES, WalkerTools
+from graphwalker.tools.walker import EXAMPLES, Page, WalkerTools
 
 LISTED = 100
 """Relations looked at in each direction (the client's LIMIT), the first in order of id."""

@@ -13,7 +13,7 @@ from graphwalker.errors import UserError
 if TYPE_CHECKING:
     from graphwalker.graphs.base import KnowledgeGraph
     from graphwalker.question import Question
-    from graphwalker.ranking.learned.examples import RelationsOf
+    from graphwalker.ranking.learned.train import RelationsOf
 
 app = typer.Typer(
     help="Train and measure what orders the relations of an entity.", no_args_is_help=True
@@ -55,8 +55,8 @@ def train(
     --weight 0.2 --questions train.jsonl --weight 1 --out runs/ranker
     """
     from graphwalker.files import digest
-    from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-    from graphwalker.ranking.learned.folder import write_ranker
+    from graphwalker.ranking.learned.ranker import write_ranker
+    from graphwalker.ranking.learned.train import QuestionFile, train_ranker
     from graphwalker.runs import lock_folder
 
     weights = weight or [1.0] * len(questions)
@@ -93,7 +93,7 @@ def info(
 
     Example: graphwalker ranker info runs/ranker
     """
-    from graphwalker.ranking.learned.folder import read_ranker
+    from graphwalker.ranking.learned.ranker import read_ranker
 
     found = read_ranker(ranker)
     rows = {**found.about.model_dump(mode="json"), "digest": found.digest}
@@ -114,7 +114,7 @@ def evaluate(
     Example: graphwalker ranker eval --graph runs/graph --questions dev.jsonl --ranker bm25
     """
     from graphwalker.ranking.chat import RerankerConfig
-    from graphwalker.ranking.learned.measure import first_shares
+    from graphwalker.ranking.learned.train import first_shares
     from graphwalker.ranking.load import load_ranker
 
     rank = load_ranker(ranker, RerankerConfig(), 20)

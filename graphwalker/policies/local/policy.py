@@ -18,7 +18,8 @@ from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Jo
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
-from graphwalker.tokens.segments import ChatFormat, extension_ids, prompt_ids
+from graphwalker.tokens.formats import ChatFormat
+from graphwalker.tokens.segments import extension_ids, prompt_ids
 from graphwalker.trajectory import Message
 
 Result = tuple[str, Completion | PolicyError]

@@ -9,7 +9,7 @@ from graphwalker.policies.vllm.client import served_model
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.server import VllmServerPolicy
 from graphwalker.tokens.auto import resolve_format
-from graphwalker.tokens.segments import ChatFormat, chat_format
+from graphwalker.tokens.formats import ChatFormat, chat_format
 
 if TYPE_CHECKING:
     from graphwalker.policies.config import PolicyConfig

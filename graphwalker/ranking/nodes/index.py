@@ -122,10 +122,10 @@ def node_texts(graph: KnowledgeGraph) -> Iterator[str]:
 
 def _make(graph: KnowledgeGraph, kind: str) -> dict[str, Any]:
     if kind in WORDS:
-        from graphwalker.ranking.nodes.postings import Postings
+        from graphwalker.ranking.nodes.scorers import Postings
 
         return Postings.of(node_texts(graph), kind).arrays()
-    from graphwalker.ranking.nodes.embeddings import Embeddings
+    from graphwalker.ranking.nodes.scorers import Embeddings
 
     return Embeddings.of(_batches(node_texts(graph)), kind.removeprefix(EMBEDDINGS)).arrays()
 
@@ -143,10 +143,10 @@ def _batches(texts: Iterator[str]) -> Iterator[Sequence[str]]:
 
 def _scorer(arrays: dict[str, Any], kind: str) -> _Scorer:
     if kind in WORDS:
-        from graphwalker.ranking.nodes.postings import Postings
+        from graphwalker.ranking.nodes.scorers import Postings
 
         return Postings(kind, **arrays)
-    from graphwalker.ranking.nodes.embeddings import Embeddings
+    from graphwalker.ranking.nodes.scorers import Embeddings
 
     return Embeddings(kind.removeprefix(EMBEDDINGS), arrays["vectors"])
 

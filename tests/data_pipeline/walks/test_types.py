@@ -23,7 +23,7 @@ from graphwalker.policies.load import load_policy
 from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, filter_candidates
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.ranking.learned.examples import examples
+from graphwalker.ranking.learned.train import examples
 from graphwalker.scoring import score
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store, node_id

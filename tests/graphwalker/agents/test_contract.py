@@ -25,7 +25,8 @@ from graphwalker.protocols.base import Malformed
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from graphwalker.tokens.segments import IGNORED, chat_format, training_rows
+from graphwalker.tokens.formats import chat_format
+from graphwalker.tokens.segments import IGNORED, training_rows
 from graphwalker.trajectory import Message, StopReason, Trajectory
 from graphwalker.workers import Processes
 from support.hostile_names import HOSTILE_NAMES

@@ -12,7 +12,7 @@ from graphwalker.config import parse_config
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.tokens.tool_calls import UnreadableCall, read_calls
-from graphwalker.tools.abilities import abilities_of
+from graphwalker.tools.base import abilities_of
 from graphwalker.trajectory import Trajectory
 from support.chat_server import Act, serve
 from support.preset_worlds import environment_of, player, world_of

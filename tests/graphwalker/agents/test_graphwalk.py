@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.published.graphwalk.oracle import GRAPHWALK_ORACLE, GraphWalkOracle
 from graphwalker.agents.rollout import rollout
-from graphwalker.answers.kinds import Rows
 from graphwalker.answers.reading import read_path, read_rows
-from graphwalker.answers.rows import row_texts
+from graphwalker.answers.rows import Rows, row_texts
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity

@@ -3,8 +3,7 @@
 import pytest
 from test_rollout import DONE, WALK, environment, questions
 
-from graphwalker.agents.inbox import Inbox, Task
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import Inbox, Task, rollout
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.trajectory import Turn

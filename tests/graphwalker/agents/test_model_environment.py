@@ -26,8 +26,8 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.question import Question
-from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-from graphwalker.ranking.learned.folder import write_ranker
+from graphwalker.ranking.learned.ranker import write_ranker
+from graphwalker.ranking.learned.train import QuestionFile, train_ranker
 from support.grpo_toy import SMALL
 from support.paths import ROOT
 from support.toy import toy_graph

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from eval.analysis.summary import summarise
 from eval.score.files import of_trajectory
 from eval.score.metrics import FAMILIES
-from graphwalker.answers.kinds import Names, PathAnswer, Rows, Text, read_gold
-from graphwalker.answers.rows import row_texts
+from graphwalker.answers.kinds import Names, PathAnswer, Text, read_gold
+from graphwalker.answers.rows import Rows, row_texts
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.question import Question

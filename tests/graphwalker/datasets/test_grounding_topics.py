@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.answers.kinds import Rows
+from graphwalker.answers.rows import Rows
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError

@@ -12,8 +12,8 @@ from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-from graphwalker.ranking.learned.folder import write_ranker
+from graphwalker.ranking.learned.ranker import write_ranker
+from graphwalker.ranking.learned.train import QuestionFile, train_ranker
 from graphwalker.scoring import score
 from support.toy import HUB, toy_graph
 

@@ -14,7 +14,7 @@ from graphwalker.query.query import Branch, Hop, Query, spellings
 from graphwalker.question import Question, query_and_wording
 from graphwalker.tools.base import Listed, ShownTriple
 from graphwalker.tools.namebook import NameBook
-from graphwalker.tools.page import Page
+from graphwalker.tools.walker import Page
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 ANN, BO = Entity("m.a", "Ann"), Entity("m.b", "Bo")

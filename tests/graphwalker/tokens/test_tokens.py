@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
+from graphwalker.tokens.formats import FORMATS, chat_format
 from graphwalker.tokens.segments import (
-    FORMATS,
     IGNORED,
-    chat_format,
     completion_ids,
     end_of_turn_id,
     extension_ids,

@@ -4,7 +4,7 @@ import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.tokens.auto import resolve_format
-from graphwalker.tokens.segments import chat_format
+from graphwalker.tokens.formats import chat_format
 
 pytest.importorskip("tokenizers")
 pytest.importorskip("transformers")

@@ -10,7 +10,8 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM 
 from graphwalker.policies.base import Request, Sampling  # noqa: E402
 from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
 from graphwalker.question import Question  # noqa: E402
-from graphwalker.tokens.segments import IGNORED, chat_format, training_row  # noqa: E402
+from graphwalker.tokens.formats import chat_format  # noqa: E402
+from graphwalker.tokens.segments import IGNORED, training_row  # noqa: E402
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
 
 ASKED = Question("q", "?", ())

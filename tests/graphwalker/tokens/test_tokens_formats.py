@@ -5,10 +5,8 @@ import pytest
 
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
+from graphwalker.tokens.formats import FORMATS, FormatSetting, chat_format
 from graphwalker.tokens.segments import (
-    FORMATS,
-    FormatSetting,
-    chat_format,
     closed_ids,
     end_of_turn_id,
     extension_ids,

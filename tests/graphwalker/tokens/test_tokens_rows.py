@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
-from graphwalker.tokens.remembering import RememberingTokenizer
+from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import (
     IGNORED,
+    RememberingTokenizer,
     Row,
-    chat_format,
     closed_ids,
     completion_ids,
     end_of_turn_id,

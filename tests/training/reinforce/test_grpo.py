@@ -17,7 +17,8 @@ from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl  # noqa: E402
 from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.tokens.segments import FORMATS, training_row  # noqa: E402
+from graphwalker.tokens.formats import FORMATS  # noqa: E402
+from graphwalker.tokens.segments import training_row  # noqa: E402
 from graphwalker.trajectory import StopReason, Trajectory  # noqa: E402
 from support.grpo_batches import environment_of  # noqa: E402
 from support.grpo_toy import questions  # noqa: E402

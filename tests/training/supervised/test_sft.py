@@ -11,7 +11,8 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
-from graphwalker.tokens.segments import FORMATS, IGNORED
+from graphwalker.tokens.formats import FORMATS
+from graphwalker.tokens.segments import IGNORED
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from training.config import SftConfig
 from training.runs.command import parse_arguments

@@ -8,8 +8,8 @@ pytest.importorskip("transformers")
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import synthesize
 from graphwalker.files import read_records
+from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import (
-    FORMATS,
     IGNORED,
     completion_ids,
     extension_ids,

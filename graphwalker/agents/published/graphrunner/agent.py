@@ -85,7 +85,7 @@ def _answer(question: Question, turn: Turn) -> tuple[str, ...]:
         parts = [gold, *([] if fold(gold) in seen else gold.split(", "))]
         return (gold,) if fold(gold) in seen or all(fold(p) in seen for p in parts[1:]) else ()
     query = question.query
-    avoided = query.avoided if query else frozenset[str]()
+    avoided = query.avoided_ids if query else frozenset[str]()
     found = [entity for entity in turn.shown if entity.id not in avoided]
     # Which of them a constraint keeps is known only where its values were retrieved, too.
     relations = query.constraint.relations if query and query.constraint else ()

@@ -21,8 +21,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import names_nothing
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.abilities import Abilities
-from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
+from graphwalker.tools.base import Abilities, Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
 from graphwalker.tools.listing import HiddenTest
 from graphwalker.tools.namebook import NameBook

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from graphwalker.answers.text import Text
+from graphwalker.answers.kinds import Text
 from graphwalker.datasets import records
 from graphwalker.question import Answer, Question
 

@@ -12,11 +12,13 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.question import Answer, Question
-from graphwalker.ranking.learned.examples import Example
-from graphwalker.ranking.learned.fit import QuestionFile, train_ranker
-from graphwalker.ranking.learned.folder import folder_digest, read_ranker, write_ranker
-from graphwalker.ranking.learned.measure import first_shares
-from graphwalker.ranking.learned.ranker import LearnedRanker
+from graphwalker.ranking.learned.ranker import (
+    LearnedRanker,
+    folder_digest,
+    read_ranker,
+    write_ranker,
+)
+from graphwalker.ranking.learned.train import Example, QuestionFile, first_shares, train_ranker
 from support.toy import toy_graph
 
 GRAPH = toy_graph()
