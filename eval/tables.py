@@ -10,6 +10,8 @@ from eval.analysis.summary import natural
 if TYPE_CHECKING:
     import rich.table
 
+NAMED = 5
+"""Missing questions that a note names."""
 StageFigures = Mapping[str, Any]
 
 
@@ -235,6 +237,13 @@ def missing_note(stage: StageFigures) -> str:
     if lost := stage.get("missing_samples", 0):
         parts.append(f"{lost:,} sampled episodes missing")
     return ", ".join(parts)
+
+
+def missing_named(stage: StageFigures) -> str:
+    """`missing_note`, with the ids of questions that failed."""
+    note, ids = missing_note(stage), list(stage.get("missing_ids", ()))
+    some = f" ({', '.join(ids[:NAMED])}{', ...' if len(ids) > NAMED else ''})"
+    return f"{note}{some}" if note and ids else note
 
 
 def empty_note(stage: StageFigures) -> str:

@@ -6,9 +6,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.analysis.summary import add_scores, paired_difference
+from eval.analysis.summary import add_scores, holm, paired_difference
 from eval.intervals import mean_interval
-from eval.run.records import Run, read_run, read_usage
+from eval.run.records import Run, read_usage
+from eval.score.asked import AskedQuestions
+from eval.score.systems import read_system
 from eval.tables import (
     Cell,
     FigureTable,
@@ -57,6 +59,18 @@ class NamedRun:
     name: str
     run: Run
     folder: Path
+    asked: AskedQuestions | None = None
+    """The questions that it was asked, where they were given."""
+
+    @property
+    def complaint(self) -> str:
+        """Why its figures are not those of all questions asked, `""` where they are."""
+        return self.asked.complaint() if self.asked else ""
+
+    @property
+    def has_walks(self) -> bool:
+        """Whether its episodes are walks, and not answers alone."""
+        return any(one.turns for one in self.run.trajectories)
 
     @property
     def scored_episodes(self) -> list[Trajectory]:
@@ -65,14 +79,23 @@ class NamedRun:
         return [add_scores(one) for one in every if not one.stop.infrastructure_failure]
 
 
-def read_runs(folders: Sequence[Path], names: Sequence[str] = ()) -> list[NamedRun]:
-    """The runs, each under its given name, else its agent's, else its folder's. Raises `UserError`
-    where one is no run."""
-    runs = [read_run(folder) for folder in folders]
+def read_runs(
+    folders: Sequence[Path],
+    names: Sequence[str] = (),
+    questions: Path | None = None,
+    drop: bool = False,
+) -> list[NamedRun]:
+    """Read runs and predictions files, each under its given name, else its agent's, else its own.
+
+    With `questions`, each of them counts in every system: without a record as 0, unless such ones
+    are to `drop`. Raises `UserError` where one is no run and no predictions file.
+    """
+    asked = [AskedQuestions(questions, drop) if questions else None for _ in folders]
+    runs = [read_system(*one) for one in zip(folders, asked, strict=True)]
     found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
     if len(set(found)) < len(found):
         found = [f"{name} ({folder})" for name, folder in zip(found, folders, strict=True)]
-    return [NamedRun(*one) for one in zip(found, runs, folders, strict=True)]
+    return [NamedRun(*one) for one in zip(found, runs, folders, asked, strict=True)]
 
 
 def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
@@ -92,6 +115,8 @@ def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
     if pairs and not any(pair["questions"] for pair in pairs):
         names = " and ".join(str(run.folder) for run in runs)
         raise UserError(f"{names} share no scored question: compare runs of one question file")
+    corrected = holm([pair.get("p", 1.0) for pair in pairs])
+    pairs = [{**pair, "p_holm": p} for pair, p in zip(pairs, corrected, strict=True)]
     return {"runs": rows, "pairs": pairs}
 
 
@@ -134,14 +159,16 @@ def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
     body = [
         (
             Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
-            gain_cell(pair),
+            gain_cell({**pair, "p": pair.get("p_holm")}),
             *(_difference(pair, key) for key in more),
             Cell(f"{pair.get('won', 0):,} : {pair.get('lost', 0):,}"),
         )
         for pair in result["pairs"]
     ]
     head = tuple(map(Cell, ("Difference", "EM", *(LABELS[key] for key in more), "Right alone")))
-    return FigureTable(head, tuple(body), "Intervals of paired differences; McNemar's exact p.")
+    corrected = " with Holm's correction for all pairs" if len(body) > 1 else ""
+    note = f"Intervals of paired differences; McNemar's exact p{corrected}."
+    return FigureTable(head, tuple(body), note)
 
 
 def _row(one: NamedRun, seed: int) -> dict[str, Any]:
@@ -155,11 +182,12 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
         "questions": len(kept),
         **run.missing(),
         "failures": failures,
+        **(one.asked.to_json() if one.asked else {}),
     }
     if not kept:
         return row
     questions = [t.question.id for t in kept]
-    for key in SHARES:
+    for key in SHARES if one.has_walks else ("em", "f1", "hits1"):
         values = [t.scores[key] for t in kept]
         row[key], row[f"{key}_interval"] = mean_interval(values, seed, True, questions)
     costs = episode_costs(one, kept)
@@ -171,6 +199,8 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
 
 def episode_costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
     """What each scored episode cost; tokens and money only where the policy counted any."""
+    if not one.has_walks:
+        return {}
     own = {str(record["id"]): record for record in read_usage(one.folder)}
     used = [{**own.get(t.id, {}), **t.usage} for t in kept]
     costs = {

@@ -219,6 +219,19 @@ def mcnemar(won: int, lost: int) -> float:
     return min(1.0, max(2 * math.exp(tail), sys.float_info.min))
 
 
+def holm(ps: Sequence[float]) -> list[float]:
+    """Adjust p values for several tests at once (Holm, Scandinavian Journal of Statistics 1979).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    adjusted, floor = list(ps), 0.0
+    for rank, place in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        floor = max(floor, min(1.0, (len(ps) - rank) * ps[place]))
+        adjusted[place] = floor
+    return adjusted
+
+
 def _gain_interval(gains: Sequence[float], questions: Sequence[str], seed: int) -> Interval:
     won, lost = gains.count(1), gains.count(-1)
     if len(set(questions)) == len(gains) and won + lost + gains.count(0) == len(gains):

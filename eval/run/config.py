@@ -183,7 +183,7 @@ def _beside(
         costly = "left out with a chat model as reranker"
     without_model = config.policy.api is None and config.policy.model in WITHOUT_MODEL
     try:
-        write_beside(
+        record = write_beside(
             Path(config.output_dir),
             questions,
             environment,
@@ -195,6 +195,11 @@ def _beside(
         )
     except (GraphError, PolicyError) as error:  # the agent's own figures stand
         raise IncompleteError(f"baselines and ceiling: {error}") from None
+    if record["ceiling"] and record["ceiling"]["winnable"] == 0:
+        raise UserError(
+            f"ceiling 0: on {config.graph} no walk of this environment leads to the answers of any "
+            f"question of {', '.join(config.questions)}; are they of this graph?"
+        )
 
 
 def _environment(config: EvalConfig) -> Environment:

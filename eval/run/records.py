@@ -74,9 +74,11 @@ class Run:
     failures: list[Trajectory]
     config: dict[str, Any] = field(default_factory=dict)
 
-    def missing(self) -> dict[str, int]:
+    def missing(self) -> dict[str, Any]:
         """The run's `questions_total`, and what has no score yet: `missing` questions and
-        `missing_samples`. Where no settings say (a lone file), failures are what is missing."""
+        `missing_samples`. Where no settings say (a lone file), failures are what is missing.
+        `missing_ids` are of the questions that failed, those that were never asked not among them.
+        """
         scored = sum(not t.stop.infrastructure_failure for t in self.trajectories)
         drawn = sum(not s.stop.infrastructure_failure for s in self.samples)
         failed = [t for t in (*self.trajectories, *self.failures) if t.stop.infrastructure_failure]
@@ -88,6 +90,7 @@ class Run:
             "questions_total": total,
             "missing": max(0, total - scored),
             "missing_samples": max(0, wanted - drawn) if wanted else len(failed) - lost,
+            "missing_ids": sorted({t.question.id for t in failed if t.sample == 0}),
         }
 
 

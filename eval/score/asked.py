@@ -1,4 +1,4 @@
-"""The roll of the questions asked: which have no record, which have two, and records of others."""
+"""The questions that were asked: which have no record, which have two, and records of others."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from eval.score.predictions import Parse, Prediction
 from graphwalker.datasets.base import load_questions
-from graphwalker.question import Answer
+from graphwalker.question import Answer, Question
+from graphwalker.trajectory import Trajectory
 
 NAMED = 5
 """Ids that a message names."""
@@ -16,18 +17,24 @@ NAMED = 5
 class AskedQuestions:
     """Lets the first record of each question through, under the question's id, and notes the rest.
 
-    A record names its question by `id` or `uid`, or by the question's text.
+    A record names its question by `id` or `uid`, or by the question's text. With `drop`, questions
+    without a record are left out, and said to be; otherwise they count 0.
     """
 
-    def __init__(self, questions: Path) -> None:
+    def __init__(self, questions: Path, drop: bool = False) -> None:
         loaded = load_questions(questions)
+        self.drop = drop
         self._questions = {question.id: question for question in loaded}
         self._by_text = {question.text: question.id for question in loaded}
-        self._seen: set[str] = set()
+        self._seen: dict[str, None] = {}
         self._like = Prediction("")
         """A record that was let through: missing ones count under its metrics."""
         self.doubled: list[str] = []
         self.unknown: list[str] = []
+
+    def question(self, name: str) -> Question:
+        """Return the question of that id."""
+        return self._questions[name]
 
     @property
     def gold(self) -> dict[str, tuple[Answer, ...]]:
@@ -57,6 +64,20 @@ class AskedQuestions:
             question_id = self._find([record.id])
             yield self._admit(question_id, record) if question_id else replace(record, failed=True)
 
+    def of_episodes(self, episodes: Iterable[Trajectory]) -> Iterator[Trajectory]:
+        """The scored episodes that count, several samples of a question all of them."""
+        taken: set[str] = set()
+        for episode in episodes:
+            known = self._find([episode.question.id, episode.question.text])
+            if known is None or episode.stop.infrastructure_failure:
+                continue
+            if episode.id in taken:
+                self.doubled.append(known)
+                continue
+            taken.add(episode.id)
+            self._seen[known] = None
+            yield episode
+
     def _find(self, names: list[str]) -> str | None:
         """The question of one of these names; `None`, and noted, where there is none."""
         known = (self._by_text.get(name, name) for name in names)
@@ -71,7 +92,7 @@ class AskedQuestions:
         if question_id in self._seen:
             self.doubled.append(question_id)
             return replace(record, failed=True)
-        self._seen.add(question_id)
+        self._seen[question_id] = None
         self._like = record
         return replace(record, id=question_id)
 
@@ -81,10 +102,10 @@ class AskedQuestions:
         return [name for name in self._questions if name not in self._seen]
 
     def blanks(self) -> Iterator[Prediction]:
-        """A record without an answer for each missing question."""
+        """A record without an answer for each missing question; none where they are dropped."""
         like = self._like
         episode = like.scored.keys() - {"recovery_given_error"}
-        for name in self.missing:
+        for name in () if self.drop else self.missing:
             yield replace(
                 like,
                 id=name,
@@ -101,12 +122,19 @@ class AskedQuestions:
         """`missing`, `doubled` and `unknown`: how many, and the ids."""
         rows = {"missing": self.missing, "doubled": self.doubled, "unknown": self.unknown}
         counts = {name: len(ids) for name, ids in rows.items()}
-        return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}}
+        reordered = {"reordered": self.is_reordered}
+        return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}, **reordered}
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether the records stand in another order than the questions; they count by id."""
+        return list(self._seen) != [name for name in self._questions if name in self._seen]
 
     def complaint(self) -> str:
         """What is wrong with the file, `""` where it has one record for each question."""
+        count = "are left out" if self.drop else "count 0"
         rows = {
-            f"of {len(self._questions):,} questions have no record and count 0": self.missing,
+            f"of {len(self._questions):,} questions have no record and {count}": self.missing,
             "records repeat an id: the first of each counts": self.doubled,
             "records have no question of that id and do not count": self.unknown,
         }

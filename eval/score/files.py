@@ -1,8 +1,9 @@
 """Result files of other systems, and our own run folders, as records to score.
 
 Formats: `ours` (see `eval.score.predictions`; trajectories and run folders of `graphwalker eval`
-too), `rog`, `tog` and `kg-r1` as those systems' scripts write and read them. A file without gold
-answers needs the questions beside it.
+too), `rog` (GNN-RAG and GCR write it as well), `tog` and `kg-r1` as those systems' scripts write
+and read them. `auto` tells them apart by the fields of each record. A file without gold answers
+needs the questions beside it.
 """
 
 import logging
@@ -45,25 +46,26 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def read_predictions(
-    path: Path, layout: str = "ours", roll: AskedQuestions | None = None
+    path: Path, layout: str = "auto", asked: AskedQuestions | None = None
 ) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
-    With `roll`, the first record of each of its questions alone; its answers are the gold of
+    With `asked`, the first record of each of its questions alone; its answers are the gold of
     records that carry none. Infrastructure failures are set aside. Raises `UserError` naming file,
     line and field.
     """
-    parse = parser_of(layout, roll.gold if roll else {})
+    parse = parser_of(layout, asked.gold if asked else {})
     if path.is_dir():
-        records = roll.of_run(_read_folder(path)) if roll else _read_folder(path)
+        records = asked.of_run(_read_folder(path)) if asked else _read_folder(path)
     else:
-        records = read_file(path, roll.check_records(parse) if roll else parse)
+        records = read_file(path, asked.check_records(parse) if asked else parse)
     return (record for record in records if not record.failed)
 
 
 def parser_of(layout: str, gold: Gold) -> Parse:
     """How a record of that format is read. Raises `UserError` listing the known ones."""
     parsers: dict[str, Parse] = {
+        "auto": lambda record: _parse_any(record, gold),
         "ours": lambda record: _parse_own(record, gold),
         "rog": lambda record: parse_rog(record, gold),
         "tog": lambda record: parse_tog(record, gold),
@@ -74,21 +76,40 @@ def parser_of(layout: str, gold: Gold) -> Parse:
     return parsers[layout]
 
 
+def _parse_any(record: dict[str, Any], gold: Gold) -> Prediction:
+    if "response" in record and "predictions" not in record:
+        return parse_kg_r1(record, gold)
+    if isinstance(record.get("results"), str):
+        return parse_tog(record, gold)
+    if isinstance(record.get("cand"), list):  # GNN-RAG's retrieval: pairs of entity and score
+        found = [str(pair[0]) for pair in record["cand"]]
+        return parse_rog({"id": record.get("question"), **record, "prediction": found}, gold)
+    if "prediction" in record and "predictions" not in record:
+        return parse_rog(record, gold)
+    return _parse_own(record, gold)
+
+
 def parse_rog(record: dict[str, Any], gold: Gold) -> Prediction:
     """RoG's predictions.jsonl: `prediction` (text of one a line, or a list) and `ground_truth`.
 
     A list is made distinct, the most frequent first, and a text is split at its line ends, as
-    evaluate_results.py does before it scores. Raises `BadField`.
+    evaluate_results.py does before it scores. Of GCR's texts, what follows the path counts. Raises
+    `BadField`.
     """
     value = record.get("prediction")
     if isinstance(value, str):
         texts = value.split("\n")
     elif isinstance(value, list) and all(isinstance(text, str) for text in value):
-        texts = [text for text, _ in Counter(value).most_common()]
+        texts = [text for text, _ in Counter(map(_after_path, value)).most_common()]
     else:
         raise BadField("field 'prediction' must be a string or a list of strings")
     answers = _gold_answers(record, "ground_truth", gold)
     return Prediction(read_id(record), answers, _entities(texts, answers))
+
+
+def _after_path(text: str) -> str:
+    """GCR's generations read `# Reasoning Path: ... # Answer: NAME`."""
+    return text.rpartition("# Answer:")[2].strip() if "# Answer:" in text else text
 
 
 def parse_tog(record: dict[str, Any], gold: Gold) -> Prediction:

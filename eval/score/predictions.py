@@ -10,6 +10,7 @@ Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` an
 (JSON objects, GraphWalk), `judge` (a judge's verdict, true or false).
 """
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,10 @@ class Prediction:
         return tuple(answer.name or answer.id for answer in self.answers)
 
 
+GIVEN = ("prediction", "predictions", "predicted", "pred", "output")
+"""Columns of a table that may hold what a system answered."""
+
+
 class BadField(ValueError):
     """A field that cannot be read; the reader adds file and line."""
 
@@ -70,9 +75,12 @@ Parse = Callable[[dict[str, Any]], Prediction]
 def read_file(path: Path, parse: Parse) -> Iterator[Prediction]:
     """Records of a `.jsonl`, `.json` (array) or gzipped file, in order, one at a time.
 
-    Raises `UserError` naming file, line (of an array: record) and field.
+    A .csv or .tsv file has columns `id` (or `question`) and `prediction`, perhaps `answers`; a bar
+    parts the names in a cell. Raises `UserError` naming file, line (of an array: record) and field.
     """
-    if holds_lines(path):
+    if _is_table(path):
+        yield from _read_table(path, parse)
+    elif holds_lines(path):
         with open_text(path) as lines:
             yield from read_lines(path, lines, parse)
     else:
@@ -88,10 +96,38 @@ def read_lines(
 
 
 def holds_lines(path: Path) -> bool:
-    """True for a record a line, False for one JSON array. Raises `UserError` for no file."""
+    """True for a JSON record a line, False for one array or a table. `UserError` for no file."""
+    if _is_table(path):
+        return False
     with open_text(path) as lines:
         first = next((line.strip() for line in lines if line.strip()), "")
     return not first.startswith("[")
+
+
+def _is_table(path: Path) -> bool:
+    return bool({".csv", ".tsv"} & set(path.suffixes[-2:]))
+
+
+def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
+    with open_text(path) as file:
+        rows = csv.DictReader(file, delimiter="\t" if ".tsv" in path.suffixes else ",")
+        columns = {name.strip().casefold(): name for name in rows.fieldnames or ()}
+        key = columns.get("id") or columns.get("question")
+        given = next((columns[name] for name in GIVEN if name in columns), None)
+        if key is None or given is None:
+            raise UserError(
+                f"{path}: columns {', '.join(columns)}: one named id (or question) and one named "
+                "prediction are needed"
+            )
+        for row in rows:
+            record: dict[str, Any] = {"id": row[key], "prediction": _names_in(row[given])}
+            if gold := columns.get("answers"):
+                record["answers"] = _names_in(row[gold])
+            yield _parse_record(record, parse, f"{path}:{rows.line_num}")
+
+
+def _names_in(cell: str | None) -> list[str]:
+    return [name.strip() for name in (cell or "").split("|") if name.strip()]
 
 
 def _read_array(path: Path, parse: Parse) -> Iterator[Prediction]:

@@ -32,13 +32,13 @@ class ScoreResult:
     intervals: dict[str, Interval]
     counts: dict[str, int]
     """Of each metric, how many records it was taken over."""
-    roll: AskedQuestions | None = None
+    asked: AskedQuestions | None = None
     """Of the questions asked, where they were given: who has no record, or two."""
 
     @property
     def complaint(self) -> str:
         """Why the scores are not those of all questions asked, `""` where they are."""
-        return self.roll.complaint() if self.roll else ""
+        return self.asked.complaint() if self.asked else ""
 
     def to_json(self) -> dict[str, Any]:
         """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`, and with questions
@@ -47,7 +47,7 @@ class ScoreResult:
             "n": self.n,
             "metrics": self.metrics,
             "intervals": {name: list(found) for name, found in self.intervals.items()},
-            **(self.roll.to_json() if self.roll else {}),
+            **(self.asked.to_json() if self.asked else {}),
         }
 
 
@@ -55,7 +55,7 @@ def score_file(
     path: Path,
     metrics: Sequence[str] | None = None,
     *,
-    layout: str = "ours",
+    layout: str = "auto",
     questions: Path | None = None,
     per_record: Path | None = None,
     seed: int = 0,
@@ -69,14 +69,14 @@ def score_file(
     """
     wanted = WantedMetrics.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
-    roll = AskedQuestions(questions) if questions else None
-    pieces = tallies(path, wanted, layout, roll, keep=keep, workers=workers)
+    asked = AskedQuestions(questions) if questions else None
+    pieces = tallies(path, wanted, layout, asked, keep=keep, workers=workers)
     if per_record is None:
-        return replace(_summary(pieces, wanted, str(path), seed), roll=roll)
+        return replace(_summary(pieces, wanted, str(path), seed), asked=asked)
     if per_record.resolve() == path.resolve():
         raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
     with _lines_to(per_record) as write:
-        return replace(_summary(pieces, wanted, str(path), seed, write), roll=roll)
+        return replace(_summary(pieces, wanted, str(path), seed, write), asked=asked)
 
 
 def score_records(
@@ -154,7 +154,7 @@ def _lines_to(path: Path) -> Iterator[Write]:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def scores_table(scored: ScoreResult) -> "rich.table.Table":
+def scores_table(scored: ScoreResult, name: str = "") -> "rich.table.Table":
     """The scores for a terminal: print it with a rich console."""
     from rich import box
     from rich.table import Table
@@ -163,7 +163,9 @@ def scores_table(scored: ScoreResult) -> "rich.table.Table":
     caption = f"Intervals, {INTERVALS}. What each metric means: docs/metrics.md"
     if scored.complaint:
         caption = f"INCOMPLETE: {scored.complaint}. {caption}"
-    title = f"{scored.n:,} {'questions' if scored.roll else 'records'}"
+    title = (
+        f"{name + ': ' if name else ''}{scored.n:,} {'questions' if scored.asked else 'records'}"
+    )
     table = Table(title=title, caption=Text(caption), box=box.SIMPLE)
     table.add_column("metric", no_wrap=True)
     for column in ("mean", "95 % interval", "records"):

@@ -105,25 +105,25 @@ def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int])
 def tallies(
     path: Path,
     wanted: WantedMetrics,
-    layout: str = "ours",
-    roll: AskedQuestions | None = None,
+    layout: str = "auto",
+    asked: AskedQuestions | None = None,
     *,
     keep: bool = False,
     workers: int | None = None,
 ) -> Iterator[Tally]:
     """Tallies of a file or folder, a piece at a time, in order, the same for any `workers`; those
-    of the questions of `roll` without a record come last.
+    of the questions of `asked` without a record come last.
 
     `None` takes the processor cores at hand (four at most) for a long JSONL file.
     """
     several = workers or min(4, os.cpu_count() or 1)
     long = path.is_file() and path.stat().st_size >= WORTH
-    if several == 1 or roll or not (long or workers) or not holds_lines(path):
-        records = read_predictions(path, layout, roll)
+    if several == 1 or asked or not (long or workers) or not holds_lines(path):
+        records = read_predictions(path, layout, asked)
         while piece := list(islice(records, CHUNK)):
             yield Tally(wanted, keep).add_all(piece)
-        if roll and roll.missing:
-            yield Tally(wanted, keep).add_all(roll.blanks(), blank=True)
+        if asked and asked.missing and not asked.drop:
+            yield Tally(wanted, keep).add_all(asked.blanks(), blank=True)
         return
     # Python's own way to start processes: forked ones need no `__main__` guard in a user's script.
     processes = Processes(_scorer, (path, layout, wanted, keep), several, start=None)

@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from eval.analysis.comparison import compare_runs, read_runs, tool_calls
+from eval.analysis.summary import holm
 from eval.report.comparison import write_page
 from graphwalker.cli.app import app
+from graphwalker.errors import IncompleteError
 from graphwalker.files import read_json, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Hop, Query
@@ -67,6 +69,73 @@ def test_one_table_holds_accuracy_costs_and_failures(files: list[Path]) -> None:
     (pair,) = result["pairs"]
     assert (pair["questions"], pair["won"], pair["lost"], pair["em"]) == (3, 0, 3, -1.0)
     assert pair["em_interval"][0] <= -0.99
+
+
+QUESTIONS = [replace(BIRTHPLACE, id=f"q{k}", text=f"Where {k}?") for k in range(4)]
+RIGHT, WRONG = "Springfield", "Oslo"
+FORMS = {
+    "ours.jsonl": lambda q, name: {"id": q.id, "predictions": [name]},
+    "plain.jsonl": lambda q, name: {"id": q.id, "prediction": name},
+    "rog.jsonl": lambda q, name: {"id": q.id, "prediction": [name], "ground_truth": [RIGHT]},
+    "gcr.jsonl": lambda q, name: {
+        "id": q.id,
+        "prediction": [f"# Reasoning Path: x # Answer: {name}"],
+    },
+    "gnn-rag.info": lambda q, name: {"question": q.text, "cand": [[name, 0.9]], "answers": [RIGHT]},
+    "tog.jsonl": lambda q, name: {"question": q.text, "results": f"It is {{{name}}}."},
+    "kg-r1.jsonl": lambda q, name: {"uid": q.id, "response": f"<answer>{name}</answer>"},
+}
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> list[Path]:
+    """A question file, and systems in every form: each is right on all questions but the first."""
+    write_jsonl(tmp_path / "q.jsonl", (q.to_json() for q in QUESTIONS))
+    given = {q.id: RIGHT if number else WRONG for number, q in enumerate(QUESTIONS)}
+    for name, form in FORMS.items():
+        write_jsonl(tmp_path / name, (form(q, given[q.id]) for q in QUESTIONS))
+    rows = "".join(f"{q.id},{given[q.id]}\n" for q in QUESTIONS)
+    (tmp_path / "table.csv").write_text(f"id,prediction\n{rows}")
+    walks = [walk("agent", given[q.id], q.id, question=q) for q in QUESTIONS]
+    write_jsonl(tmp_path / "walks.jsonl", (one.to_json() for one in walks))
+    return [tmp_path / name for name in (*FORMS, "table.csv", "walks.jsonl")]
+
+
+def test_predictions_of_every_form_compare_with_each_other_and_with_runs(
+    systems: list[Path],
+) -> None:
+    result = compare_runs(read_runs(systems, questions=systems[0].parent / "q.jsonl"))
+    assert [row["em"] for row in result["runs"]] == [0.75] * len(systems)
+    assert all(pair["em"] == 0 and pair["questions"] == 4 for pair in result["pairs"])
+    assert {row.get("grounded") for row in result["runs"][:-1]} == {None}
+    assert result["runs"][-1]["turns"] == 2.0
+
+
+def test_missing_questions_count_0_unless_they_are_dropped(systems: list[Path]) -> None:
+    ours, questions = systems[0], systems[0].parent / "q.jsonl"
+    lines = ours.read_text().splitlines(keepends=True)
+    extra = json.dumps({"id": "q9", "predictions": ["x"]}) + "\n"
+    ours.write_text("".join([lines[2], lines[1], lines[1], extra]))
+    run, _ = read_runs([ours, systems[-1]], questions=questions)
+    (row, _) = compare_runs([run, read_runs([systems[-1]], questions=questions)[0]])["runs"]
+    assert (row["em"], row["questions"], row["missing_ids"]) == (0.5, 4, ["q0", "q3"])
+    assert (row["unknown_ids"], row["doubled_ids"], row["reordered"]) == (["q9"], ["q1"], True)
+    (short,) = read_runs([ours], questions=questions, drop=True)
+    assert len(short.scored_episodes) == 2 and "2 of 4 questions" in short.complaint
+    assert "are left out" in short.complaint
+
+
+def test_an_incomplete_system_ends_the_command_with_3(systems: list[Path]) -> None:
+    systems[0].write_text(systems[0].read_text().splitlines(keepends=True)[0])
+    command = ["compare", str(systems[0]), str(systems[1]), "--questions", "q.jsonl", "--json"]
+    command[4] = str(systems[0].parent / "q.jsonl")
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, IncompleteError) and "q1, q2, q3" in str(done.exception)
+
+
+def test_p_values_of_several_pairs_are_corrected_by_holm() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.2]) == pytest.approx([0.04, 0.09, 0.09, 0.2])
+    assert holm([0.6, 0.7]) == [1.0, 1.0] and holm([]) == []
 
 
 def test_costs_are_set_against_those_of_another_agent_by_domain_and_level(tmp_path: Path) -> None:

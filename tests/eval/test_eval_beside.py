@@ -1,6 +1,7 @@
 """What stands beside an agent: baselines without a model and the ceiling, in run and report."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import app as cli
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Answer
 from support.eval_toy import toy_environment, toy_questions, trained_script
 from support.toy import toy_graph
 
@@ -107,5 +109,10 @@ def test_the_command_plays_them_by_itself(tmp_path, capsys):
         "no_baselines": "is one",
         "no_ceiling": "not asked for",
     }
+    wrong = [replace(q, answers=(Answer("Nobody", "m.none"),)) for q in toy_questions()]
+    write_jsonl(path, [question.to_json() for question in wrong])
+    out = ("--out", str(tmp_path / "foreign"))
+    assert command(*given, "first-relation", *out) == 2
+    assert "ceiling 0" in (told := capsys.readouterr().err) and "are they of this graph?" in told
     assert command(*given, "first-relation", *out, "ceiling=perhaps") == 2
     assert "ceiling" in capsys.readouterr().err

@@ -171,7 +171,7 @@ def test_a_run_without_money_keeps_what_it_has_and_resumes(run_eval: Eval, tmp_p
     assert ids == [f"q0{number}#0" for number in range(1, 9)]
 
 
-def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path) -> None:
+def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path, capsys: Any) -> None:
     down: dict[str, Any] = {
         question.id: [PolicyError("down")] * 2 for question in toy_questions()[2:]
     }
@@ -183,7 +183,13 @@ def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path) -> None:
         "questions_total": 8,
         "missing": 6,
         "missing_samples": 0,
+        "missing_ids": ["q03", "q04", "q05"],
     }
+    for command in (["report", str(tmp_path), "--out", str(tmp_path / "page")],
+                    ["analyse", str(tmp_path), "--json"]):  # fmt: skip
+        code = cli.run(lambda words=command: cli.app(words, standalone_mode=False))
+        error = capsys.readouterr().err
+        assert code == 3 and "6 of 8 questions missing (q03, q04, q05)" in error
     evaluate(toy_questions(), toy_environment(), ScriptedPolicy(trained_script()), tmp_path)
     assert read_run(tmp_path).missing()["missing"] == 0
 

@@ -42,16 +42,21 @@ def compare(
     base: Annotated[
         str, Option(help="Set costs against this agent's (default: graph-cot, if compared).")
     ] = "",
+    missing: Annotated[
+        str,
+        Option(help="Questions without a record: `zero` counts them 0, `drop` leaves them out."),
+    ] = "zero",
     most: Annotated[int, Option("--list", min=0, help="Questions shown with all walks.")] = 10,
     as_json: JsonFlag = False,
 ) -> None:
     """Agents on the same questions: accuracy, costs, paired tests, and their walks side by side.
 
-    RUN names folders of evaluation runs (or predictions files), two or more. With --agents each one
-    is run first, in a folder of its own under --out, and the same command resumes. A page with the
-    walks is written to --out (compare.html). Exit code 3 where an agent's run is incomplete.
+    RUN names evaluation runs or predictions files of any system (ours, RoG, GNN-RAG, GCR, ToG,
+    KG-R1, CSV), two or more. With --questions each of them counts: without a record as 0. With
+    --agents each one is run first, in a folder of its own under --out, and the same command
+    resumes. A page with the walks is written to --out. Exit code 3 where a run is incomplete.
 
-    Example: graphwalker compare runs/a runs/b
+    Example: graphwalker compare runs/a rog.jsonl mine.csv --questions q.jsonl
 
     Example: graphwalker compare --agents graphwalker,search-on-graph,kg-r1 --questions q.jsonl
     --graph runs/graph --model gpt-4o --api https://api.openai.com/v1 --out runs/compared
@@ -61,21 +66,26 @@ def compare(
     words = [text for text in given.overrides if "=" not in text or Path(text).exists()]
     given = replace(given, overrides=[text for text in given.overrides if text not in words])
     seed = int(given.get("seed") or 0)
-    missing: list[str] = []
+    lost: list[str] = []
+    if missing not in ("zero", "drop"):
+        raise UserError(f"--missing {missing}: choose zero or drop")
     if agents:
         if words:
             raise UserError(f"{words[0]}: give runs that exist, or --agents to run, not both")
         named = _find_named(agents, _model(given))
-        folders, missing = _run(given, named)
+        folders, lost = _run(given, named)
         runs = read_runs(folders, [one.name for one in named if given.out / one.name in folders])
     else:
         if len(words) < 2:
             raise UserError("give two or more runs to compare, or --agents to run them first")
-        runs = read_runs([Path(word) for word in words])
+        questions = Path(given.get("questions")) if given.get("questions") else None
+        runs = read_runs([Path(word) for word in words], (), questions, missing == "drop")
+        lost = [f"{run.name}: {why}" for run in runs if (why := run.complaint)]
     _show(runs, Path(given.get("output_dir") or "") if given.get("output_dir") else None,
           base, most, as_json, seed)  # fmt: skip
-    if missing:
-        raise IncompleteError(f"{'; '.join(missing)}; the same command resumes the runs")
+    if lost:
+        resumes = "; the same command resumes the runs" if agents else ""
+        raise IncompleteError(f"{'; '.join(lost)}{resumes}")
 
 
 def _model(given: Given) -> str:

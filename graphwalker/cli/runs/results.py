@@ -21,37 +21,48 @@ RunFolder = Annotated[Path, Argument(help="Folder of an evaluation run.")]
 @verb(app, "questions", "seed", "workers", settings=False)
 def score(
     given: Given,
-    predictions: Annotated[Path, Option(help="JSONL or JSON, or an evaluation run's folder.")],
+    predictions: Annotated[
+        list[Path], Option(help="JSONL, JSON, CSV or an evaluation run's folder; repeatable.")
+    ],
     metrics: Annotated[str, Option(help="Names, by commas. Default: all that apply.")] = "",
     as_json: JsonFlag = False,
     per_record: Annotated[Path | None, Option(help="File for each record's scores.")] = None,
-    layout: Annotated[str, Option("--format", help="ours, rog, tog or kg-r1.")] = "ours",
+    layout: Annotated[str, Option("--format", help="auto, ours, rog, tog or kg-r1.")] = "auto",
 ) -> None:
     """Score a predictions file by our strict metrics and by every published one.
 
     A record: {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"]}. A file without gold
     answers (tog, kg-r1) needs --questions. With --questions every one of them counts: without a
     record as 0; the exit code is then 3, as for an id that stands twice or is no question's.
+    Of several files each is scored; `compare` has the paired tests.
 
     Example: graphwalker score --predictions preds.jsonl --metrics em,f1,rog_f1 --json
     """
     from eval.score.score import score_file, scores_table
 
-    scored = score_file(
-        predictions,
-        [name.strip() for name in metrics.split(",") if name.strip()] or None,
-        layout=layout,
-        questions=given.questions if given.get("questions") else None,
-        per_record=per_record,
-        seed=int(given.get("seed") or 0),
-        workers=int(given.get("workers") or 0) or None,
-    )
+    if per_record and len(predictions) > 1:
+        raise UserError("--per-record is of one predictions file: give --predictions once")
+    scores = {
+        str(path): score_file(
+            path,
+            [name.strip() for name in metrics.split(",") if name.strip()] or None,
+            layout=layout,
+            questions=given.questions if given.get("questions") else None,
+            per_record=per_record,
+            seed=int(given.get("seed") or 0),
+            workers=int(given.get("workers") or 0) or None,
+        )
+        for path in predictions
+    }
+    records = {name: scored.to_json() for name, scored in scores.items()}
     if as_json:
-        console.echo(json.dumps(scored.to_json()))
-    else:
-        console.out.print(scores_table(scored))
-    if scored.complaint:
-        raise IncompleteError(f"{predictions}: {scored.complaint}")
+        console.echo(json.dumps(records if len(scores) > 1 else next(iter(records.values()))))
+    for name, scored in {} if as_json else scores.items():
+        console.out.print(scores_table(scored, name if len(scores) > 1 else ""))
+    if lost := [
+        f"{name}: {scored.complaint}" for name, scored in scores.items() if scored.complaint
+    ]:
+        raise IncompleteError("; ".join(lost))
 
 
 @verb(app, "api!", "model!", "questions", api="base_url", model="model")
@@ -109,17 +120,22 @@ def report(
 ) -> None:
     """Make tables and one self-contained HTML page from evaluation runs, or from training runs.
 
+    Exit code 3 where a run has not scored all of its questions.
+
     Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """
     from eval.report.training import is_training_run
+    from eval.tables import missing_named
 
     training = [run for run in runs if is_training_run(run)]
     if training and len(training) < len(runs):
         raise UserError(f"{training[0]}: a training run among evaluation runs: report them apart")
     if training:
         write_training_report(training, out, title)
-    else:
-        write_report(runs, out, title, seed, published or ())
+        return
+    made = write_report(runs, out, title, seed, published or ())
+    if lost := [f"{s['name']}: {note}" for s in made["stages"] if (note := missing_named(s))]:
+        raise IncompleteError("; ".join(lost))
 
 
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
@@ -154,13 +170,18 @@ def write_report(
 
 @app.command()
 def analyse(run: RunFolder, as_json: JsonFlag = False, seed: Seed = 0) -> None:
-    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs."""
+    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs.
+
+    Exit code 3 where the run has not scored all of its questions.
+    """
     from eval.analysis.analysis import analyse as figures_of
     from eval.analysis.analysis import analysis_tables
+    from eval.tables import missing_named
 
     result = figures_of(run, seed)
     if as_json:
         show("", result, as_json)
-        return
-    for table in analysis_tables(result):
+    for table in () if as_json else analysis_tables(result):
         console.out.print(table)
+    if lost := missing_named(result):
+        raise IncompleteError(f"{run}: {lost}")

@@ -1,0 +1,79 @@
+"""Systems to compare: runs of ours as they are, anyone's predictions as episodes without turns."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eval.run.records import Run, read_run
+from eval.score.asked import AskedQuestions
+from eval.score.files import read_predictions
+from eval.score.metrics import OWN
+from eval.score.predictions import Prediction, holds_lines, read_file
+from eval.score.score import score_record
+from graphwalker.question import Question
+from graphwalker.trajectory import StopReason, Trajectory
+
+RECORDED = ("retrieval_any", "retrieval_all", "grounded", "had_error", "recovered")
+"""Scores that only a walk has; an episode without turns has 0 there, which no table shows."""
+
+
+def read_system(path: Path, asked: AskedQuestions | None = None) -> Run:
+    """Read a run's folder, a file of trajectories, or a predictions file of any known form.
+
+    With `asked`, questions without a record are episodes without an answer, unless they are
+    dropped. Raises `UserError`.
+    """
+    if path.is_dir() or _holds_walks(path):
+        run = read_run(path)
+        if asked is None:
+            return run
+        kept = list(asked.of_episodes(run.trajectories))
+        run = replace(run, trajectories=kept, failures=[], samples=[])
+    else:
+        records = (record for record in read_predictions(path, asked=asked) if not record.failed)
+        run = Run(
+            path, _distinct(_as_episode(record, path.stem, asked) for record in records), [], []
+        )
+    if asked is None or asked.drop:
+        return run
+    missing = (Prediction(name, asked.question(name).answers) for name in asked.missing)
+    return replace(
+        run, trajectories=[*run.trajectories, *(_as_episode(m, path.stem, asked) for m in missing)]
+    )
+
+
+def _holds_walks(path: Path) -> bool:
+    """Whether the first record of a file is a trajectory."""
+    if not holds_lines(path):
+        return False
+    found: list[bool] = []
+
+    def look(record: dict[str, Any]) -> Prediction:
+        found.append(isinstance(record.get("turns"), list) and "predictions" not in record)
+        return Prediction("")
+
+    next(iter(read_file(path, look)), None)
+    return found == [True]
+
+
+def _as_episode(record: Prediction, name: str, asked: AskedQuestions | None) -> Trajectory:
+    question = asked.question(record.id) if asked else Question(record.id, record.id, ())
+    scores = score_record(record, OWN)
+    return Trajectory(
+        question if asked else replace(question, answers=record.answers),
+        name,
+        "predictions",
+        (),
+        record.texts if record.predictions is not None else None,
+        StopReason.MALFORMED if record.predictions is None else StopReason.ANSWERED,
+        scores={**dict.fromkeys((*OWN, *RECORDED), 0.0), **scores},
+    )
+
+
+def _distinct(episodes: Iterable[Trajectory]) -> list[Trajectory]:
+    """The first episode of each question."""
+    found: dict[str, Trajectory] = {}
+    for episode in episodes:
+        found.setdefault(episode.id, episode)
+    return list(found.values())
