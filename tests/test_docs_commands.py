@@ -8,8 +8,8 @@ import typer
 
 from dev.reference import pages
 from graphwalker.cli.app import app
+from graphwalker.cli.config import describe
 from graphwalker.cli.models import config_models
-from graphwalker.cli.settings import describe
 from graphwalker.config import Config, read_settings, refuse_unknown
 from graphwalker.errors import UserError
 from support.pages import (

@@ -11,7 +11,7 @@ from graphwalker.api.calls import (
     rollout,
     synthesize,
 )
-from graphwalker.api.environment import ScriptEnvironment as Environment
+from graphwalker.api.calls import ScriptEnvironment as Environment
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question

@@ -8,7 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphwalker.agents.environment import Environment
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.model_environment import environment_of
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.rollout import rollout as run_episodes
 from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
@@ -16,6 +18,30 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
+
+
+class ScriptEnvironment(Environment):
+    """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        config: EnvironmentConfig | None = None,
+        preset: Preset | None = None,
+        *,
+        model: str | Path | None = None,
+        trust: Sequence[str] = (),
+    ) -> None:
+        """`model` is a model's folder: the environment that it was trained in, with what the
+        config sets. `preset` is one at hand, in place of the one that the config names. `trust`
+        holds folders whose files may name code, paths, addresses and variables.
+
+        Raises `UserError` for a folder that does not say its environment, and for another preset
+        than the model's.
+        """
+        if model is not None:
+            config = environment_of(model, config or EnvironmentConfig(), trust)
+        super().__init__(graph, config, preset)
 
 
 def make_world(out: str | Path, entities: int = 3000, seed: int = 0) -> KnowledgeGraph:

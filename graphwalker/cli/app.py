@@ -124,7 +124,7 @@ def run(command: Callable[[], Any]) -> int:
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:
     """The command that installs what is missing, `None` where no extra brings it."""
-    from graphwalker.doctor.extras import DISTRIBUTION, extra_of
+    from graphwalker.doctor.software import DISTRIBUTION, extra_of
 
     module = (error.name or "").partition(".")[0]
     extra = extra_of(module)

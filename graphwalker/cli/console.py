@@ -27,7 +27,7 @@ from graphwalker.api.terminal import PrintableConsole, PrintableFormatter, print
 from graphwalker.workers import longest_wait
 
 if TYPE_CHECKING:
-    from graphwalker.cli.settings import Setting
+    from graphwalker.cli.config import Setting
     from graphwalker.trajectory import Trajectory, Turn
 
 out = PrintableConsole()

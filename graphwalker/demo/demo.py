@@ -15,7 +15,7 @@ from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.data import QUESTIONS, DemoData
 from graphwalker.demo.launch import launch
 from graphwalker.demo.stages import Stage
-from graphwalker.doctor.extras import DISTRIBUTION
+from graphwalker.doctor.software import DISTRIBUTION
 from graphwalker.errors import IncompleteError, UserError
 from graphwalker.runs import one_writer
 
@@ -105,7 +105,7 @@ class Demo(DemoData):
     def _make_tiny(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.datasets.base import load_questions
-        from graphwalker.demo.tiny import make_tiny_model
+        from graphwalker.demo.data import make_tiny_model
         from graphwalker.graphs.base import shown_relations
         from graphwalker.graphs.open import open_graph
         from training.tiny.config import demo_model

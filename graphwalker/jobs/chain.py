@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.jobs import slurm
 from graphwalker.jobs.stages import (
     LOGS,
     JobStage,
@@ -13,7 +12,9 @@ from graphwalker.jobs.stages import (
     append_stage,
     is_done,
     last_mark,
+    read_queue,
     read_stages,
+    submit_parts,
 )
 
 RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING")
@@ -33,7 +34,7 @@ class PartState:
 def states(run: Path, queue: Mapping[str, str] | None = None) -> list[PartState]:
     """Every part of every stage, as the queue, the products and the marks say."""
     stages = read_stages(run).values()
-    alive = slurm.queue() if queue is None else queue
+    alive = read_queue() if queue is None else queue
     return [_state(run, stage, part, alive) for stage in stages for part in stage.numbers()]
 
 
@@ -48,7 +49,7 @@ def new_stage(run: Path, stage: JobStage) -> str:
     if unknown := [name for name in stage.after if name not in known]:
         raise UserError(f"{stage.name}: no stage {unknown[0]} was submitted before it")
     append_stage(run, stage)
-    return _submit(run, {**known, stage.name: stage}, stage.name, slurm.queue())
+    return _submit(run, {**known, stage.name: stage}, stage.name, read_queue())
 
 
 def retry(run: Path) -> list[tuple[str, str, list[int]]]:
@@ -58,7 +59,7 @@ def retry(run: Path) -> list[tuple[str, str, list[int]]]:
     """
     stages, again = read_stages(run), list[tuple[str, str, list[int]]]()
     for name in stages:
-        alive = slurm.queue()
+        alive = read_queue()
         lacking = _lacking(run, stages, name, alive)
         if lacking:
             job = _submit(run, stages, name, alive)
@@ -69,7 +70,7 @@ def retry(run: Path) -> list[tuple[str, str, list[int]]]:
 
 def serves_nobody(run: Path, name: str) -> bool:
     """Return whether no stage that needs the server `name` runs or waits in the queue."""
-    stages, alive = read_stages(run), slurm.queue()
+    stages, alive = read_stages(run), read_queue()
     users = [stage for stage in stages.values() if name in stage.after]
     waiting = any(_queue_state(one, part, alive) for one in users for part in one.numbers())
     return bool(users) and not waiting
@@ -95,7 +96,7 @@ def _submit(run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping
         if any(_is_of(entry, job) for entry in alive)
         if before.server or not all(is_done(run, before, part) for part in before.numbers())
     }
-    job = slurm.submit(run, stage, lacking, wait_for, max(1, stage.parts))
+    job = submit_parts(run, stage, lacking, wait_for, max(1, stage.parts))
     still = [old for old in stage.jobs if any(_is_of(entry, old) for entry in alive)]
     append_stage(run, add_job(stage, job, still))
     return job

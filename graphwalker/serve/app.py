@@ -23,10 +23,9 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
 from graphwalker.serve.asking import ENDS, RequestLimits, read_question, session_events
-from graphwalker.serve.events import HEARTBEAT, Event, sse
 from graphwalker.serve.guard import LOOPBACK, App, Guard
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
-from graphwalker.serve.sessions import Busy, Sessions
+from graphwalker.serve.sessions import HEARTBEAT, Busy, Event, Sessions, sse
 
 PAGE = Path(__file__).parent / "page.html"
 Events = AsyncGenerator[Event | None]

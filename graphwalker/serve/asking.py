@@ -11,10 +11,8 @@ from graphwalker.files import dumps
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.serve.ask import find_topic
-from graphwalker.serve.events import Event, failure_event
-from graphwalker.serve.sessions import Sessions
-from graphwalker.serve.topics import find_topics
+from graphwalker.serve.ask import find_topic, find_topics
+from graphwalker.serve.sessions import Event, Sessions, failure_event
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.policies.base import Sampling
-from graphwalker.serve.events import Event
+from graphwalker.serve.sessions import Event
 
 Json = dict[str, Any]
 

@@ -48,7 +48,7 @@ def run(
         import uvicorn
 
         from graphwalker.serve.app import build_app
-        from graphwalker.serve.connections import bounded_protocol
+        from graphwalker.serve.guard import bounded_protocol
     except ImportError:
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     listening = _listen(host, port)

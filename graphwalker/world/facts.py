@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from graphwalker.world.kinds import KINDS, ROLES
-from graphwalker.world.layout import BLOCK, World
+from graphwalker.world.kinds import BLOCK, KINDS, ROLES, World
 from graphwalker.world.schema import (
     FACTS,
     MARRIAGE,

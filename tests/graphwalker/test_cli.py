@@ -14,7 +14,7 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from eval.run.config import EvalConfig
 from graphwalker.cli import app as cli
 from graphwalker.cli import config, console, models, shared
-from graphwalker.cli.settings import describe
+from graphwalker.cli.config import describe
 from graphwalker.errors import IncompleteError
 from graphwalker.graphs.build.build import build_graph
 

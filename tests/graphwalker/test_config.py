@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.cli.settings import describe
+from graphwalker.cli.config import describe
 from graphwalker.config import (
     Config,
     config_file,

@@ -11,7 +11,7 @@ from graphwalker import files
 from graphwalker.api.terminal import PrintableConsole
 from graphwalker.cli import console
 from graphwalker.cli.app import run
-from graphwalker.cli.settings import Setting
+from graphwalker.cli.config import Setting
 from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.files import open_file

@@ -14,7 +14,7 @@ from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.serve.app import build_app
 from graphwalker.serve.asking import RequestLimits
-from graphwalker.serve.connections import bounded_protocol
+from graphwalker.serve.guard import bounded_protocol
 from graphwalker.serve.sessions import Sessions
 from support.eval_toy import toy_environment, trained_script
 

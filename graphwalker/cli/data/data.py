@@ -253,8 +253,8 @@ def tiny(
 
     Example: graphwalker tiny runs/synth/graphsynth.jsonl --graph runs/world/graph --out runs/tiny
     """
+    from graphwalker.demo.data import make_tiny_model
     from graphwalker.demo.demo import check_modules
-    from graphwalker.demo.tiny import make_tiny_model
     from graphwalker.graphs.open import open_graph
     from training.tiny.config import TinyModelConfig
 

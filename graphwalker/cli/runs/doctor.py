@@ -53,8 +53,7 @@ def _row(one: "Diagnosis") -> dict[str, str]:
 
 def _findings(given: Given, stage: str, layout: ProcessLayout | None) -> "Iterator[Diagnosis]":
     from graphwalker.doctor.diagnosis import wrong
-    from graphwalker.doctor.gpus import look_at_gpus
-    from graphwalker.doctor.places import look_at_disk
+    from graphwalker.doctor.places import look_at_disk, look_at_gpus
     from graphwalker.doctor.software import look_at_software
 
     values: Mapping[str, Any] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphwalker.cli.app import app, run
-from graphwalker.doctor.gpus import promised_gpus
+from graphwalker.doctor.places import promised_gpus
 from graphwalker.doctor.software import look_at_software
 from support.backends import write
 from support.http_server import QuietHandler, listening

@@ -16,9 +16,9 @@ from graphwalker.errors import GraphWalkerError, PolicyError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.serve.ask import find_topics
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.server import allowed_hosts
-from graphwalker.serve.topics import find_topics
 from support.eval_toy import toy_environment
 from support.serve_toy import GatedPolicy, Served, served, until
 from support.toy import toy_graph

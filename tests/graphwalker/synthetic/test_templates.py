@@ -13,8 +13,7 @@ from graphwalker.answers.rows import Rows, row_texts
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.synthetic.graphs import GraphSize, random_graph, size_of
-from graphwalker.synthetic.nonwords import PAIRS, distinct_nonwords
+from graphwalker.synthetic.graphs import PAIRS, GraphSize, distinct_nonwords, random_graph, size_of
 from graphwalker.synthetic.patterns import Pattern
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
 from graphwalker.synthetic.templates import TEMPLATES

@@ -12,8 +12,7 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
 from graphwalker.world.facts import entity_triples
 from graphwalker.world.generate import make_world
-from graphwalker.world.kinds import KINDS
-from graphwalker.world.layout import World
+from graphwalker.world.kinds import KINDS, World
 from graphwalker.world.schema import FACTS, PARENTS, relation_ids
 
 

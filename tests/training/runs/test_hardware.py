@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.doctor.gpus import promised_gpus
+from graphwalker.doctor.places import promised_gpus
 from graphwalker.errors import UserError
 from support.paths import ROOT
 from training.runs.command import check_gpus
