@@ -2,8 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from data_pipeline.teacher.client import Chats, TeacherClient
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
@@ -29,63 +27,40 @@ JUDGED_PATIENCE = 5
 sense."""
 
 
-class Teacher(Protocol):
-    """Words questions, judges them, thinks. Raises `Unusable` with the reason of a drop."""
+class Teacher:
+    """Words questions, judges them, thinks; this one by phrases and checks of our own, without a
+    key or a network. Raises `Unusable` with the reason of a drop."""
+
+    def __init__(self, phrases: ProgrammaticTeacher, judge: Judge | None = None) -> None:
+        """`judge` scores questions on top of the checks."""
+        self.phrases, self.judge = phrases, judge
 
     def ask(
         self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
         """One question, or `None` when it cannot be worded well. `run` is the query's, where it was
         executed already."""
-        ...
-
-    def check(
-        self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
-    ) -> quality.Verdict:
-        """What can be checked at no cost. `between`: entities that it must not name."""
-        ...
-
-    def score(
-        self, text: str, query: Query, draft: Draft, run: Execution
-    ) -> quality.Verdict | None:
-        """The three scores of a judge; `None` where there is none."""
-        ...
-
-    def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
-        """The step that a judge reads as another than is meant, described; `""` where none is."""
-        ...
-
-    def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
-        """The trajectory with the teacher's thoughts; calls and observations stay as they are."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Programmatic:
-    """Phrases and checks of our own; needs no key and no network. A judge may score on top."""
-
-    phrases: ProgrammaticTeacher
-    judge: Judge | None = None
-
-    def ask(
-        self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
-    ) -> Draft | None:
         return self.phrases.ask(query, answers, rng)
 
     def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
+        """What can be checked at no cost. `between`: entities that it must not name."""
         return quality.judge(text, query, draft, (), between)
 
     def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
+        """The three scores of a judge; `None` where there is none."""
         return self.judge.verdict(text, query, run) if self.judge else None
 
     def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
-        return ""  # its phrases have known readings, which the certificate executes
+        """The step that a judge reads as another than is meant, described; `""` where none is.
+        Phrases have known readings, which the certificate executes."""
+        return ""
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
+        """The trajectory with the teacher's thoughts; calls and observations stay as they are."""
         return trajectory
 
 
@@ -101,8 +76,8 @@ def open_teacher(
     """The teacher and the judge that the settings ask for; `chats` are their lines to servers."""
     scorer = open_judge(teacher, judge, chats)
     if chats is None or chats.teacher is None:
-        return Programmatic(phrases, scorer)
-    return ChatTeacher(chats.teacher, graph, lexicon, protocol, scorer, teacher)
+        return Teacher(phrases, scorer)
+    return ChatTeacher(chats.teacher, graph, lexicon, protocol, phrases, scorer, teacher)
 
 
 def open_judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
@@ -113,7 +88,7 @@ def open_judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) 
     return Judge(own, judge.keep_from) if own else None
 
 
-class ChatTeacher:
+class ChatTeacher(Teacher):
     """A chat model (GraphWalker section 2.2, phases 2 and 3; its prompts are in appendix E, ours
     are our own). Thread-safe."""
 
@@ -123,12 +98,14 @@ class ChatTeacher:
         graph: KnowledgeGraph,
         lexicon: Lexicon,
         protocol: ActionProtocol,
+        phrases: ProgrammaticTeacher,
         judge: Judge | None,
         config: TeacherConfig,
     ) -> None:
+        super().__init__(phrases, judge)
         self._client, self._graph = client, graph
         self._lexicon, self._protocol = lexicon, protocol
-        self._judge, self._english, self._thoughts = judge, config.english, config.thoughts
+        self._english, self._thoughts = config.english, config.thoughts
         self._around = Surroundings(graph, lexicon)
         self._readings = TextReadings(graph, lexicon)
 
@@ -173,9 +150,9 @@ class ChatTeacher:
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
         """The judge's scores. Raises `UserError` where it accepts no question at all."""
-        if self._judge is None:
+        if self.judge is None:
             return None
-        verdict = self._judge.verdict(text, query, run)
+        verdict = self.judge.verdict(text, query, run)
         fault = ", ".join(verdict.reasons) if not verdict.kept else ""
         self._client.count("question that the judge accepts", fault, JUDGED_PATIENCE)
         return verdict
@@ -183,10 +160,10 @@ class ChatTeacher:
     def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
         """Steps said in words of the teacher's own are found again by the judge, among the
         relations that would give other answers of the same kind."""
-        if self._judge is None:
+        if self.judge is None:
             return ""
         for doubt in self._readings.doubts(query, draft, run):
-            if not self._judge.means(text, doubt):
+            if not self.judge.means(text, doubt):
                 return f"{doubt.hop} among {len(doubt.rivals) + 1} relations of {doubt.start}"
         return ""
 
