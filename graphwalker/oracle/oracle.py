@@ -88,8 +88,8 @@ class OraclePolicy(PlannedPolicy):
         yield closing(view, _gold_if_found(question, answers), branches, rng)
 
     def _wording(self, question: Question) -> Draft:
-        """The phrases of a question. A phrase that is a whole question cannot stand within a
-        sentence: a noun phrase says the same, where one is known."""
+        """The phrases of a question. What is no noun phrase, such as a whole question, hardly fits
+        into a sentence: a noun phrase says the same, where one is known."""
         assert question.query is not None
         plain = plain_wording(question.query, self._says)
         wording = question.wording
@@ -102,7 +102,7 @@ class OraclePolicy(PlannedPolicy):
 
 def _noun_phrases(phrases: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
     both = zip(phrases, plain, strict=True)
-    return tuple(noun if noun and thoughts.is_question(own) else own for own, noun in both)
+    return tuple(own if own.startswith("the ") else noun or own for own, noun in both)
 
 
 def _gold_if_found(question: Question, found: list[Entity]) -> list[Entity]:

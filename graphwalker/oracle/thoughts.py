@@ -9,9 +9,19 @@ Choice = random.Random | None
 
 NAMED = 3
 """Entities that a thought names of a longer list."""
-_ASKING = ("who", "what", "which", "whose", "where", "when", "how", "in", "what's", "who's")
-_ASKS = re.compile(r"\b(?:is|are|was|were|did|does|do|has|have|can) it\b")
-"""Word order of a question: it cannot stand within a sentence."""
+_ASKING = re.compile(
+    r"(?:who|what|which|whose|where|when|how|name|list)\b|\{x\}|.*\?$", re.IGNORECASE
+)
+
+_FAULTS = {
+    "unknown_entity": "no entity has that name",
+    "unknown_relation": "the entity has no such relation",
+    "not_listed_yet": "that relation was not listed yet",
+    "no_relations": "the entity has no relations",
+    "no_triples": "nothing named is there",
+    "no_such_page": "there is no such page",
+}
+"""Errors of the tools in words (`ErrorKind`)."""
 
 
 def _pick(rng: Choice, plain: str, *forms: str) -> str:
@@ -20,7 +30,7 @@ def _pick(rng: Choice, plain: str, *forms: str) -> str:
 
 def is_question(phrase: str) -> bool:
     """Whether a phrase is a whole question, such as `When was {x} born?` or `who wrote {x}`."""
-    return phrase.endswith("?") or phrase.split(" ")[0].lower() in _ASKING
+    return _ASKING.match(phrase) is not None
 
 
 def about(phrase: str, clause: str = "the one that") -> str:
@@ -30,8 +40,8 @@ def about(phrase: str, clause: str = "the one that") -> str:
     ('the director of it', 'the one that directed it')
     >>> about("who is {x} married to"), about("")
     ('the answer to "who is it married to"', 'what the question asks for')
-    >>> about("who wrote {x}"), about("what is the capital of {x}")
-    ('who wrote it', 'the capital of it')
+    >>> about("what is the capital of {x}")
+    'the capital of it'
     """
     if not phrase:
         return "what the question asks for"
@@ -40,7 +50,7 @@ def about(phrase: str, clause: str = "the one that") -> str:
         text = text[0].lower() + text[1:].removesuffix("?")
         if plain := re.match(r"(?:what|who|which)(?:'s| is| are| was| were) (?=the )", text):
             return text[plain.end() :]
-        return f'the answer to "{text}"' if _ASKS.search(text) else text
+        return f'the answer to "{text}"'
     if text.startswith("is where "):
         return text.removeprefix("is ")
     return text if text.startswith("the ") else f"{clause} {text}"
@@ -229,9 +239,16 @@ def back(entity: str, phrase: str, rng: Choice) -> str:
 
 def mend(error: str, rng: Choice) -> str:
     """The tool refused the call; say what was wrong before calling it rightly."""
-    return _pick(rng, f"The call failed: {error}. I correct it.", f"My call was wrong: {error}.")
+    why = _FAULTS.get(error, error)
+    return _pick(
+        rng,
+        f"The call failed: {error}. I correct it.",
+        f"My call was wrong: {why}.",
+        f"The call failed, {why}. I correct it.",
+    )
 
 
 def fault(error: str, rng: Choice) -> str:
     """The tool refused the call, and no other call of that kind would do."""
-    return _pick(rng, f"The call failed: {error}.", f"Refused: {error}.")
+    why = _FAULTS.get(error, error)
+    return _pick(rng, f"The call failed: {error}.", f"The call failed: {why}.", f"Refused: {why}.")

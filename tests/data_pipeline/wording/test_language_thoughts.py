@@ -39,7 +39,7 @@ def test_every_form_of_phrase_is_spoken_of() -> None:
     for phrase, said in {
         DIRECTOR: "the director of it",
         "directed {x}": "the one that directed it",
-        "who directed {x}": "who directed it",
+        "who directed {x}": 'the answer to "who directed it"',
         "When was {x} born?": 'the answer to "when was it born"',
         "what movies did {x} star in": 'the answer to "what movies did it star in"',
         "what is the capital of {x}": "the capital of it",
