@@ -118,9 +118,7 @@ def _prepare(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
     trainer.accelerator.backward = clock.time_calls("update", trainer.accelerator.backward)
     trainer.create_optimizer()
     trainer.optimizer.step = clock.time_calls("update", trainer.optimizer.step)
-    rollout_module.score_episode = clock.time_calls(
-        "reward", rollout_module.score_episode
-    )
+    rollout_module.score_episode = clock.time_calls("reward", rollout_module.score_episode)
     cut = trainer._micro_batches
 
     def micro_batches(batches: Any) -> Parts:
