@@ -186,7 +186,7 @@ def _tango_z(won: int, lost: int, n: int, difference: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function crosses 0."""
+    """Find the root of a falling function by bisection."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) > 0 else (low, middle)

@@ -107,7 +107,7 @@ def _has_ceiling(stage: StageFigures) -> bool:
 
 
 def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """How each stage goes about it: what it found, how it recovers and ends, what it costs."""
+    """Return the table of conduct: retrieval, recovery, how episodes end, and their costs."""
     columns = {
         "retrieval_any": "Retrieval (any)",
         "retrieval_all": "Retrieval (all)",
@@ -203,7 +203,7 @@ def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
 
 
 def of_questions(row: Mapping[str, Any], key: str) -> str:
-    """Of how many questions a Pass@k is, often fewer than were scored: `n = 40`."""
+    """Say over how many questions a Pass@k is, often fewer than were scored: `n = 40`."""
     count = row.get(f"{key}_questions")
     return "" if count is None else f"n = {count:,}"
 

@@ -29,7 +29,7 @@ class LoraSettings(Config):
 
 
 class TrainingConfig(Config):
-    """What SFT and GRPO share: the model, the optimizer, and the record of a run."""
+    """Settings that SFT and GRPO share: the model, the optimizer, and the record of a run."""
 
     other_names = BARE_NAMES
 

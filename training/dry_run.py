@@ -22,9 +22,9 @@ DryRunFacts = dict[str, Any]
 
 
 def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
-    """Everything that a run does before its first step, without weights and without a GPU.
+    """Do what a run does before its first step, without weights and without a GPU.
 
-    Returns what was found, to be shown. Raises `UserError` for what would stop the run later.
+    Returns facts to show. Raises `UserError` for what would stop the run later.
     """
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.sft_config import SFTConfig

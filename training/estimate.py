@@ -137,7 +137,7 @@ def _adapter_states(count: int, moved: int, held_half: bool, half: bool) -> list
 def _working(
     config: SftConfig | GrpoConfig, shape: Any, rows: int, length: int, half: bool
 ) -> list[Part]:
-    """What a forward pass keeps for the backward pass."""
+    """Estimate what a forward pass keeps for the backward pass."""
     tokens, layers = rows * length, shape.num_hidden_layers
     layer = layer_bytes(shape, half)
     if config.gradient_checkpointing:

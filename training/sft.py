@@ -95,7 +95,7 @@ def _train(config: SftConfig, out: Path) -> Path:
 
 
 def _inputs(config: SftConfig) -> dict[str, str]:
-    """What the run reads, by content: a folder is not continued after its inputs have changed."""
+    """Digest what the run reads; a folder whose inputs have changed is not resumed."""
     for path in config.data:
         if not Path(path).is_file():
             raise UserError(f"{path}: no such trajectory file")

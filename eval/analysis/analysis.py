@@ -32,7 +32,7 @@ SHOWN = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
 
 
 def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
-    """Everything about one run's greedy pass, and Pass@k from its samples.
+    """Analyse a run: its greedy pass, and Pass@k from its samples.
 
     Infrastructure failures are counted and set aside. Raises `UserError` where nothing is scored.
     """

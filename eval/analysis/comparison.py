@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eval.analysis.summary import add_scores, holm, paired_difference
 from eval.intervals import mean_interval
 from eval.run.records import Run, read_usage
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.systems import read_system
 from eval.tables import (
     Cell,
@@ -59,13 +59,13 @@ class NamedRun:
     name: str
     run: Run
     folder: Path
-    asked: AskedQuestions | None = None
+    expected: ExpectedQuestions | None = None
     """The questions that it was asked, where they were given."""
 
     @property
     def complaint(self) -> str:
         """Why its figures are not those of all questions asked, `""` where they are."""
-        return self.asked.complaint() if self.asked else ""
+        return self.expected.complaint() if self.expected else ""
 
     @property
     def has_walks(self) -> bool:
@@ -74,7 +74,7 @@ class NamedRun:
 
     @property
     def scored_episodes(self) -> list[Trajectory]:
-        """What counts: every episode but infrastructure failures, with its scores."""
+        """The episodes with their scores, infrastructure failures left out."""
         every = self.run.trajectories
         return [add_scores(one) for one in every if not one.stop.infrastructure_failure]
 
@@ -90,12 +90,12 @@ def read_runs(
     With `questions`, each of them counts in every system: without a record as 0, unless such ones
     are to `drop`. Raises `UserError` where one is no run and no predictions file.
     """
-    asked = [AskedQuestions(questions, drop) if questions else None for _ in folders]
-    runs = [read_system(*one) for one in zip(folders, asked, strict=True)]
+    expected = [ExpectedQuestions(questions, drop) if questions else None for _ in folders]
+    runs = [read_system(*one) for one in zip(folders, expected, strict=True)]
     found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
     if len(set(found)) < len(found):
         found = [f"{name} ({folder})" for name, folder in zip(found, folders, strict=True)]
-    return [NamedRun(*one) for one in zip(found, runs, folders, asked, strict=True)]
+    return [NamedRun(*one) for one in zip(found, runs, folders, expected, strict=True)]
 
 
 def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
@@ -148,7 +148,9 @@ def figures_table(
     ]
     lost = "Failed" if brief else "Infrastructure failures"
     head = (Cell("Agent"), *(Cell(labels[key]) for key in shown), Cell(lost))
-    note = "In brackets the 95 % interval; costs are means of an episode."
+    notes = ["In brackets the 95 % interval; costs are means of an episode."]
+    notes += [f"{row['name']}: {row['complaint']}." for row in rows if row["complaint"]]
+    note = " ".join(notes)
     return FigureTable(head, tuple(body), note)
 
 
@@ -182,7 +184,8 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
         "questions": len(kept),
         **run.missing(),
         "failures": failures,
-        **(one.asked.to_json() if one.asked else {}),
+        "complaint": one.complaint,
+        **(one.expected.to_json() if one.expected else {}),
     }
     if not kept:
         return row
@@ -198,7 +201,7 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
 
 
 def episode_costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
-    """What each scored episode cost; tokens and money only where the policy counted any."""
+    """Return what each scored episode cost; tokens and money only where the policy counts them."""
     if not one.has_walks:
         return {}
     own = {str(record["id"]): record for record in read_usage(one.folder)}

@@ -69,7 +69,7 @@ def gold_steps(question: Question) -> tuple[frozenset[str], ...]:
 
 
 def taxonomy(trajectories: Sequence[Trajectory], examples: int = 5) -> dict[str, dict[str, Any]]:
-    """For each kind: how many episodes, their share of all wrong ones, and the first ids.
+    """Count the episodes of each kind, with their share of all wrong ones and the first ids.
 
     Infrastructure failures are set aside; so are right answers.
     """

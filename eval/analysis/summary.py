@@ -116,7 +116,7 @@ def put_rates(
 
 
 def put_recovery(row: dict[str, Any], kept: Sequence[Trajectory], seed: int) -> None:
-    """How often an episode recovered: of all, and of the `erring` ones that had an error."""
+    """Add how often episodes recovered: of all, and of the `erring` ones that had an error."""
     erring = [t for t in kept if t.scores["had_error"]]
     _put(row, "recovery_all", kept, [t.scores["recovered"] for t in kept], seed)
     row["erring"] = len(erring)

@@ -67,7 +67,7 @@ def write_beside(
 
 
 def read_beside(out: Path) -> dict[str, Any]:
-    """What `write_beside` wrote, `{}` where it did not."""
+    """Read what `write_beside` wrote; `{}` for none."""
     path = out / BESIDE
     return read_json(path, "delete it; the same command makes it again") if path.is_file() else {}
 

@@ -117,7 +117,7 @@ class EvalConfig(Config):
 
 
 def run_folder(config: EvalConfig) -> Path:
-    """Where the run's files lie: of a shard, below its run's folder."""
+    """Return the folder of the run's files; that of a shard is inside its run's folder."""
     out = Path(config.output_dir)
     return Shard.parse(config.shard).folder(out) if config.shard else out
 
@@ -161,7 +161,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
 
 
 def _cuts(config: EvalConfig) -> dict[str, Any]:
-    """What is set of top_p, top_k and min_p: a run that sets none resumes an older one."""
+    """Return what is set of top_p, top_k and min_p; a run without any resumes an older one."""
     return {
         name: value
         for name in ("top_p", "top_k", "min_p")
@@ -175,7 +175,7 @@ def _beside(
     environment: Environment,
     progress: Progress | None,
 ) -> None:
-    """The baselines and the ceiling of the run."""
+    """Measure the baselines and the ceiling of the run. Raises `UserError` for a ceiling of 0."""
     costly = ""
     if is_endpoint(config.graph):
         costly = "left out over an endpoint"
@@ -269,7 +269,7 @@ def _this_process(
 
 
 def build_worker(config: EvalConfig) -> ThisProcess:
-    """What one worker process runs: the graph and the model, opened there."""
+    """Open the graph and the model in a worker process."""
     environment = _environment(config)
     policy = load_policy(config.policy, worker=worker_number(), environment=environment)
     return ThisProcess(environment, policy, config.concurrency, config.retries)

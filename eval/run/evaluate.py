@@ -168,7 +168,7 @@ def evaluate_with(
 def _shared_out(
     shard: Shard | None, out: Path, passes: list[tuple[_Pass, list[Question]]]
 ) -> tuple[Path, list[tuple[_Pass, list[Question]]]]:
-    """The folder and the passes of a shard: its part of the questions, in order."""
+    """Return the folder and the passes of a shard: its part of the questions, in order."""
     if shard is None:
         return out, passes
     folder, mine = shard.folder(out), {question.id for question in shard.part(passes[0][1])}
@@ -252,7 +252,7 @@ def _run_episodes(
 def plan(
     questions: Sequence[Question], numbers: range, done: set[str]
 ) -> Iterator[tuple[list[Question], int, int]]:
-    """What is still to run, as (questions, first sample, count) blocks in question order."""
+    """Yield what is still to run, as (questions, first sample, count) blocks in question order."""
     block: list[Question] = []
     span = (0, 0)
     for question in questions:
@@ -268,7 +268,7 @@ def plan(
 
 
 def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of consecutive numbers, as (first, count)."""
+    """Yield runs of consecutive numbers, as (first, count)."""
     start = 0
     for end in range(1, len(numbers) + 1):
         if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:

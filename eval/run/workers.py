@@ -1,4 +1,4 @@
-"""Who runs the episodes of an evaluation: this process, or several worker processes."""
+"""The workers of an evaluation: this process, or several worker processes."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +117,7 @@ class WorkerProcesses:
 def worker_maker(
     build: Callable[[Any], ThisProcess], config: Any, workers: int
 ) -> Callable[[_Part], list[Trajectory]]:
-    """For a backend: what runs parts in a worker of its own."""
+    """Return the function that a backend calls in each worker to run a part."""
     # Before torch is loaded: workers that each take every core stand in each other's way.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     return partial(_run, build(config))

@@ -129,7 +129,7 @@ def squad_em(predictions: TextList, answers: TextList) -> float:
 
 
 class Rog(NamedTuple):
-    """What RoG's evaluate_results.py reports of one question."""
+    """Scores of one question by RoG's evaluate_results.py."""
 
     hit: float
     acc: float

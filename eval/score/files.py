@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.run.records import FAILURES, PREDICTIONS, SAMPLES, SampledEpisode
-from eval.score.asked import AskedQuestions
 from eval.score.compat_papers import kg_r1_items
+from eval.score.expected import ExpectedQuestions
 from eval.score.predictions import (
     BadField,
     Parse,
@@ -46,24 +46,24 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def read_predictions(
-    path: Path, layout: str = "auto", asked: AskedQuestions | None = None
+    path: Path, layout: str = "auto", expected: ExpectedQuestions | None = None
 ) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
-    With `asked`, the first record of each of its questions alone; its answers are the gold of
+    With `expected`, the first record of each of its questions alone; its answers are the gold of
     records that carry none. Infrastructure failures are set aside. Raises `UserError` naming file,
     line and field.
     """
-    parse = parser_of(layout, asked.gold if asked else {})
+    parse = parser_of(layout, expected.gold if expected else {})
     if path.is_dir():
-        records = asked.of_run(_read_folder(path)) if asked else _read_folder(path)
+        records = expected.of_run(_read_folder(path)) if expected else _read_folder(path)
     else:
-        records = read_file(path, asked.check_records(parse) if asked else parse)
+        records = read_file(path, expected.check_records(parse) if expected else parse)
     return (record for record in records if not record.failed)
 
 
 def parser_of(layout: str, gold: Gold) -> Parse:
-    """How a record of that format is read. Raises `UserError` listing the known ones."""
+    """Return the parser of a format. Raises `UserError` listing the known ones."""
     parsers: dict[str, Parse] = {
         "auto": lambda record: _parse_any(record, gold),
         "ours": lambda record: _parse_own(record, gold),

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from eval.run.records import PREDICTIONS
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.files import parser_of
 from eval.score.predictions import Prediction, read_file
 from graphwalker.datasets.base import load_questions
@@ -152,7 +152,7 @@ def read_answers_of(path: Path, questions: Path | None = None) -> Iterator[Judge
     if path.is_dir():
         path = path / PREDICTIONS
     texts = {q.id: q.text for q in load_questions(questions)} if questions else {}
-    parse = parser_of("ours", AskedQuestions(questions).gold if questions else {})
+    parse = parser_of("ours", ExpectedQuestions(questions).gold if questions else {})
     seen: list[str] = []
 
     def keep(record: dict[str, Any]) -> Prediction:

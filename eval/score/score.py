@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.intervals import INTERVALS, Interval, mean_interval
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.metrics import METRICS, PASS, Scores, family_of
 from eval.score.predictions import Prediction
 from eval.score.tally import Tally, WantedMetrics, scores_of, tallies
@@ -32,13 +32,13 @@ class ScoreResult:
     intervals: dict[str, Interval]
     counts: dict[str, int]
     """Of each metric, how many records it was taken over."""
-    asked: AskedQuestions | None = None
+    expected: ExpectedQuestions | None = None
     """Of the questions asked, where they were given: who has no record, or two."""
 
     @property
     def complaint(self) -> str:
         """Why the scores are not those of all questions asked, `""` where they are."""
-        return self.asked.complaint() if self.asked else ""
+        return self.expected.complaint() if self.expected else ""
 
     def to_json(self) -> dict[str, Any]:
         """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`, and with questions
@@ -47,7 +47,7 @@ class ScoreResult:
             "n": self.n,
             "metrics": self.metrics,
             "intervals": {name: list(found) for name, found in self.intervals.items()},
-            **(self.asked.to_json() if self.asked else {}),
+            **(self.expected.to_json() if self.expected else {}),
         }
 
 
@@ -69,14 +69,14 @@ def score_file(
     """
     wanted = WantedMetrics.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
-    asked = AskedQuestions(questions) if questions else None
-    pieces = tallies(path, wanted, layout, asked, keep=keep, workers=workers)
+    expected = ExpectedQuestions(questions) if questions else None
+    pieces = tallies(path, wanted, layout, expected, keep=keep, workers=workers)
     if per_record is None:
-        return replace(_summary(pieces, wanted, str(path), seed), asked=asked)
+        return replace(_summary(pieces, wanted, str(path), seed), expected=expected)
     if per_record.resolve() == path.resolve():
         raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
     with _lines_to(per_record) as write:
-        return replace(_summary(pieces, wanted, str(path), seed, write), asked=asked)
+        return replace(_summary(pieces, wanted, str(path), seed, write), expected=expected)
 
 
 def score_records(
@@ -163,9 +163,8 @@ def scores_table(scored: ScoreResult, name: str = "") -> "rich.table.Table":
     caption = f"Intervals, {INTERVALS}. What each metric means: docs/metrics.md"
     if scored.complaint:
         caption = f"INCOMPLETE: {scored.complaint}. {caption}"
-    title = (
-        f"{name + ': ' if name else ''}{scored.n:,} {'questions' if scored.asked else 'records'}"
-    )
+    count = f"{scored.n:,} {'questions' if scored.expected else 'records'}"
+    title = f"{name}: {count}" if name else count
     table = Table(title=title, caption=Text(caption), box=box.SIMPLE)
     table.add_column("metric", no_wrap=True)
     for column in ("mean", "95 % interval", "records"):

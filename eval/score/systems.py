@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.run.records import Run, read_run
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.files import read_predictions
 from eval.score.metrics import OWN
 from eval.score.predictions import Prediction, holds_lines, read_file
@@ -18,29 +18,26 @@ RECORDED = ("retrieval_any", "retrieval_all", "grounded", "had_error", "recovere
 """Scores that only a walk has; an episode without turns has 0 there, which no table shows."""
 
 
-def read_system(path: Path, asked: AskedQuestions | None = None) -> Run:
+def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
     """Read a run's folder, a file of trajectories, or a predictions file of any known form.
 
-    With `asked`, questions without a record are episodes without an answer, unless they are
+    With `expected`, questions without a record are episodes without an answer, unless they are
     dropped. Raises `UserError`.
     """
     if path.is_dir() or _holds_walks(path):
         run = read_run(path)
-        if asked is None:
+        if expected is None:
             return run
-        kept = list(asked.of_episodes(run.trajectories))
-        run = replace(run, trajectories=kept, failures=[], samples=[])
+        episodes = list(expected.of_episodes(run.trajectories))
+        run = replace(run, trajectories=episodes, failures=[], samples=[])
     else:
-        records = (record for record in read_predictions(path, asked=asked) if not record.failed)
-        run = Run(
-            path, _distinct(_as_episode(record, path.stem, asked) for record in records), [], []
-        )
-    if asked is None or asked.drop:
+        records = read_predictions(path, expected=expected)
+        run = Run(path, _distinct(_as_episode(r, path.stem, expected) for r in records), [], [])
+    if expected is None or expected.drop:
         return run
-    missing = (Prediction(name, asked.question(name).answers) for name in asked.missing)
-    return replace(
-        run, trajectories=[*run.trajectories, *(_as_episode(m, path.stem, asked) for m in missing)]
-    )
+    missing = (Prediction(name, expected.question(name).answers) for name in expected.missing)
+    blanks = [_as_episode(record, path.stem, expected) for record in missing]
+    return replace(run, trajectories=[*run.trajectories, *blanks])
 
 
 def _holds_walks(path: Path) -> bool:
@@ -57,11 +54,11 @@ def _holds_walks(path: Path) -> bool:
     return found == [True]
 
 
-def _as_episode(record: Prediction, name: str, asked: AskedQuestions | None) -> Trajectory:
-    question = asked.question(record.id) if asked else Question(record.id, record.id, ())
+def _as_episode(record: Prediction, name: str, expected: ExpectedQuestions | None) -> Trajectory:
+    question = expected.question(record.id) if expected else Question(record.id, record.id, ())
     scores = score_record(record, OWN)
     return Trajectory(
-        question if asked else replace(question, answers=record.answers),
+        question if expected else replace(question, answers=record.answers),
         name,
         "predictions",
         (),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.files import parser_of, read_predictions
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
 from eval.score.predictions import Prediction, holds_lines, read_lines
@@ -24,7 +24,7 @@ WORTH = 4_000_000
 
 @dataclass(frozen=True)
 class WantedMetrics:
-    """Which metrics to compute: those named, in that order, or all. `UserError` for a wrong one."""
+    """The metrics to compute: those named, in that order, or all. `UserError` for a wrong one."""
 
     names: tuple[str, ...] = ()
 
@@ -106,24 +106,24 @@ def tallies(
     path: Path,
     wanted: WantedMetrics,
     layout: str = "auto",
-    asked: AskedQuestions | None = None,
+    expected: ExpectedQuestions | None = None,
     *,
     keep: bool = False,
     workers: int | None = None,
 ) -> Iterator[Tally]:
     """Tallies of a file or folder, a piece at a time, in order, the same for any `workers`; those
-    of the questions of `asked` without a record come last.
+    of the questions of `expected` without a record come last.
 
     `None` takes the processor cores at hand (four at most) for a long JSONL file.
     """
     several = workers or min(4, os.cpu_count() or 1)
     long = path.is_file() and path.stat().st_size >= WORTH
-    if several == 1 or asked or not (long or workers) or not holds_lines(path):
-        records = read_predictions(path, layout, asked)
+    if several == 1 or expected or not (long or workers) or not holds_lines(path):
+        records = read_predictions(path, layout, expected)
         while piece := list(islice(records, CHUNK)):
             yield Tally(wanted, keep).add_all(piece)
-        if asked and asked.missing and not asked.drop:
-            yield Tally(wanted, keep).add_all(asked.blanks(), blank=True)
+        if expected and expected.missing and not expected.drop:
+            yield Tally(wanted, keep).add_all(expected.blanks(), blank=True)
         return
     # Python's own way to start processes: forked ones need no `__main__` guard in a user's script.
     processes = Processes(_scorer, (path, layout, wanted, keep), several, start=None)

@@ -27,7 +27,7 @@ def in_words(query: Query) -> list[str]:
 
 
 def _end(hop: GoldHop, triple: NameTriple, start: str) -> str | None:
-    """Where the hop leads from `start` by this triple; `None` where it is another relation."""
+    """Return where the hop leads from `start` by this triple; `None` for another relation."""
     head, relation, tail = triple
     if head == start and Hop(relation) in hop:
         return tail
@@ -86,12 +86,12 @@ class _Tracer:
         return f"{UNKNOWN}{self._unknown}"
 
     def ends(self, starts: Sequence[str], hop: GoldHop) -> list[str]:
-        """Where the walk saw this hop lead."""
+        """Return the entities that the walk saw this hop lead to."""
         found = (_end(hop, triple, start) for start in starts for triple in self.walked)
         return list(dict.fromkeys(end for end in found if end is not None))
 
     def forward(self, starts: list[str], hops: Sequence[GoldHop]) -> list[list[str]]:
-        """What each hop starts from; an unknown entity where the walk saw none of a hop's ends."""
+        """Return the starts of each hop; an unknown entity where the walk saw no end of a hop."""
         fronts = [starts]
         for hop in hops[:-1]:
             fronts.append(self.ends(fronts[-1], hop) or [self.unknown()])

@@ -40,7 +40,7 @@ class WalkGraph:
 
 
 def walk_graph(trajectory: Trajectory) -> WalkGraph:
-    """What the walk has seen, turn by turn, and the gold path where the question has one."""
+    """Draw what the walk saw, turn by turn, and the gold path where the question has one."""
     topics = _topic_names(trajectory)
     first_seen, focus = _read_turns(trajectory.turns, topics)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
@@ -76,7 +76,7 @@ def states_triples(trajectory: Trajectory) -> bool:
 
 
 def label(node: str) -> str:
-    """What is written on a node."""
+    """Return the label of a node."""
     if node.startswith(_FOLDED):
         return node.removeprefix(_FOLDED).partition(_FOLDED)[0]
     return "?" if node.startswith(UNKNOWN) else node
@@ -143,7 +143,7 @@ def _gold_names(trajectory: Trajectory, names: Mapping[str, str]) -> list[str]:
 
 
 def _fold_ends(links: Sequence[Link], kept: set[str]) -> list[Link]:
-    """Where one relation has many ends that lead nowhere, three of them and a count."""
+    """Replace many ends of one relation that lead nowhere by three of them and a count."""
     degree: dict[str, int] = defaultdict(int)
     for link in links:
         degree[link.head] += 1

@@ -32,7 +32,7 @@ class BestModel:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is one; the model before the first step may be it."""
+        """Whether a best model is known; the one before the first step may be it."""
         return self.score > float("-inf")
 
     def offer(self, trainer: Any, step: int, score: float) -> None:

@@ -27,7 +27,7 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFigures:
-    """What an evaluation keeps of an episode; no `em` for an infrastructure failure."""
+    """Figures of an episode; no `em` for an infrastructure failure."""
 
     question: str
     em: float | None = None

@@ -18,7 +18,7 @@ read from everywhere; what these parts make at a place is read at that place alo
 
 @dataclass(slots=True)
 class _Places:
-    """Where the present forward pass is scored; `None`: everywhere."""
+    """Positions that the present forward pass scores; `None`: all."""
 
     at: Any = None
 

@@ -26,7 +26,7 @@ Groups = list[list[Trajectory]]
 
 @dataclass(frozen=True, slots=True)
 class RolloutRules:
-    """What a batch of episodes is held to, and what it earns. `GrpoConfig` documents each."""
+    """Rules of a batch: limits and rewards. `GrpoConfig` documents each."""
 
     reward: Reward = em
     turn_credit: float = 0.0
@@ -41,7 +41,7 @@ class RolloutRules:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFacts:
-    """What a step's record needs of an episode; no `reward` for an infrastructure failure."""
+    """Facts of an episode for the step's record; no `reward` for an infrastructure failure."""
 
     reward: float | None
     em: float
@@ -142,7 +142,7 @@ def _facts(
     rules: RolloutRules,
     winnable: Callable[[Question], bool | None],
 ) -> list[EpisodeFacts]:
-    """Of the episodes of this process."""
+    """Return the facts of this process's episodes."""
     facts = [
         facts_of(trajectory, _observation_tokens(tokens), rules.max_turn_tokens)
         for trajectory, tokens in zip((t for g in groups for t in g), episodes, strict=True)
@@ -154,7 +154,7 @@ def _facts(
 def facts_of(
     trajectory: Trajectory, observation_tokens: int, max_turn_tokens: int = 0
 ) -> EpisodeFacts:
-    """Of an episode with its scores."""
+    """Return the facts of a scored episode."""
     cut = [
         0 < max_turn_tokens <= len(turn.logprobs or ()) and "malformed" in turn.action
         for turn in trajectory.turns
@@ -221,7 +221,7 @@ def _can_win(
 
 
 def rewards(group: Sequence[Trajectory]) -> list[float | None]:
-    """Of scored episodes; `None` for an infrastructure failure."""
+    """Return the rewards of scored episodes; `None` for an infrastructure failure."""
     return [trajectory.scores.get("reward") for trajectory in group]
 
 

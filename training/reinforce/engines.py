@@ -32,7 +32,7 @@ SERVE = (
 
 
 class RolloutEngine(Protocol):
-    """What draws the tokens of a step."""
+    """An engine that draws the tokens of a step."""
 
     def open(self, trainer: Any) -> AbstractContextManager[Policy]:
         """The policy of this step. All processes open and close it together."""
@@ -177,7 +177,7 @@ def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
 
 
 def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
-    """What TRL must know of the engine. Raises `UserError` where it cannot run here."""
+    """Return TRL's arguments of the engine. Raises `UserError` where it cannot run here."""
     if config.engine == "transformers":
         return {}
     vllm = config.vllm

@@ -52,7 +52,7 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def has_no_variance(rewards: Sequence[float | None]) -> bool:
-    """True where all scored episodes of a group earned the same. `None` is an unscored one.
+    """Whether all scored episodes of a group earned the same; `None` is an unscored one.
 
     >>> has_no_variance([0.1 + 0.2, 0.3]), has_no_variance([0.0, None]), has_no_variance([0.0, 1.0])
     (True, True, False)
@@ -85,7 +85,7 @@ def why_no_variance(em: Sequence[float], winnable: bool | None) -> str:
 
 
 class Winnable:
-    """Which questions the environment lets anyone answer, found out when it is first asked."""
+    """Says which questions the environment lets anyone answer; each is looked up once."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -112,7 +112,7 @@ def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> li
 
 
 def accepted_actions(trajectory: Trajectory) -> list[float]:
-    """What each turn earns: 1 for an action that the tools accepted."""
+    """Reward each turn with 1 for an action that the tools accepted."""
     return [float("malformed" not in turn.action and not turn.error) for turn in trajectory.turns]
 
 

@@ -96,7 +96,7 @@ class StepLog:
             self._tick(self._start, self._config.steps)
 
     def facts(self, batch: Batch, drift: Drift) -> dict[str, float | None]:
-        """Those of a step that TRL does not report itself. The same in all processes."""
+        """Return the facts of a step that TRL does not report; the same in all processes."""
         drawn = {"resampled": float(batch.resampled), "filtered": float(batch.filtered)}
         moved = drift.facts()
         if not self._config.beta:  # no reference

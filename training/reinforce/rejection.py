@@ -29,7 +29,7 @@ class DrawError(GraphWalkerError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class DrawRules:
-    """How episodes are drawn and which are kept. `RftConfig` documents each."""
+    """Rules of drawing and keeping episodes. `RftConfig` documents each."""
 
     sampling: Sampling
     samples: int
@@ -90,7 +90,7 @@ def distinct(episodes: Iterable[Trajectory]) -> list[Trajectory]:
 
 
 def as_demonstration(episode: Trajectory) -> Trajectory:
-    """Without token ids; refused actions are marked as errors, so that no loss is on them."""
+    """Drop token ids and mark refused actions as errors, so that no loss is on them."""
     refused = [
         {"turn": number, "kind": turn.error or "malformed", "slip": True}
         for number, turn in enumerate(episode.turns)

@@ -86,7 +86,7 @@ class Rollouts:
     # --- a step's episodes
 
     def _runner(self, engine: Policy, step: int) -> Callable[[Sequence[str]], Groups]:
-        """What runs a group of episodes for each question id, all of them together."""
+        """Return a function that runs a group of episodes for each question id, all together."""
         # `top_p` stays 1: log-probabilities are of the whole distribution, and the loss's ratio to
         # the sampling policy would be wrong for one that was cut.
         sampling = Sampling(

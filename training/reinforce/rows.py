@@ -62,7 +62,7 @@ class Context:
 
 
 def further_contexts(episodes: Sequence[EpisodeTokens]) -> list[Context]:
-    """Those of all episodes, in order."""
+    """Return the further contexts of all episodes, in order."""
     return [Context(i, more) for i, episode in enumerate(episodes) for more in episode.more]
 
 

@@ -169,7 +169,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return loss
 
     def _replay_term(self, model: Any, replay: Replay) -> Tensor:
-        """What the demonstrations add to the loss of this micro-batch."""
+        """Return what replay adds to the loss of this micro-batch."""
         accelerator, passes = self.accelerator, len(self._buffered_inputs or ())
         count = accelerator.num_processes
         place = accelerator.process_index * passes + self._step % passes

@@ -53,7 +53,7 @@ FREE = frozenset({"lr_scheduler_type"})
 
 
 def shared_arguments(config: TrainingConfig) -> dict[str, Any]:
-    """Of both trainers. Raises `UserError` for trackers that are not there."""
+    """Return the arguments of both trainers. Raises `UserError` for unknown trackers."""
     check_trackers(config.report_to)
     bf16 = uses_bfloat16(config.dtype)
     return {

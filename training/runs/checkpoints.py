@@ -44,12 +44,12 @@ def digest(path: Path) -> str:
 
 
 def is_finished(folder: Path) -> bool:
-    """True when the run wrote its final model."""
+    """Whether the run wrote its final model."""
     return (folder / "final").is_dir()
 
 
 def staging(folder: Path) -> Path:
-    """Where the next checkpoint is written: beside the whole ones, which it cannot harm."""
+    """Return the folder where a checkpoint is written before it is whole."""
     return folder / "saving.partial"
 
 

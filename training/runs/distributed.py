@@ -23,12 +23,12 @@ def rank() -> int:
 
 
 def processes() -> int:
-    """How many processes train together."""
+    """Return the number of processes that train together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def gather_all(items: list[T]) -> list[T]:
-    """Those of all processes, in the order of their ranks; every process must call it."""
+    """Return the items of all processes by rank; every process must call it."""
     if processes() == 1:
         return items
     from accelerate.utils import gather_object
@@ -37,7 +37,7 @@ def gather_all(items: list[T]) -> list[T]:
 
 
 def agree_on_first(value: T) -> T:
-    """The first process's value; every process must call it."""
+    """Return the first process's value; every process must call it."""
     if processes() == 1:
         return value
     from accelerate.utils import broadcast_object_list
@@ -65,7 +65,7 @@ def leave_the_other_processes() -> None:
 
 
 def process_arguments(bf16: bool) -> dict[str, Any]:
-    """What `TrainingArguments` must know of the processes; the run's precision wins.
+    """Return the fields of `TrainingArguments` about processes; the run's precision wins.
 
     `accelerate launch` passes on the `mixed_precision` of its own file, which would otherwise hold
     wherever ours is not bfloat16: on a CPU, or with `dtype=float32`.

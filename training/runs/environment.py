@@ -1,4 +1,4 @@
-"""What a model was trained in: from its demonstrations or its parent, into every folder saved."""
+"""The environment of a model: read from its demonstrations or parent, saved with its weights."""
 
 import logging
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ def longest_turn(model: str) -> int:
 
 
 def short_cap(setting: str, cap: int, longest: int) -> str:
-    """What is wrong with a cap below the longest demonstrated turn; `""` where nothing is."""
+    """Say what is wrong with a cap below the longest demonstrated turn; `""` if nothing is."""
     if cap >= longest:
         return ""
     return (
@@ -140,7 +140,7 @@ def check_evaluation(config: SftConfig, longest: int) -> None:
 
 
 def write_sft_environment(config: SftConfig, longest: int) -> None:
-    """Into the run folder, from where every folder that is saved gets its copy."""
+    """Write the environment into the run folder; every saved folder gets a copy."""
     cap = config.evaluation.max_turn_tokens if config.evaluation else 0
     longest = max(longest, longest_turn(config.model))
     write_environment(
@@ -153,7 +153,7 @@ def write_sft_environment(config: SftConfig, longest: int) -> None:
 
 
 def write_grpo_environment(config: GrpoConfig) -> None:
-    """Into the run folder, as `write_sft_environment` does."""
+    """Write the environment into the run folder, as `write_sft_environment` does."""
     write_environment(
         config.output_dir,
         config.environment,

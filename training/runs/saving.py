@@ -39,7 +39,7 @@ class WholeCheckpoints:
         return str(staging(folder) if self._saving else folder)
 
     def save_model(self: Any, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """With the environment of the run, so that every saved model carries it."""
+        """Save the model with the environment of the run."""
         for adapter in getattr(self.model, "peft_config", {}).values():
             if isinstance(adapter.target_modules, set):  # equal runs write equal files
                 adapter.target_modules = sorted(adapter.target_modules)

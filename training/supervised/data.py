@@ -22,7 +22,7 @@ StepPlan = list[list[list[int]]]
 
 
 class RowSource(Protocol):
-    """Where rows come from, as `SftConfig` documents it."""
+    """A source of rows, as `SftConfig` documents it."""
 
     @property
     def data(self) -> tuple[str, ...]: ...
@@ -36,7 +36,7 @@ class RowSource(Protocol):
 
 @dataclass(slots=True)
 class Rows:
-    """What a run trains on, and what was set aside."""
+    """The rows that a run trains on, and counts of those that were set aside."""
 
     rows: list[Row] = field(default_factory=list)
     long_ones: dict[str, int] = field(default_factory=dict)

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Demonstrations:
-    """Where the rows come from (a `RowSource`)."""
+    """The source of replayed rows (a `RowSource`)."""
 
     data: tuple[str, ...]
     format: FormatSetting

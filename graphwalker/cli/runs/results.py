@@ -57,8 +57,9 @@ def score(
     records = {name: scored.to_json() for name, scored in scores.items()}
     if as_json:
         console.echo(json.dumps(records if len(scores) > 1 else next(iter(records.values()))))
-    for name, scored in {} if as_json else scores.items():
-        console.out.print(scores_table(scored, name if len(scores) > 1 else ""))
+    else:
+        for name, scored in scores.items():
+            console.out.print(scores_table(scored, name if len(scores) > 1 else ""))
     if lost := [
         f"{name}: {scored.complaint}" for name, scored in scores.items() if scored.complaint
     ]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from eval.score.asked import AskedQuestions
+from eval.score.expected import ExpectedQuestions
 from eval.score.files import read_predictions
 from eval.score.score import score_file
 from graphwalker.errors import UserError
@@ -28,7 +28,7 @@ def write(path, *records):
 
 
 def one(path, layout, questions=None):
-    (record,) = read_predictions(path, layout, questions and AskedQuestions(questions))
+    (record,) = read_predictions(path, layout, questions and ExpectedQuestions(questions))
     return record
 
 
@@ -101,7 +101,7 @@ def test_tog_without_gold_says_where_to_give_it(tmp_path, questions):
     with pytest.raises(UserError, match="--questions"):
         list(read_predictions(path, "tog"))
     other = write(tmp_path / "o.jsonl", {**tog("{Oslo}"), "question": "Another?"})
-    roll = AskedQuestions(questions)
+    roll = ExpectedQuestions(questions)
     assert list(read_predictions(other, "tog", roll)) == [] and roll.unknown == ["Another?"]
 
 

@@ -48,7 +48,7 @@ class GoldWalks:
 
 
 def check_queries(questions: Iterable[Question], names: Sequence[str]) -> int:
-    """How many questions have no query, for which rewards of the gold walk pay nothing.
+    """Count the questions without a query, for which rewards of the gold walk are 0.
 
     Raises `UserError` where none has one.
     """
@@ -75,7 +75,7 @@ def potentials(trajectory: Trajectory, steps: Sequence[GoldStep]) -> list[float]
 
 
 def progress(walks: GoldWalks) -> Callable[[Trajectory], list[float]]:
-    """What each turn earns: by how much it raised the potential (see `potentials`)."""
+    """Reward each turn by how much it raises the potential (see `potentials`)."""
 
     def turn_gains(trajectory: Trajectory) -> list[float]:
         after = potentials(trajectory, walks.steps(trajectory.question))

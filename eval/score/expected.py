@@ -14,11 +14,11 @@ NAMED = 5
 """Ids that a message names."""
 
 
-class AskedQuestions:
+class ExpectedQuestions:
     """Lets the first record of each question through, under the question's id, and notes the rest.
 
     A record names its question by `id` or `uid`, or by the question's text. With `drop`, questions
-    without a record are left out, and said to be; otherwise they count 0.
+    without a record do not count, and the complaint says so; otherwise they count 0.
     """
 
     def __init__(self, questions: Path, drop: bool = False) -> None:
@@ -131,7 +131,7 @@ class AskedQuestions:
         return list(self._seen) != [name for name in self._questions if name in self._seen]
 
     def complaint(self) -> str:
-        """What is wrong with the file, `""` where it has one record for each question."""
+        """Say what is wrong with the file; `""` for one record per question."""
         count = "are left out" if self.drop else "count 0"
         rows = {
             f"of {len(self._questions):,} questions have no record and {count}": self.missing,
