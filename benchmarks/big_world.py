@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many of each there are in a world of so many triples."""
+    """Counts of entities and edges in a world of a given number of triples."""
 
     triples: int
 
@@ -43,12 +43,12 @@ class Shape:
 
     @property
     def plain(self) -> int:
-        """What is left once a CVT node took four triples and the hub its own."""
+        """Triples that neither CVT nodes (four each) nor the hub take."""
         return self.triples - self.hub_edges - 4 * self.cvts
 
 
 def make(triples: int, out: Path, seed: int = 0, form: str = "tsv") -> list[Path]:
-    """Write triples.`form`, names.tsv and types.tsv into `out`; returns the three paths."""
+    """Write triples.`form`, names.tsv and types.tsv into `out` and return the three paths."""
     out.mkdir(parents=True, exist_ok=True)
     shape, paths = Shape(triples), [out / f"triples.{form}", out / "names.tsv", out / "types.tsv"]
     with paths[0].open("w", encoding="utf-8") as file:
@@ -67,12 +67,12 @@ def make(triples: int, out: Path, seed: int = 0, form: str = "tsv") -> list[Path
 
 
 def entity(number: int) -> str:
-    """The id of a named entity."""
+    """Return the id of a named entity."""
     return f"m.0{number:07x}"
 
 
 def relation(kind: int, index: int) -> str:
-    """The id of a relation of that kind of entity."""
+    """Return the id of a relation of a kind of entity."""
     return f"domain_{kind % 8}.kind_{kind:02d}.relation_number_{index}"
 
 
@@ -115,7 +115,7 @@ _BLOCKS = {"hub": _hub, "plain": _plain, "cvts": _cvts}
 
 
 def _draw_skewed(rng: np.random.Generator, shape: Shape, count: int) -> Array:
-    """Entities, some of them often: the first thousandth takes a tenth."""
+    """Draw entities with a skew: the first thousandth gets a tenth of the draws."""
     return (rng.random(count) ** 3 * shape.entities).astype(np.int64) * 7919 % shape.entities
 
 

@@ -16,7 +16,7 @@ ENTITIES, RECORDS = 1000, 24
 
 @dataclass(frozen=True)
 class Command:
-    """A command that writes, where, and whether it is run to its end after the kill."""
+    """A command that writes, its result, and whether it runs to its end after a kill."""
 
     name: str
     words: tuple[str, ...]
@@ -29,14 +29,14 @@ class Command:
 
     @property
     def lock(self) -> Path:
-        """Where it shows that it writes: in its folder, or beside its file."""
+        """Path of its lock: in its folder, or next to its file."""
         inside = self.result / LOCK
         beside = self.result.with_name(f".{self.result.name}{LOCK}")
         return beside if beside.exists() else inside
 
 
 def commands(work: Path, data: Path) -> Iterator[Command]:
-    """Every command that writes a folder or a file, on the data of `prepare`."""
+    """Yield every command that writes a folder or a file, on the data of `prepare`."""
     graph, made = str(data / "world" / "graph"), data / "synth"
     corpus, questions = str(made / "graphsynth.jsonl"), str(made / "questions.jsonl")
     triples = str(data / "world" / "triples.nt.gz")
@@ -83,14 +83,14 @@ def _trainings(work: Path, data: Path, corpus: str, questions: str) -> Iterator[
 
 
 def empty_config(data: Path) -> Path:
-    """A config file without settings, which the training scripts want."""
+    """Write a config file without settings, which the training scripts need."""
     path = data / "empty.yaml"
     path.write_text("seed: 0\n", encoding="utf-8")
     return path
 
 
 def prepare(data: Path) -> None:
-    """The world, a corpus on it, a tiny model, and an evaluation run to report."""
+    """Make the world, a corpus, a tiny model, and an evaluation run to report."""
     graph, made = str(data / "world" / "graph"), data / "synth"
     if not (data / "world" / "graph").is_dir():
         _run("graph", "make", "--entities", str(ENTITIES), "--out", str(data / "world"))

@@ -38,23 +38,23 @@ Patch = tuple[int, bytes]
 
 
 def flip_bits(data: memoryview, rng: random.Random) -> list[Patch]:
-    """1 to 10 bits turned over."""
+    """Flip 1 to 10 bits."""
     places = [rng.randrange(len(data)) for _ in range(rng.randint(1, 10))]
     return [(place, bytes([data[place] ^ 1 << rng.randrange(8)])) for place in set(places)]
 
 
 def overwrite_bytes(data: memoryview, rng: random.Random) -> list[Patch]:
-    """256 random bytes in a row."""
+    """Write 256 random bytes in a row."""
     return [(rng.randrange(len(data) - 256), rng.randbytes(256))]
 
 
 def zero_page(data: memoryview, rng: random.Random) -> list[Patch]:
-    """A page of zeros, as a file system leaves them after a crash."""
+    """Write a page of zeros, as a file system may leave after a crash."""
     return [(rng.randrange(len(data) // PAGE) * PAGE, bytes(PAGE))]
 
 
 def move_page(data: memoryview, rng: random.Random) -> list[Patch]:
-    """A page with the bytes of another."""
+    """Write the bytes of one page into another."""
     one, other = (rng.randrange(len(data) // PAGE) * PAGE for _ in range(2))
     return [(one, bytes(data[other : other + PAGE]))]
 
@@ -69,7 +69,7 @@ CUT, EXTENDED = "end cut off", "bytes behind the end"
 
 
 class Copies:
-    """One copy that is damaged and mended again, so that each damage costs no copy of the file."""
+    """One copy of a graph that is damaged and repaired, so no damage costs a copy."""
 
     def __init__(self, graph: Path, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Copies:
         self.sound = self.path.read_bytes()
 
     def harm(self, kind: str, rng: random.Random) -> bool:
-        """Whether the copy differs from the sound file now."""
+        """Damage the copy and return whether it differs from the sound file."""
         view = memoryview(self.sound)
         if kind == CUT:
             os.truncate(self.path, rng.randrange(len(view)))
@@ -107,7 +107,7 @@ class Copies:
 
 
 def answers(graph: CompiledGraph) -> list[Any]:
-    """What an agent would be shown at entities spread over the graph."""
+    """Return what an agent would see at entities spread over the graph."""
     found: list[Any] = []
     stride = max(1, graph.size // ASKED)
     for entity in map(graph.entity_at, range(0, graph.size, stride)):
@@ -119,7 +119,7 @@ def answers(graph: CompiledGraph) -> list[Any]:
 
 
 def outcome(path: Path, sound: list[Any]) -> str:
-    """What became of opening and asking a damaged copy."""
+    """Return how opening and querying a damaged copy ended."""
     try:
         graph = open_compiled(path)
     except (GraphError, UserError):
@@ -135,7 +135,7 @@ def outcome(path: Path, sound: list[Any]) -> str:
 
 
 def make_graph(size_mb: int, work: Path) -> Path:
-    """A graph of about that size, with CVT nodes, literals and a hub."""
+    """Build a graph of about that size, with CVT nodes, literals and a hub."""
     place = work / f"world-{size_mb}"
     if not (place / "graph").is_dir():
         triples, names, types = make_world(size_mb * 1_000_000 // BYTES_PER_TRIPLE, place)

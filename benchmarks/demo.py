@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def figures(out: Path) -> dict[str, Any]:
-    """Those of one finished run."""
+    """Return the figures of one finished run."""
     report = read_json(out / "report.json")
     stages = {stage["name"]: stage for stage in report["stages"]}
     before, after = (_greedy(out / "eval" / STAGES[name]) for name in ("SFT stage 2", "GRPO"))
@@ -64,7 +64,7 @@ def figures(out: Path) -> dict[str, Any]:
 
 
 def mean(seeds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Over seeds: EM after each stage, and of each part what GRPO changes and where it ends."""
+    """Return means over seeds: EM after each stage, and GRPO's gain and final EM by part."""
 
     def of(values: list[float]) -> float:
         return round(sum(values) / len(values), 4)
@@ -84,7 +84,7 @@ def _greedy(folder: Path) -> list[Trajectory]:
 
 
 def _part(before: list[Trajectory], after: list[Trajectory], split: str) -> dict[str, Any]:
-    """EM before and after GRPO, and the paired gain with its interval of 95 %."""
+    """Return EM before and after GRPO, and the paired gain with its 95 % interval."""
     mine = ([t for t in several if t.question.split == split] for several in (before, after))
     found = paired_difference(*mine)
     return {

@@ -57,7 +57,7 @@ VOCABULARY = vocabulary(random.Random(0))
 
 
 def lines_of(number: int, draws: random.Random, most: int) -> Iterator[str]:
-    """The lines of one topic, about sixty."""
+    """Return the lines of one topic, about sixty."""
     me = f"<{NS}m.0{number:x}>"
 
     def fact(head: str, relation: str, tail: str) -> str:
@@ -109,7 +109,7 @@ def lines_of(number: int, draws: random.Random, most: int) -> Iterator[str]:
 
 
 def make(path: Path, lines: int, seed: int) -> None:
-    """A gzip file of about that many lines."""
+    """Write a gzip file of about that many lines."""
     if path.is_file():
         return
     partial, written, number = path.with_suffix(".partial"), 0, 0
@@ -123,7 +123,7 @@ def make(path: Path, lines: int, seed: int) -> None:
 
 
 def make_long_ids(path: Path, nodes: int, seed: int) -> None:
-    """A TSV file in which each of so many nodes, with ids of 400 bytes, has a triple."""
+    """Write a TSV file in which each of so many nodes, with ids of 400 bytes, has a triple."""
     if path.is_file():
         return
     partial, draws = path.with_suffix(".partial"), random.Random(seed)
@@ -151,8 +151,8 @@ finally:
 
 
 @contextmanager
-def _disk_watched(out: Path) -> Generator[list[int], None, None]:
-    """Bytes in the working folder of a build, looked at twice a second."""
+def _watch_disk(out: Path) -> Generator[list[int], None, None]:
+    """Record the bytes in the working folder of a build twice a second."""
     sizes, done = [0], Event()
 
     def watch() -> None:
@@ -175,15 +175,17 @@ def _disk_watched(out: Path) -> Generator[list[int], None, None]:
 def build_once(
     repo: Path, source: Path, out: Path, workers: int, memory: str, *more: str
 ) -> dict[str, Any]:
-    """One build in a process of its own: seconds, CPU seconds (of all processes, and of the one
-    that unpacks, stores and builds), memory, bytes a triple."""
+    """Build once in a child process; return seconds, CPU seconds, memory, and bytes a triple.
+
+    CPU seconds are of all processes, and of the one that unpacks, stores and builds.
+    """
     shutil.rmtree(out, ignore_errors=True)
     words = ["-c", MEASURED, "graph", "build", "--triples", str(source), *more]
     words += ["--out", str(out), "--memory-limit", memory]
     words += ["--workers", str(workers)] if workers else []
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(repo)}
-    with _disk_watched(out) as disk:
+    with _watch_disk(out) as disk:
         built = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
                                capture_output=True, text=True)  # fmt: skip
     main, resident = map(float, built.stderr.splitlines()[-1].split()[1:])
@@ -209,7 +211,7 @@ def build_once(
 
 
 def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
-    """One build whose nodes do not fit into the memory limit, with its record."""
+    """Build a graph whose nodes exceed the memory limit, and record it."""
     source = work / f"long-{nodes}-{seed}.tsv"
     make_long_ids(source, nodes, seed)
     found = build_once(ROOT, source, work / "long", 1, memory)

@@ -26,7 +26,7 @@ Columns = tuple[list[str], list[str], list[str]]
 
 
 def make(lines: int, out: Path, seed: int = 0, instances: bool = True) -> Path:
-    """Write `world.nt` of about so many lines into `out`; each fact stands there once."""
+    """Write `world.nt` of about so many lines into `out`, each fact once."""
     out.mkdir(parents=True, exist_ok=True)
     path, entities = out / "world.nt", max(500, lines // 20)
     with path.open("w", encoding="utf-8") as file:
@@ -69,7 +69,7 @@ def _book_keeping(numbers: Array, rng: np.random.Generator, instances: bool) -> 
 
 
 def _facts(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[Columns]:
-    """About four plain facts a topic, to skewed ends; one relation in three has its inverse."""
+    """Yield about four plain facts a topic, a third of the relations with inverses."""
     for index in range(9):
         some = numbers[rng.random(len(numbers)) < 0.8 / (1 + 0.25 * index)]
         heads, tails = _entities(some), _entities(_draw_skewed(rng, entities, len(some)))
@@ -83,7 +83,7 @@ def _facts(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[
 
 
 def _statements(numbers: Array, entities: int, rng: np.random.Generator) -> Iterator[Columns]:
-    """CVT nodes of any family between topics: one for each topic, some topics have many."""
+    """Yield CVT nodes of random families between topics, one a topic on average."""
     near, far = _draw_skewed(rng, entities, len(numbers)), _draw_skewed(rng, entities, len(numbers))
     families = rng.integers(0, FAMILIES, len(numbers))
     nodes = [_iri(f"m.1{n:07x}") for n in numbers.tolist()]
@@ -112,7 +112,7 @@ def _family(
 
 
 def _to_hub(relation: str, count: int, entities: int, turn: int) -> Iterator[Columns]:
-    """Each head once a relation: there are twice as many edges as topics."""
+    """Yield edges to the hub, each head once a relation."""
     for start in range(0, count, BLOCK):
         numbers = np.arange(start, min(count, start + BLOCK))
         heads = _entities((numbers + turn * 13) % entities)
@@ -132,7 +132,7 @@ def _iri(node_id: str) -> str:
 
 
 def _draw_skewed(rng: np.random.Generator, entities: int, count: int) -> Array:
-    """Topics, some of them often: the first thousandth takes a tenth."""
+    """Draw topics with a skew: the first thousandth gets a tenth of the draws."""
     return (rng.random(count) ** 3 * entities).astype(np.int64) * 7919 % entities
 
 

@@ -66,7 +66,7 @@ class Fuzzed(Config):
 
 
 def seeds(world: Path) -> dict[str, list[bytes]]:
-    """What each door is used to."""
+    """Return valid inputs of each reader."""
     names = {"m.1": "Ada", "m.2": "Oslo"}
     question = {
         "id": "q1", "question": "Who?", "topic_entities": [{"id": "m.1", "name": "Ada"}],
@@ -108,7 +108,7 @@ def seeds(world: Path) -> dict[str, list[bytes]]:
 
 
 def doors(folder: Path) -> dict[str, Door]:
-    """Each takes bytes; errors of ours are its way to refuse them."""
+    """Return the readers by name. Each takes bytes and refuses them with an error of ours."""
 
     def file(data: bytes, name: str) -> Path:
         (folder / name).write_bytes(data)
@@ -190,7 +190,7 @@ def doors(folder: Path) -> dict[str, Door]:
 
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
-    """The bytes after one to four changes: flipped, cut, doubled, with known pieces put in."""
+    """Return the bytes after one to four changes: flips, cuts, copies, inserted pieces."""
     found = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         place = rng.randrange(len(found) + 1)
@@ -213,7 +213,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
 
 
 def fuzz(door: Door, first: list[bytes], seconds: float, seed: int) -> tuple[int, Counter[str]]:
-    """How many inputs were tried, and what came out that is no error of ours.
+    """Return the number of inputs tried, and the failures that are no error of ours.
 
     The seconds are of the CPU, because those of the clock say little on a busy machine.
     """
@@ -239,7 +239,7 @@ def fuzz(door: Door, first: list[bytes], seconds: float, seed: int) -> tuple[int
 
 
 def make_world(folder: Path) -> Path:
-    """A compiled graph of a few triples."""
+    """Build a compiled graph of a few triples."""
     from graphwalker.graphs.build.build import build_graph
 
     (folder / "t.tsv").write_text("m.1\ta.b.c\tm.2\nm.2\ta.b.d\tm.3\n", encoding="utf-8")

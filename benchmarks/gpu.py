@@ -104,7 +104,7 @@ def say(text: str) -> None:
 
 
 def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
-    """One line on how the part went; its record is in OUT/parts."""
+    """Run a part, write its record to OUT/parts and return one line about it."""
     place = out / "parts" / f"{part.name}.json"
     if place.is_file() and json.loads(place.read_text()).get("verdict") == "done":
         return "done before"
@@ -138,7 +138,7 @@ def _run(part: Part, out: Path, limit: float, dry: bool) -> str:
 
 
 def _read_figures(text: str) -> dict[str, Any]:
-    """What a part printed: its last line of JSON, else its last lines."""
+    """Return the last line of JSON that a part printed, else its last lines."""
     for line in reversed(text.splitlines()):
         if line.startswith(("{", "[")):
             try:
@@ -149,7 +149,7 @@ def _read_figures(text: str) -> dict[str, Any]:
 
 
 def _write(options: argparse.Namespace, parts: list[Part]) -> None:
-    """The record so far: a machine that is taken away leaves what was measured."""
+    """Write the record so far, because the machine may be taken away."""
     folder = options.out / "parts"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -171,7 +171,7 @@ def _write_alone(options: argparse.Namespace, parts: list[Part]) -> None:
 
 
 def _devices(dry: bool) -> list[str]:
-    """The names of the GPUs, asked in a process of its own: this one takes no memory of theirs."""
+    """Return the names of the GPUs from a child process, so this one takes no GPU memory."""
     if dry:
         return []
     code = "import torch.cuda as c\nfor i in range(c.device_count()): print(c.get_device_name(i))"

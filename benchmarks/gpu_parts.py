@@ -31,7 +31,7 @@ LITTLE = ("synth.count=60", "rl.count=40", "experts.count=16", "practice.count=2
 
 
 def data(out: Path) -> dict[str, Any]:
-    """The made world, its conversations and questions, and a tokenizer."""
+    """Make the world, its conversations and questions, and a tokenizer."""
     from benchmarks.training import prepare
 
     started = time.perf_counter()
@@ -40,7 +40,7 @@ def data(out: Path) -> dict[str, Any]:
 
 
 def sft(out: Path, size: str, *overrides: str) -> dict[str, Any]:
-    """SFT steps on real conversations, in bf16."""
+    """Measure SFT steps on real conversations, in bf16."""
     values = {
         "data": [str(out / "world" / "synth" / "graphsynth.jsonl")],
         "epochs": 100,
@@ -53,8 +53,10 @@ def sft(out: Path, size: str, *overrides: str) -> dict[str, Any]:
 
 
 def long_rows(out: Path, size: str, *overrides: str) -> dict[str, Any]:
-    """A few SFT steps with adapters as the configs for one GPU have them, on rows as long as those
-    allow: thoughts are repeated until a row has some 4,000 tokens."""
+    """Measure a few SFT steps with the adapters of the configs for one GPU, on their longest rows.
+
+    Thoughts are repeated until a row has some 4,000 tokens.
+    """
     length = 512 if DRY else 4096
     values = {
         "data": [str(_stretch_rows(out, length))],
@@ -69,7 +71,7 @@ def long_rows(out: Path, size: str, *overrides: str) -> dict[str, Any]:
 
 
 def _stretch_rows(out: Path, length: int) -> Path:
-    """Conversations whose first thought is so long that the row nearly fills `length` tokens."""
+    """Write conversations with a first thought so long that a row nearly fills `length` tokens."""
     from transformers import AutoTokenizer
 
     from graphwalker.files import read_jsonl, write_jsonl
@@ -126,7 +128,7 @@ def _place(out: Path, name: str, size: str, overrides: tuple[str, ...]) -> Path:
 
 
 def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
-    """GRPO steps from the model that SFT left: seconds a step and their parts."""
+    """Measure GRPO steps from the model of `sft`: seconds a step and their parts."""
     from training.grpo import run_grpo
 
     place = _place(out, "grpo", size, overrides)
@@ -156,7 +158,7 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
 
 
 def savings(out: Path, size: str, *overrides: str) -> dict[str, Any]:
-    """A GRPO step taken apart, and each saving of its update alone (`benchmarks.training_grpo`)."""
+    """Take a GRPO step apart, and measure each saving of its update alone."""
     from benchmarks.training_grpo import step_figures
 
     place = _place(out, "savings", size, overrides)
@@ -188,7 +190,7 @@ def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) 
 
 
 def rollouts(out: Path, size: str) -> dict[str, Any]:
-    """Drawn tokens a second of our engine and of `generate`, on the same greedy episodes."""
+    """Measure drawn tokens a second of our engine and of `generate` on the same episodes."""
     from benchmarks.training import rollout_figures, small_demo
 
     demo = small_demo(out / "world", list(LITTLE))
@@ -201,8 +203,7 @@ def rollouts(out: Path, size: str) -> dict[str, Any]:
 
 
 def compare_launch(out: Path, size: str, layout: str) -> dict[str, Any]:
-    """SFT by `accelerate launch` with a layout of several GPUs, on one: its losses beside those of
-    a plain run."""
+    """Compare losses of SFT under a layout for several GPUs with those of a plain run."""
     import subprocess
 
     import torch
@@ -233,7 +234,7 @@ def compare_launch(out: Path, size: str, layout: str) -> dict[str, Any]:
 
 
 def push(out: Path, size: str) -> dict[str, Any]:
-    """GRPO with the weights pushed to a `vllm serve` over NCCL: two GPUs."""
+    """Run GRPO with weights pushed to a `vllm serve` over NCCL; needs two GPUs."""
     import subprocess
 
     import torch
@@ -278,7 +279,7 @@ def _config(
 
 
 def _model(out: Path, size: str) -> Path:
-    """Random weights of those dimensions beside the world's tokenizer."""
+    """Make random weights of those dimensions, with the world's tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -304,7 +305,7 @@ def _model(out: Path, size: str) -> Path:
 
 
 def _measure(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]:
-    """Run it; the peak of the GPU's memory beside the estimate."""
+    """Run it and return the peak of the GPU's memory and its estimate."""
     import torch
 
     from training.estimate import GIB, estimate, peak

@@ -73,14 +73,14 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
     figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
     rng = random.Random(seed)
     entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
-    figures["compiled"] = rows = measured_calls(graph, entities, rng)
+    figures["compiled"] = rows = time_calls(graph, entities, rng)
     show("compiled graph (CPU microseconds)", rows)
     print(f"open: {figures['open_ms']} ms; hub to leaf: {hub_to_leaf(rows)}")
     figures["hub_to_leaf"] = hub_to_leaf(rows)
     figures["batched"] = measure_batches(graph, entities[:1000])
     if endpoint:
         server = open_graph(endpoint)
-        figures["endpoint"] = measured_calls(
+        figures["endpoint"] = time_calls(
             server, entities[: max(20, calls // 40)], rng, time.perf_counter
         )
         show(f"{endpoint} (wall microseconds)", figures["endpoint"])
@@ -100,13 +100,13 @@ def open_times(path: Path) -> list[float]:
     return [once() for _ in range(30)]
 
 
-def measured_calls(
+def time_calls(
     graph: KnowledgeGraph,
     entities: Sequence[str],
     rng: random.Random,
     clock: Callable[[], float] = time.thread_time,
 ) -> dict[str, dict[str, float]]:
-    """Median and 99th percentile of each kind of call, in microseconds."""
+    """Return the median and 99th percentile of each kind of call, in microseconds."""
     listing = lister(graph, SETTINGS, remembered=0)
     hops = [pick_hops(listing, entity, rng) for entity in entities]
     hub: Hops = (HUB, ((HUB_RELATION, Direction.IN),))
@@ -127,21 +127,21 @@ def measured_calls(
 
 
 def pick_hops(listing: Lister, entity: str, rng: random.Random) -> Hops:
-    """Four of the entity's relations, in every direction in which it has them."""
+    """Draw four of the entity's relations, in every direction in which it has them."""
     found = listing(entity)
     relations = rng.sample(found.relations, min(4, len(found.relations)))
     return entity, tuple((r, direction) for r in relations for direction, _ in found.sides(r))
 
 
 def find_leaf(listing: Lister, entity: str) -> Hops | None:
-    """One incoming relation of an entity, with about as many triples as are shown of the hub's."""
+    """Return an incoming relation with about as many triples as are shown at the hub."""
     into = listing(entity).into.items()
     few = range(LIMIT, 4 * LIMIT)
     return next(((entity, ((r, Direction.IN),)) for r, count in into if count in few), None)
 
 
 def triples_of(graph: KnowledgeGraph, hops: Hops) -> list[Triple]:
-    """The triples of an observation: up to the limit for each relation and direction, named."""
+    """Return the named triples of an observation, up to the limit a relation and direction."""
     entity, wanted = hops
     here = graph.name(entity)
     found = graph.step_many([Step(entity, r, direction, LIMIT) for r, direction in wanted])
@@ -154,7 +154,7 @@ def triples_of(graph: KnowledgeGraph, hops: Hops) -> list[Triple]:
 
 
 def observer(graph: KnowledgeGraph) -> Callable[[Hops], str]:
-    """The whole tool call, from the name that a model wrote to the text that it reads."""
+    """Return a whole tool call, from the name that a model wrote to the text that it reads."""
     listing = lister(graph, SETTINGS)
 
     def observe(hops: Hops) -> str:
@@ -170,7 +170,7 @@ def observer(graph: KnowledgeGraph) -> Callable[[Hops], str]:
 
 
 def walk_step(graph: KnowledgeGraph, hops: Hops) -> Any:
-    """One step of a random walk: a relation's neighbors, and what they are called."""
+    """Take one step of a random walk: a relation's neighbors with their names."""
     entity, wanted = hops
     return graph.step_many([Step(entity, *wanted[0], 1)])
 
@@ -178,7 +178,7 @@ def walk_step(graph: KnowledgeGraph, hops: Hops) -> Any:
 def times(
     call: Callable[[Any], Any], items: Iterable[Any], clock: Callable[[], float]
 ) -> list[float]:
-    """Seconds of each call, after a first pass that brings the pages into memory."""
+    """Return the seconds of each call, after a pass that brings the pages into memory."""
     items = list(items)
     for item in items:
         call(item)
@@ -198,7 +198,7 @@ def spread(values: Sequence[float], scale: float) -> dict[str, float]:
 
 
 def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
-    """How much more the hub costs than an entity with a few triples of the relation."""
+    """Return the cost of the hub divided by that of an entity with a few triples."""
     return {
         what: round(rows[f"hub: {what}"]["median"] / rows[f"leaf: {what}"]["median"], 2)
         for what in ("get_relations", "get_triples")
@@ -207,7 +207,7 @@ def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def measure_batches(graph: KnowledgeGraph, entities: Sequence[str]) -> dict[str, float]:
-    """Microseconds for each entity, asked one by one and all at once."""
+    """Return microseconds an entity for single calls and for one batch."""
     sides = [Side(entity, direction) for entity in entities for direction in Direction]
     found: dict[str, float] = {}
     for name, call in (
@@ -269,7 +269,7 @@ def show(title: str, rows: dict[str, dict[str, float]]) -> None:
 def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, keep: bool) -> None:
     """Print what each size costs and write results/graphs_build.json; sizes that are not measured
     again stay in it, with the commit and the load of the machine they were measured at."""
-    rows = [row for row in measured_builds() if row["asked"] not in sizes]
+    rows = [row for row in read_builds() if row["asked"] not in sizes]
     for triples in sizes:
         world = work / str(triples)
         if not (world / "types.tsv").is_file():
@@ -288,7 +288,7 @@ def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, kee
     print(record("graphs_build", {"memory_limit": memory, "builds": rows}, command, seed))
 
 
-def measured_builds() -> list[dict[str, Any]]:
+def read_builds() -> list[dict[str, Any]]:
     path = RESULTS / "graphs_build.json"
     if not path.is_file():
         return []
@@ -335,7 +335,7 @@ def build_one(world: Path, memory: str) -> dict[str, Any]:
 
 
 def disk_used(world: Path) -> int:
-    """Bytes of the working folder of a build."""
+    """Return the bytes of the working folder of a build."""
     found = 0
     for path in world.glob(".graph.building-*/**/*"):
         try:

@@ -93,7 +93,7 @@ def _compare_plans(
     others: Sequence[Entity],
     server_pid: int,
 ) -> dict[str, Any]:
-    """Both plans on the same calls, one after the other; observations compared on the way."""
+    """Time both plans on the same calls, one after the other, and compare observations."""
     ours: dict[str, list[dict[str, float]]] = {"get_relations": [], "get_triples": []}
     plain: list[dict[str, float]] = []
     differing = 0
@@ -209,7 +209,7 @@ def _summary(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 def _through_proxy(
     endpoint: str, compiled: KnowledgeGraph, topics: Sequence[Entity], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Episodes of two calls, all at once, each compared with the compiled graph."""
+    """Run episodes of two calls at once, and compare each with the compiled graph."""
     topics = (list(topics) * options.episodes)[: options.episodes]
     with _proxy(endpoint, options.delay_ms / 1e3, options.drop, options.seed) as (address, drops):
         graph = SparqlGraph(address, default_graph=GRAPH, timeout_s=120.0, attempts=10)
@@ -245,7 +245,7 @@ def _episode(graph: KnowledgeGraph, topic: Entity) -> tuple[str, str]:
 def _proxy(
     endpoint: str, delay_s: float, drop: float, seed: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """An address that passes requests on late, and resets a share of them."""
+    """Serve an address that passes requests on late and resets a share of them."""
     rng, lock, drops = random.Random(seed), threading.Lock(), [0]
 
     class Handler(BaseHTTPRequestHandler):
@@ -302,7 +302,7 @@ def _cpu_ms() -> float:
 
 
 def _server_ms(pid: int) -> float:
-    """CPU of the server so far; Linux counts it in hundredths of a second."""
+    """Return the CPU of the server so far; Linux counts it in hundredths of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 10.0
 

@@ -90,7 +90,7 @@ def trace_calls() -> Iterator[Trace]:
 
 
 def _trace_attempts(maker: Maker, count: int) -> Iterator[tuple[Attempt, Trace]]:
-    """The attempts that become questions, trace_calls."""
+    """Yield the attempts that become questions, with the trace of each."""
     index = 0
     while count:
         with trace_calls() as trace:

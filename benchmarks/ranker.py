@@ -95,17 +95,17 @@ class Bench:
         }
 
     def read(self, path: Path) -> list[Question]:
-        """The questions of a file, grounded."""
+        """Return the grounded questions of a file."""
         return ground(load_questions(path), self.graph)
 
     def read_examples(self, paths: Sequence[Path]) -> list[Example]:
-        """The examples of those files."""
+        """Return the examples of those files."""
         questions = [question for path in paths for question in self.read(path)]
         found = (examples(question, self.graph, self.listed) for question in questions)
         return [example for one in found for example in one if example]
 
     def figures(self, rank: Ranker, questions: Sequence[Question]) -> dict[str, Any]:
-        """First-k shares, exact match of the first relation, and milliseconds of a call."""
+        """Return first-k shares and the exact match of the first relation."""
         shares = first_shares(questions, self.graph, self.listed, rank)
         wide = replace(GRAPHWALKER_WIDE, tools=lambda g, s, _: paged_tools(g, s, rank))
         there = Environment(self.graph, self.config, wide)
@@ -114,7 +114,7 @@ class Bench:
         return {**shares, "em": round(statistics.fmean(right), 4)}
 
     def train(self, name: str, seed: int) -> tuple[Ranker, dict[str, float]]:
-        """The trained ranker, and the seconds of processor time that its training took."""
+        """Return the trained ranker and the CPU seconds of its training."""
         weights = {"both": (SYNTH_WEIGHT, 1.0)}.get(name, (1.0, 1.0))
         files = [
             QuestionFile(path.name, digest(path), self.read(path), weight)
@@ -125,7 +125,7 @@ class Bench:
         return made, {"train_cpu_s": round(time.process_time() - started, 1)}
 
     def call_ms(self, rank: Ranker) -> float:
-        """Milliseconds of a call with a question that was not ranked before."""
+        """Return milliseconds of a call with a question that was not ranked before."""
         looks = [
             (question.text + " ?", question.topic_entities[0])
             for question in self.test
@@ -143,7 +143,7 @@ SYNTH_WEIGHT = 0.3
 
 
 def main() -> None:
-    """Measure, and record after each ranker: a run that is stopped leaves what it has."""
+    """Measure, and record after each ranker, so a stopped run keeps what it has."""
     options = _options()
     bench = Bench(options)
     train = bench.read(options.train)

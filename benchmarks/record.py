@@ -63,7 +63,7 @@ def commit(repo: Path = ROOT) -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """The machine: processor, the cores this process may use, memory in GiB, and its load."""
+    """Return processor, usable cores, memory in GiB and load of this machine."""
     return {
         "processor": _processor(),
         "machine": platform.machine(),

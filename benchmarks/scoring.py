@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measure(folder: Path, records: int) -> dict[str, object]:
-    """Wall and processor seconds, peak memory in GiB, of the command in a process of its own."""
+    """Return wall and CPU seconds and peak memory (GiB) of the command in a child process."""
     path = folder / "predictions.jsonl"
     rng = random.Random(SEED)
     with path.open("w", encoding="utf-8") as out:
@@ -62,7 +62,7 @@ def measure(folder: Path, records: int) -> dict[str, object]:
 
 
 def made_up(index: int, rng: random.Random) -> dict[str, object]:
-    """One record: an answer set, and predictions that hit all, some or none of it."""
+    """Return a record: an answer set, and predictions that hit all, some or none of it."""
     answers = [
         {"id": f"m.{index:x}{i}", "name": _name(rng), "aliases": [_name(rng)] * (i % 2)}
         for i in range(rng.choice((1, 1, 1, 2, 3, 5)))

@@ -89,7 +89,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 class Killer:
-    """Kills the Virtuoso of a folder so often, spread over the time, and starts it again."""
+    """Kills the Virtuoso of a folder several times, spread over the run, and restarts it."""
 
     def __init__(self, folder: Path, server: Server, proxy: Proxy) -> None:
         self._folder, self._server, self._proxy = folder, server, proxy
@@ -113,7 +113,7 @@ class Killer:
             self._start_again()
 
     def _start_again(self) -> None:
-        """A server may need minutes on a busy machine, and more than one try."""
+        """Restart the server, which may need minutes and more than one try on a busy machine."""
         while not self._over.is_set():
             try:
                 self._server = up(self._folder, "300MB")
@@ -126,7 +126,7 @@ class Killer:
 
 @contextmanager
 def bad_teacher(faulty: bool) -> Generator[str, None, None]:
-    """The address of a teacher; a faulty one answers two of five requests with 429 and 500."""
+    """Serve a teacher; a faulty one answers two of five requests with 429 and 500."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.chat_server import Act  # pyright: ignore
     from support.teacher_server import teach  # pyright: ignore
@@ -241,14 +241,14 @@ class Soak:
 
 
 def timeless(value: Any) -> Any:
-    """A record without clock readings."""
+    """Return a record without clock readings."""
     if isinstance(value, dict):
         return {key: timeless(one) for key, one in value.items() if key not in TIMES}
     return [timeless(one) for one in value] if isinstance(value, list) else value
 
 
 def prepare_servers(work: Path) -> tuple[Path, Server, str]:
-    """World, corpus, model, and the world in a running Virtuoso: its folder, itself, its graph."""
+    """Make world, corpus and model; return a Virtuoso with the world: folder, server, graph."""
     data = work / "data"
     prepare(data)
     graph = open_graph(str(data / "world" / "graph"))

@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def endings(out: Path) -> dict[str, dict[str, int]]:
-    """What attempts came to, by stream: the six most frequent endings of each."""
+    """Return the six most frequent outcomes of attempts, by stream."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for file in (GRAPHSYNTH, "dropped.jsonl"):
         for row in read_jsonl(out / file):
@@ -103,7 +103,7 @@ class TimedMaker(Maker):
 
 
 class _Clock:
-    """CPU seconds of a block, taken from the stage that it is within."""
+    """CPU seconds of a block, subtracted from the stage around it."""
 
     def __init__(self, name: str, within: str = "") -> None:
         self._name, self._within = name, within
@@ -125,7 +125,7 @@ def make_timed(graph: Path, config: Config, client: Any = None) -> Callable[[Att
 
 
 def check_records(graph: Path, file: Path) -> dict[str, Any]:
-    """Every record executed again, and the oracle's strict EM over all."""
+    """Execute every record again; return the counts and the oracle's strict EM."""
     started = time.perf_counter()
     verdict = verify_file(open_graph(graph), file)
     seconds = round(time.perf_counter() - started, 1)

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
-    """All figures, after making what they are measured on in `out`."""
+    """Return all figures, after making world, data and agent in `out`."""
     import torch
 
     demo = prepare(out, overrides)
@@ -78,7 +78,7 @@ def small_demo(out: Path, overrides: list[str]) -> Demo:
 
 
 def prepare(out: Path, overrides: list[str]) -> Demo:
-    """World, data, and an agent of 250 steps of stage 1; left as it is where it is there."""
+    """Make world, data, and an agent of 250 steps of stage 1, unless they exist."""
     demo = small_demo(out, overrides)
     demo.make_data()
     demo.make_model()
@@ -87,7 +87,7 @@ def prepare(out: Path, overrides: list[str]) -> Demo:
 
 
 def sft_figures(demo: Demo, steps: int) -> dict[str, Any]:
-    """Tokens a second of each, the ratios, and the largest difference of losses in nats."""
+    """Return tokens a second of each, ratios, and the largest difference of losses (nats)."""
     from transformers import AutoTokenizer
 
     with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +141,7 @@ def _ours(config: SftConfig, tokenizer: Any, rows: Rows) -> dict[str, Any]:
 
 
 def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[str, Any]:
-    """TRL's trainer as its documentation sets it up, with the same optimizer."""
+    """Run TRL's trainer as its documentation sets it up, with the same optimizer."""
     import torch
     from transformers import AutoModelForCausalLM, PrinterCallback, ProgressCallback
     from trl.trainer.sft_config import SFTConfig
@@ -180,7 +180,7 @@ def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[st
 
 
 def _train_timed(trainer: Any) -> dict[str, Any]:
-    """Train; the losses of all steps, and tokens and seconds of those after the first few."""
+    """Train; return all losses, and tokens and seconds of the steps after the first few."""
     clock = _clock()
     trainer.add_callback(clock)
     original = trainer.training_step
@@ -203,7 +203,7 @@ def _clock() -> Any:
     from transformers import TrainerCallback
 
     class Clock(TrainerCallback):
-        """When each step ended, and its tokens."""
+        """The end of each step, and its tokens."""
 
         def __init__(self) -> None:
             self.ends: list[float] = []
@@ -216,9 +216,9 @@ def _clock() -> Any:
 
 
 def rollout_figures(demo: Demo, alone: int | None = None) -> dict[str, Any]:
-    """Drawn tokens a second of each way, and ratios to ours; how many episodes are the same.
+    """Return drawn tokens a second of each way, ratios to ours, and the number of equal episodes.
 
-    `alone`: so many questions are played one at a time, which takes long with a large model.
+    `alone` bounds the questions that are played one at a time, which is slow with a large model.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -255,7 +255,7 @@ def rollout_figures(demo: Demo, alone: int | None = None) -> dict[str, Any]:
 
 
 def _play(demo: Demo, policy: Any, concurrency: int, count: int | None = None) -> dict[str, Any]:
-    """Greedy episodes on the held-out questions; the clock counts policy and environment."""
+    """Play greedy episodes on the held-out questions; time policy and environment."""
     questions = load_questions(demo.test_file)[:count]
     settings = parse_config(EnvironmentConfig, demo.config.environment, "benchmark, environment")
     environment = Environment(open_graph(demo.graph), settings)
@@ -313,7 +313,7 @@ class GeneratePolicy:
         return [self._completion(row[width:].tolist(), ends, stops) for row in out]
 
     def _stop_ids(self, stops: tuple[str, ...]) -> list[int]:
-        """The closing tags, each one token of the tiny tokenizer."""
+        """Return the ids of the closing tags, each one token of the tiny tokenizer."""
         coded = [self.tokenizer.encode(stop, add_special_tokens=False) for stop in stops]
         if any(len(ids) != 1 for ids in coded):
             raise PolicyError(f"{stops}: this benchmark needs stop strings of one token each")

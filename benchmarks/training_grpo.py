@@ -31,7 +31,7 @@ Parts = list[dict[str, Any]]
 
 
 def now() -> float:
-    """Seconds: of this process's CPU, or of the clock where a GPU works."""
+    """Return seconds of this process's CPU, or of the clock on a GPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -56,13 +56,13 @@ def main() -> None:
 
 
 def measure(demo: Path, steps: int, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Seconds a step by part, their shares, and the update's seconds with each saving alone."""
+    """Return seconds a step by part, their shares, and the update's seconds with each saving."""
     with tempfile.TemporaryDirectory() as folder:
         return step_figures(_config(demo, folder, steps, overrides))
 
 
 def step_figures(config: GrpoConfig) -> dict[str, Any]:
-    """The same of any config."""
+    """Return the same figures of any config."""
     import torch
 
     trainer, clock, savings = _prepare(config)
@@ -91,7 +91,7 @@ def step_figures(config: GrpoConfig) -> dict[str, Any]:
 
 
 def _config(demo: Path, folder: str, steps: int, overrides: Sequence[str]) -> GrpoConfig:
-    """The demo's GRPO, from its stage 2, in a folder of its own."""
+    """Return the config of the demo's GRPO, in a folder of its own."""
     if not (demo / "sft2" / "final").is_dir():
         raise UserError(f"{demo}: no finished demo; make one: make demo OUT={demo}")
     paths = {
@@ -106,7 +106,7 @@ def _config(demo: Path, folder: str, steps: int, overrides: Sequence[str]) -> Gr
 
 
 def _prepare(config: GrpoConfig) -> "tuple[Any, Clock, Savings]":
-    """The trainer with a clock in every part of its steps."""
+    """Return the trainer with a clock in every part of its steps."""
     import training.reinforce.rollout as rollout_module
     from training.grpo import make_trainer, open_world
 
@@ -140,7 +140,7 @@ class Savings:
         self._batches = 0
 
     def measure(self, batches: Parts, ours: Callable[[Any], Parts]) -> None:
-        """Each way on this batch; gradients are compared to those of TRL's own way."""
+        """Time each way on this batch and compare gradients with those of TRL's own way."""
         import torch
 
         from training.reinforce.rows import regroup, trim_padding
@@ -196,7 +196,7 @@ def _all_kept(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_idle(batches: Parts) -> Parts:
-    """The rows that have an advantage, as they came and padded as they are, in as many passes."""
+    """Return the rows that have an advantage, in the same order, padding and number of passes."""
     import torch
 
     rows = {k: torch.cat([b[k] for b in batches]) for k, v in batches[0].items() if v.ndim}
@@ -226,7 +226,7 @@ class Clock:
         return len(self._steps) > WARM
 
     def time_calls(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, its seconds added to `part` of the step under way."""
+        """Return the function with its seconds added to `part` of the current step."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             started = now()
@@ -239,20 +239,20 @@ class Clock:
         return run
 
     def tools(self, rollouts: Any) -> Any:
-        """The rollouts: a step begins with them, and their episodes tell the tools' seconds."""
+        """Return the rollouts with a clock; they begin a step."""
         return _Rollouts(rollouts, self)
 
     def begin(self) -> None:
         self._steps.append(Counter())
 
     def note(self, seconds: float, tools: float) -> None:
-        """Seconds of a step's rollouts, of which `tools` were spent in the graph's tools."""
+        """Add the seconds of a step's rollouts, of which the graph's tools took `tools`."""
         step = self._steps[-1]
         step["tools"] += tools
         step["generation"] += seconds - tools - step["reward"]
 
     def means(self) -> dict[str, float]:
-        """Mean seconds of each part over the steps that count."""
+        """Return mean seconds of each part over the counted steps."""
         counted = self._steps[WARM:]
         parts = ("generation", "tools", "reward", "log_probabilities", "update")
         return {part: sum(step[part] for step in counted) / len(counted) for part in parts}

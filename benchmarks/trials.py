@@ -130,7 +130,7 @@ def _tells(line: str) -> bool:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The files of a run as they are compared."""
+    """Return the files of a run in the form that is compared."""
     return {name: _timeless(name, folder / name) for name in _files(folder)}
 
 
@@ -172,7 +172,7 @@ GOOD = {"sound", "same files", "refused", "told"}
 
 
 def cuts(size: int, count: int, rng: random.Random) -> Iterator[int]:
-    """Lengths below the size: any; of several the first is nothing at all."""
+    """Return random lengths below the size; the first of several is 0."""
     if count > 1:
         yield 0
     for _ in range(max(1, count - 1)):

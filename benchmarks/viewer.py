@@ -40,7 +40,7 @@ SAMPLED = 8
 
 
 def walks(count: int, seed: int) -> Iterator[Trajectory]:
-    """`count` walks, the i-th the same for the same seed."""
+    """Yield `count` walks, the same ones for the same seed."""
     for i in range(count):
         yield _walk(i, Random(f"{seed}/{i}"))
 
@@ -99,7 +99,7 @@ def _entity(rng: Random) -> Entity:
 
 
 def make_run(folder: Path, count: int, seed: int) -> None:
-    """A run as `graphwalker eval` leaves it."""
+    """Write a run in the form of `graphwalker eval`."""
     write_jsonl(folder / PREDICTIONS, (walk.to_json() for walk in walks(count, seed)))
     samples = (
         SampledEpisode(walk.question.id, n, walk.answer, walk.stop, walk.scores).to_json()
@@ -110,7 +110,7 @@ def make_run(folder: Path, count: int, seed: int) -> None:
 
 
 def time_writing(folder: Path, out: Path) -> dict[str, float]:
-    """Seconds and the peak memory of writing the report, and the page's size."""
+    """Return seconds and peak memory of writing the report, and the page's size."""
     started = time.perf_counter()
     write_report(out, [StageResult("bench", folder)])
     seconds = time.perf_counter() - started
@@ -125,7 +125,7 @@ def time_writing(folder: Path, out: Path) -> dict[str, float]:
 
 
 def time_browsing(page_file: Path, program: str) -> dict[str, float]:
-    """Milliseconds until things are on the screen, each a median of `FRESH` pages."""
+    """Return milliseconds until parts of the page are painted, medians of `FRESH` pages."""
     from playwright.sync_api import sync_playwright
 
     found: list[dict[str, float]] = []

@@ -95,7 +95,7 @@ def _facts(world: Path) -> dict[str, Any]:
 def _measure(
     graph: Path | str, count: int, options: argparse.Namespace, name: str, **more: Any
 ) -> dict[str, Any]:
-    """One run of the walk stage, start and data card included; leaves its walks in the folder."""
+    """Run the walk stage, data card included, and return its rates."""
     out = options.folder / name
     shutil.rmtree(out, ignore_errors=True)
     config = SynthConfig(
@@ -107,7 +107,7 @@ def _measure(
 
 
 def loop_s() -> float:
-    """CPU seconds of a fixed loop, on this machine as busy as it is."""
+    """Return the CPU seconds of a fixed loop, which grow when the machine is busy."""
     started = time.process_time()
     total = 0
     for number in range(LOOP):
@@ -133,13 +133,13 @@ def _rates(
 
 
 def cpu_s() -> float:
-    """CPU of this process and of its workers that have ended."""
+    """Return the CPU seconds of this process and of its finished workers."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """The same walks on the same world, compiled and over Virtuoso."""
+    """Make the same walks on the same world, compiled and over Virtuoso."""
     files = _seed_files(world)
     # Before the server is there: its CPU would be counted as a worker's once it has ended.
     again = _measure(world / "graph", options.remote_walks, options, "same", **files)
@@ -164,7 +164,7 @@ def _compare(world: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _seed_files(world: Path) -> dict[str, str]:
-    """All entities and all relations of the world: what a walker takes without any file."""
+    """Write all entities and all relations of the world, the default of a walker without files."""
     graph = open_graph(world / "graph")
     seeds, predicates = world / "seeds.txt", world / "predicates.txt"
     ids = (graph.entity_at(index).id for index in range(graph.size))
@@ -175,8 +175,10 @@ def _seed_files(world: Path) -> dict[str, str]:
 
 
 def _memory(graph: Path, count: int, options: argparse.Namespace) -> dict[str, Any]:
-    """The most memory that a run took, its workers included. Pages of the graph's file, which all
-    processes share and the system may drop, are not counted."""
+    """Return the peak memory of a run and its workers.
+
+    Pages of the graph's file are shared by all processes and are not counted.
+    """
     peaks: dict[str, float] = {}
     with _watch_memory(peaks):
         measured = _measure(graph, count, options, "memory")
@@ -186,7 +188,7 @@ def _memory(graph: Path, count: int, options: argparse.Namespace) -> dict[str, A
 
 @contextmanager
 def _watch_memory(peaks: dict[str, float], every_s: float = 0.2) -> Iterator[None]:
-    """Keeps the peaks of this process and of all its own, in MiB, while the block runs."""
+    """Record the peak memory of this process and of its children, in MiB, during the block."""
     done = Event()
 
     def watch() -> None:
@@ -206,7 +208,7 @@ def _watch_memory(peaks: dict[str, float], every_s: float = 0.2) -> Iterator[Non
 
 
 def _family() -> list[str]:
-    """This process and its children (Linux)."""
+    """Return this process and its children (Linux)."""
     tasks = Path("/proc/self/task").glob("*/children")
     return ["self", *(pid for task in tasks for pid in _text(task).split())]
 
@@ -217,7 +219,7 @@ def _anonymous_mib(pid: str) -> float:
 
 
 def _text(path: Path) -> str:
-    """`""` for a process that has ended meanwhile."""
+    """Return the text of a file, empty if its process has ended."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
