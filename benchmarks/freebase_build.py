@@ -4,9 +4,8 @@
 
 The file is made from a seed, with the shares of the real dump: most lines are type assignments in
 three spellings, keys, other languages and links, which `--freebase` drops; the rest are facts with
-their inverses, CVT nodes, dates, English names and descriptions. `--against REPO` also builds with
-the code of another checkout, in the same run. `--long-ids N` builds N nodes whose ids have 400
-bytes instead: what it costs where the ids of the nodes are several times the memory limit.
+their inverses, CVT nodes, dates, English names and descriptions. `--long-ids N` builds N nodes
+whose ids have 400 bytes instead, so the ids take several times the memory limit.
 """
 
 import argparse
@@ -27,7 +26,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from benchmarks.record import ROOT, record
+from benchmarks.record import record
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.intake.sorter import size_of
 
@@ -172,9 +171,7 @@ def _watch_disk(out: Path) -> Generator[list[int], None, None]:
         watcher.join()
 
 
-def build_once(
-    repo: Path, source: Path, out: Path, workers: int, memory: str, *more: str
-) -> dict[str, Any]:
+def build_once(source: Path, out: Path, workers: int, memory: str, *more: str) -> dict[str, Any]:
     """Build once in a child process; return seconds, CPU seconds, memory, and bytes a triple.
 
     CPU seconds are of all processes, and of the one that unpacks, stores and builds.
@@ -184,17 +181,14 @@ def build_once(
     words += ["--out", str(out), "--memory-limit", memory]
     words += ["--workers", str(workers)] if workers else []
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = os.environ | {"PYTHONPATH": str(repo)}
     with _watch_disk(out) as disk:
-        built = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
-                               capture_output=True, text=True)  # fmt: skip
+        built = subprocess.run([sys.executable, *words], check=True, capture_output=True, text=True)
     main, resident = map(float, built.stderr.splitlines()[-1].split()[1:])
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     words = ["-m", "graphwalker", "graph", "info", str(out), "--json"]
-    told = subprocess.run([sys.executable, *words], cwd=repo, env=environment, check=True,
-                          capture_output=True, text=True)  # fmt: skip
+    told = subprocess.run([sys.executable, *words], check=True, capture_output=True, text=True)
     info = json.loads(told.stdout)
     size = sum(file.stat().st_size for file in out.iterdir() if file.name != "rejects.tsv")
     return {
@@ -214,7 +208,7 @@ def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
     """Build a graph whose nodes exceed the memory limit, and record it."""
     source = work / f"long-{nodes}-{seed}.tsv"
     make_long_ids(source, nodes, seed)
-    found = build_once(ROOT, source, work / "long", 1, memory)
+    found = build_once(source, work / "long", 1, memory)
     check_graph(work / "long")
     ids = found["nodes"] * 400
     times = round(ids / size_of("memory_limit", memory), 1)
@@ -224,11 +218,6 @@ def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
     print(record("freebase_build_long_ids", {**figures, "load": os.getloadavg()}, command, seed))
 
 
-def commit_of(repo: Path) -> str:
-    words = ["git", "rev-parse", "--short=12", "HEAD"]
-    return subprocess.run(words, cwd=repo, capture_output=True, text=True).stdout.strip()
-
-
 def main() -> None:
     """Make the file, build it each way in turn, write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -236,7 +225,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--memory-limit", default="2GB")
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--against", type=Path, help="another checkout, built first")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--long-ids", type=int, help="nodes with ids of 400 bytes, no dump")
     given = parser.parse_args()
@@ -246,23 +234,13 @@ def main() -> None:
     source = given.work / f"dump-{given.lines}-{given.seed}.nt.gz"
     make(source, given.lines, given.seed)
     found: dict[str, Any] = {}
-    if given.against:
-        found["against"] = build_once(
-            given.against.resolve(), source, given.work / "against", 0, given.memory_limit,
-            "--freebase",
-        )  # fmt: skip
-        print(json.dumps(found["against"]), flush=True)
     for workers in given.workers:
         name, out = f"workers_{workers}", given.work / f"graph-{workers}"
-        found[name] = build_once(ROOT, source, out, workers, given.memory_limit, "--freebase")
+        found[name] = build_once(source, out, workers, given.memory_limit, "--freebase")
         print(json.dumps(found[name]), flush=True)
     figures = {"lines": given.lines, "builds": found, "memory_limit": given.memory_limit}
-    if given.against:
-        figures["against"] = commit_of(given.against)
-    told = {str(given.work): "WORK", str(given.against): "OLD"}
-    command = " ".join(
-        ["python -m benchmarks.freebase_build", *(told.get(w, w) for w in sys.argv[1:])]
-    )
+    words = ("WORK" if word == str(given.work) else word for word in sys.argv[1:])
+    command = " ".join(["python -m benchmarks.freebase_build", *words])
     figures["load"] = os.getloadavg()
     print(record(f"freebase_build_{given.lines}", figures, command, given.seed))
 
