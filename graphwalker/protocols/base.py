@@ -1,5 +1,6 @@
 """An action protocol: how thoughts, calls and answers are written in a completion."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,6 +34,13 @@ class FinalAnswer:
 PLACEHOLDER = "NAME OF AN ANSWER"
 """What hints show where an answer's name belongs. No answer may hold it: a hint that a model copies
 is malformed, not wrong."""
+_EXAMPLES = (("Name",), ("Name", "Other name"))
+"""Answers that prompts show."""
+
+
+def repeats_example(names: Sequence[str]) -> bool:
+    """Whether an answer repeats what a prompt or a hint shows in the place of names."""
+    return PLACEHOLDER in names or tuple(names) in _EXAMPLES
 
 
 @dataclass(frozen=True, slots=True)

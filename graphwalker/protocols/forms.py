@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from graphwalker.loose_json import without_reasoning
-from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
+from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.tags import neutral
 from graphwalker.tools.base import Call
 
@@ -160,6 +160,6 @@ def _names(value: Any) -> tuple[str, ...]:
     names = [str(item) if item is None or isinstance(item, bool) else item for item in listed]
     if not all(isinstance(name, str) and name.strip() for name in names):
         raise _Unreadable(f'"answer" must be true, false, null or a list of names: {ANSWER_FORM}')
-    if PLACEHOLDER in names:
-        raise _Unreadable(f"write a name in place of {PLACEHOLDER}")
+    if repeats_example(names):
+        raise _Unreadable("write the names of answers in place of the example")
     return tuple(dict.fromkeys(cast("list[str]", names)))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
-from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed
+from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.grammar import Shown, TagGrammar
 from graphwalker.tools.base import Abilities, Call
 
@@ -324,8 +324,8 @@ def _read_answer(body: str) -> FinalAnswer:
     names = [_sound(str(item)) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if not all(name.strip() for name in names):
         raise _Unreadable(f"an answer may not hold an empty name: {_ANSWER_FORM}")
-    if PLACEHOLDER in names:
-        raise _Unreadable(f"write a name in place of {PLACEHOLDER}")
+    if repeats_example(names):
+        raise _Unreadable("write the names of answers in place of the example")
     return FinalAnswer(tuple(dict.fromkeys(names)))
 
 
