@@ -7,8 +7,9 @@ from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.oracle import moving, opening, shared
+from graphwalker.oracle.oracle import opening, shared
 from graphwalker.oracle.plan import Move, View, listed_in
+from graphwalker.oracle.steps import moving
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, ErrorKind
 from graphwalker.trajectory import Turn

@@ -100,7 +100,7 @@ class Surroundings:
 
     def _all_facts(self, entity: Entity) -> tuple[str, tuple[tuple[str, str, str], ...]]:
         """Its description, and (relation, words, name of one end) of each relation out of it."""
-        description, facts = "", list[tuple[str, str, str]]()
+        description, facts = "", dict[tuple[str, str], str]()
         listed = self._graph.flat_relations(entity.id, Direction.OUT)
         relations = [r for r, _ in listed if r not in self._typing and not _private(r)]
         steps = [Step(entity.id, relation, Direction.OUT, 1) for relation in relations]
@@ -109,8 +109,8 @@ class Surroundings:
             if relation in self._describing:
                 description = description or " ".join(name.split()[:DESCRIPTION_WORDS])
             elif name and len(name.split()) <= FACT_WORDS:
-                facts.append((relation, _words(relation), name))
-        return description, tuple(facts)
+                facts.setdefault((_words(relation), name), relation)
+        return description, tuple((r, label, name) for (label, name), r in facts.items())
 
 
 def _private(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, read_scores, read_text
@@ -10,6 +10,7 @@ from data_pipeline.teacher.paths import resolved_paths
 from data_pipeline.teacher.prompts import Prompts
 from data_pipeline.teacher.readings import Doubt
 from data_pipeline.wording.quality import KEEP_FROM, Verdict
+from graphwalker.loose_json import without_reasoning
 from graphwalker.query.query import Execution, Hop, Query
 
 DIMENSIONS = ("path", "relevance", "coherence")
@@ -17,6 +18,8 @@ DIMENSIONS = ("path", "relevance", "coherence")
 UNSCORED = "unscored"
 """Reason of a question that waits: the judge gave no score for it, and none is invented."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = re.compile(r"\W*[A-Z](?:(?:,| and|,? or) [A-Z]\b)*(?=[\s:.,)*]*$|[:.)])")
+"""An answer of letters alone, or with what stands behind them in the list."""
 
 
 class Judge:
@@ -37,14 +40,22 @@ class Judge:
                 self._ask(text, path, (name,), scores, counts=False)
         if len(scores) < len(DIMENSIONS):
             raise Unusable(UNSCORED)
-        return verdict_of(scores, self._keep_from)
+        kept = (scores["path"], scores["relevance"], scores["coherence"])
+        verdict = Verdict(kept, keep_from=self._keep_from)
+        if verdict.kept:
+            return verdict
+        given = ", ".join(f"{name} {scores[name]:g}" for name in DIMENSIONS)
+        reason = f"scores below {self._keep_from:g} in the mean: {given}"
+        return Verdict(verdict.scores, (reason,), self._keep_from)
 
     def means(self, text: str, doubt: Doubt) -> bool:
         """Whether the question means the doubt's own hop, and none of its rivals as well."""
         hops, prompt = reading_prompt(self._client.prompts, text, doubt)
 
         def read(answer: str) -> set[str]:
-            letters = set(re.findall(r"\b[A-Z]\b", read_text(answer, "reading")))
+            bare = _LETTERS.match(without_reasoning(answer))
+            text = bare[0] if bare else read_text(answer, "reading")
+            letters = set(re.findall(r"\b[A-Z]\b", text))
             if not letters or not letters <= set(LETTERS[: len(hops)]):
                 raise Unreadable("its <reading> holds no letters of that list")
             return letters
@@ -76,17 +87,6 @@ class Judge:
             self._client.request("score", prompt, read, 0.0, counts=counts, fields=names)
         except Unusable:
             return  # what is missing is asked for again, or the question waits
-
-
-def verdict_of(scores: Mapping[str, float], keep_from: float) -> Verdict:
-    """The verdict of all three scores."""
-    path, relevance, coherence = (scores[name] for name in DIMENSIONS)
-    verdict = Verdict((path, relevance, coherence), keep_from=keep_from)
-    if verdict.kept:
-        return verdict
-    written = ", ".join(f"{name} {scores[name]:g}" for name in DIMENSIONS)
-    reason = f"scores below {keep_from:g} in the mean: {written}"
-    return Verdict(verdict.scores, (reason,), keep_from)
 
 
 def score_prompt(prompts: Prompts, text: str, path: str, names: Sequence[str]) -> str:

@@ -57,11 +57,18 @@ def placeholders(query: Query) -> list[str]:
 
 
 def hints(query: Query, lexicon: Lexicon) -> str:
-    """What each hop means, in the lexicon's plainest words."""
-    hops = [hop for branch in query.branches for hop in branch.hops] + list(query.tail)
-    phrases = (lexicon.phrases(hop)[0].text.replace("{x}", "it") for hop in hops)
+    """What each hop says, in the lexicon's plainest words, from which place to which: a small model
+    that reads `the director of it` exchanges the roles of a path."""
+    ends = iter(placeholders(query))
+    paths = [(one_line(branch.topic.name), branch.hops) for branch in query.branches]
+    steps: list[str] = []
+    for start, hops in (*paths, ("shared", query.tail)):
+        for hop in hops:
+            phrase = lexicon.phrases(hop)[0].text.replace("{x}", start)
+            start = next(ends)
+            steps.append(f"{start} is {phrase}")
     constraint = [plain(query.constraint)] if query.constraint else []
-    return "; ".join(dict.fromkeys((*phrases, *constraint)))
+    return "; ".join(dict.fromkeys((*steps, *constraint)))
 
 
 def one_line(name: str) -> str:

@@ -53,7 +53,7 @@ def with_thoughts(
         fields = [f"thought{number}" for number in wanted]
         # A record is paid for by now: what is missing is marked on it.
         with suppress(Unusable):
-            prompt = client.prompts.fill(name, {**values, **about})
+            steps.prompt = prompt = client.prompts.fill(name, {**values, **about})
             read = partial(steps.read, numbers=wanted)
             client.request("thoughts", prompt, read, max_tokens=limit, fields=fields)
     about = {**trajectory.provenance, "thoughts": client.config.model}
@@ -84,6 +84,8 @@ class _Steps:
         ]
         readable = (k for k, action in enumerate(self._actions) if action is not None)
         self._numbers = dict(enumerate(readable, start=1))
+        self.prompt = ""
+        """The request, whose instructions a small model writes back."""
         self._good: dict[int, str] = {}
         self._spare: dict[int, str] = {}
         self._hidden = {number: Hidden(trajectory, k) for number, k in self._numbers.items()}
@@ -124,6 +126,9 @@ class _Steps:
             return "holds a tag or a step"
         if self._english and not is_english(thought, self._names):
             return "is not in English"
+        parts = re.split(r"(?<=[.:;]) ", thought)
+        if any(len(part.split()) > 6 and part in self.prompt for part in parts):
+            return "repeats the instructions"
         if len(thought.split()) > LONGEST:
             return f"is longer than {LONGEST} words"
         count = sentences(thought, self._names)

@@ -11,7 +11,7 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate
 from graphwalker.oracle.speakers import Speaker
-from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, weigh
+from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, moving, weigh
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.draft import Draft, fill_bound, plain_wording
@@ -139,8 +139,11 @@ def _without_thoughts(plan: Plan) -> Plan:
 
 
 def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:
-    turn = yield why, call
-    view.see(turn)
+    """Take a step, unless a recalled turn made the same call."""
+    turn = view.recalled_turn(call)
+    if turn is None:
+        turn = yield why, call
+        view.see(turn)
     return turn
 
 
@@ -162,10 +165,8 @@ def _hop(
         reached = yield from directed_hop(view, do, frontier, hop, phrase, why, rng)
         return list({end.id: end for ends in reached.values() for end in ends}.values())
     for entity in frontier:
-        look = view.look(entity)
-        turn = view.recalled_turn(look)
-        if turn is None:
-            turn = yield from do(why or moving(view, frontier, entity, phrase, rng), look)
+        why = why or moving(view, frontier, entity, phrase, rng)
+        turn = yield from do(why, view.look(entity))
         yield from more_relations(view, do, turn, entity, hop.relation, rng)
         why = ""
         if hop.relation in view.listed:
@@ -174,15 +175,9 @@ def _hop(
         return []
     found: dict[str, Entity] = {}
     for k, entity in enumerate(frontier):
-        ask = view.ask(entity, hop.relation, hop.direction)
-        turn = view.recalled_turn(ask)
-        if turn is None:
-            why = (
-                view.why(frontier, hop, phrase, rng)
-                if k == 0
-                else moving(view, frontier, entity, phrase, rng)
-            )
-            turn = yield from do(why, ask)
+        next_one = moving(view, frontier, entity, phrase, rng) if k else ""
+        why = next_one or view.why(frontier, hop, phrase, rng)
+        turn = yield from do(why, view.ask(entity, hop.relation, hop.direction))
         ends = yield from more_triples(view, do, turn, entity, hop, rng)
         found.update((e.id, e) for e in ends)
     return list(found.values())
@@ -193,15 +188,6 @@ def opening(topic: str, phrase: str, number: int, rng: thoughts.Choice) -> str:
     if number:
         return thoughts.branch(topic, phrase, rng, number + 1)
     return thoughts.start(topic, phrase, rng)
-
-
-def moving(
-    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Choice
-) -> str:
-    """The thought of continuing from one of the entities that a step found."""
-    if len(frontier) > 1:
-        return thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
-    return thoughts.move(view.name(entity), phrase, rng)
 
 
 def closing(view: View, answers: Sequence[Entity], branches: int, rng: thoughts.Choice) -> Move:

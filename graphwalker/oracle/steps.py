@@ -16,6 +16,15 @@ Do = Callable[[str, Call], Generator[Any, Turn, Turn]]
 """Takes one step of an episode with its thought, and gives the turn that came of it."""
 
 
+def moving(
+    view: View, frontier: Sequence[Entity], entity: Entity, phrase: str, rng: thoughts.Choice
+) -> str:
+    """The thought of continuing from one of the entities that a step found."""
+    if len(frontier) > 1:
+        return thoughts.move_many(len(frontier), view.name(entity), phrase, rng)
+    return thoughts.move(view.name(entity), phrase, rng)
+
+
 def more_relations(
     view: View, do: Do, turn: Turn, entity: Entity, relation: str, rng: thoughts.Choice
 ) -> Generator[Any, Turn, None]:
@@ -26,8 +35,7 @@ def more_relations(
         if not view.has(entity, relation):
             break
         call = pages.relations_page(view.name(entity), page)
-        seen = view.recalled_turn(call)
-        turn = seen or (yield from do(thoughts.next_relations(rng), call))
+        turn = yield from do(thoughts.next_relations(rng), call)
         page += 1
 
 
@@ -39,8 +47,7 @@ def more_triples(
     count = len(view.ends_of([entity], hop)) if _is_cut(turn) else 0
     while pages and _is_cut(turn) and len(found) < count:
         call = pages.triples_page(view.name(entity), hop.relation, page)
-        seen = view.recalled_turn(call)
-        turn = seen or (yield from do(thoughts.next_triples(rng), call))
+        turn = yield from do(thoughts.next_triples(rng), call)
         found += view.found_ends(turn, [entity], hop)
         page += 1
     return found
@@ -110,14 +117,9 @@ def _step(
     directed, listed = view.abilities.directed, False
     sought = directed.listed_as(hop) if directed else hop
     for k, entity in enumerate(frontier):
-        name = view.name(entity)
         if not listed:
-            look = view.look(entity, hop.direction)
-            turn = view.recalled_turn(look)
-            if turn is None:
-                first = thoughts.move_many(len(frontier), name, phrase, rng)
-                one = thoughts.move(name, phrase, rng)
-                turn = yield from do(why or (first if len(frontier) > 1 else one), look)
+            why = why or moving(view, frontier, entity, phrase, rng)
+            turn = yield from do(why, view.look(entity, hop.direction))
             why = ""
             listed = sought in _hops(turn, entity)
             if not listed:
@@ -126,11 +128,9 @@ def _step(
             if any(entity.id in (t.head.id, t.tail.id) for t in turn.triples) and not turn.hidden:
                 found[entity.id] = view.triple_ends(turn, entity, hop, by_call=False)
                 continue
-        ask = view.ask(entity, hop.relation, hop.direction)
-        turn = view.recalled_turn(ask)
-        if turn is None:
-            again = thoughts.move_many(len(frontier), name, phrase, rng)
-            turn = yield from do(view.why(frontier, hop, phrase, rng) if k == 0 else again, ask)
+        next_one = moving(view, frontier, entity, phrase, rng) if k else ""
+        why_this = next_one or view.why(frontier, hop, phrase, rng)
+        turn = yield from do(why_this, view.ask(entity, hop.relation, hop.direction))
         found[entity.id] = view.triple_ends(turn, entity, hop)
     return found
 

@@ -23,7 +23,9 @@ def well(prompt: str) -> str:
         said = re.search(r"in rough words: (.*)", prompt)
         names = " and ".join(name for name in topics if name != "shared")
         assert said and names, prompt
-        return f"<question>From {names}, one finds what by way of {said[1]}?</question>"
+        places = "|".join([*map(re.escape, topics), r"entity\d+", "shared", "answer"])
+        way = re.sub(rf"\b(?:{places})\b", "it", re.sub(r"(^|; )\w+ is ", r"\1", said[1]))
+        return f"<question>From {names}, one finds what by way of {way}?</question>"
     if scores := re.findall(r"<(\w+)>number</\1>", prompt):
         return "".join(f"<{name}>9</{name}>" for name in scores)
     if "Reply with this line and nothing else:\n<thought>" in prompt:

@@ -81,6 +81,20 @@ def test_a_thought_that_knows_too_much_is_asked_for_again_and_the_others_stand(g
         assert row["turns"][1]["thought"].startswith("I look at")
 
 
+def test_a_thought_that_repeats_the_instructions_is_asked_for_again(graph, tmp_path):
+    def parrot(number: int, prompt: str) -> Act | None:
+        rule = "Copy names and relations exactly as they were shown. I begin."
+        return Act(f"<thought>{rule}</thought>") if "right before its next" in prompt else None
+
+    with teach(parrot) as server:
+        synthesize(graph, config(server.url, 1, thoughts="each"), tmp_path)
+        talks = [json.loads(talk) for talk in server.asked]
+    again = [talk[-1]["content"] for talk in talks if len(talk) > 1]
+    assert again and all("repeats the instructions" in text for text in again)
+    (row,) = rows(tmp_path)
+    assert row["provenance"]["programmatic_thoughts"] == list(range(len(row["turns"])))
+
+
 def test_each_thought_is_asked_for_with_the_steps_before_it_alone(graph, tmp_path):
     with teach() as server:
         synthesize(graph, config(server.url, thoughts="each"), tmp_path)
@@ -161,11 +175,7 @@ def test_prompts_are_the_same_in_every_run_and_hold_no_hidden_name(graph, tmp_pa
     styles = {line for p in questions for line in p.splitlines() if line.startswith("Style of")}
     assert len(styles) > 1
     for row in rows(out, "questions.jsonl"):
-        (prompt,) = [
-            p for p in questions
-            if all(t["name"] in p for t in row["topic_entities"])
-            and row["question"].split("by way of ")[1].removesuffix("?") in p
-        ]  # fmt: skip
+        (prompt,) = [p for p in questions if well(p) == f"<question>{row['question']}</question>"]
         known = prompt.split("What the graph knows")[1].split("Number of answers")[0]
         assert "- answer: " in known
         assert not any(answer["name"] in known for answer in row["answers"])
@@ -188,7 +198,7 @@ def test_steps_in_words_of_its_own_are_read_again_by_the_judge(graph, tmp_path, 
         question = prompt.split("Question: ")[1].splitlines()[0]
         options = re.findall(r"^([A-Z]): (\S+)", prompt, re.MULTILINE)
         (meant,) = [letter for letter, relation in options if f"-{relation}-" in paths[question]]
-        return Act(f"<reading>{meant if right else 'A and B'}</reading>")
+        return Act(f"{meant}: that one." if right else "<reading>A and B</reading>")
 
     with teach(own_words) as server:
         settings = config(server.url, concurrency=1)

@@ -1,55 +1,22 @@
 """A teacher's answers, read: tags, JSON, fences, cut-off ends, prose."""
 
-import re
-
 import pytest
 
-from data_pipeline.teacher.parse import Unreadable, read_question, read_scores, read_text
+from data_pipeline.teacher.parse import Unreadable, read_question, read_scores
 from graphwalker.loose_json import string_list
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "<question>Who wrote it?</question>",
+def test_a_question_is_found_in_whatever_form():
+    for answer in (
         "Sure!\n<QUESTION>\n Who  wrote\nit?\n</QUESTION> Hope this helps.",
         "<think>Not <question>this?</question></think><question>Who wrote it?</question>",
         '{"question": "Who wrote it?"}',
-        '```json\n{"question": "Who wrote it?",\n}\n```',
         '{"thinking": "easy", "question": "Who wrote it?"',
         "<question>No?</question> Better: <question>Who wrote it?</question>",
-    ],
-)
-def test_a_question_is_found_in_whatever_form(answer: str):
-    assert read_text(answer, "question") == "Who wrote it?"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["", "Who wrote it?", "<question>", "<question>Who wro", '{"question": "Who wro', "[1, 2]"],
-)
-def test_half_an_answer_is_none(answer: str):
-    with pytest.raises(Unreadable):
-        read_text(answer, "question")
-
-
-BARE = """Who wrote it?
-"Who wrote it?"
-“who wrote it?”
-Question: Who wrote it?
-**Question:** Who wrote it?
-```
-Who wrote it?
-```
-<think>Hm, what?</think> Who wrote it?
-Who wrote
-it?"""
-
-
-def test_a_bare_question_is_one():
-    forms = re.sub(r"```\n(.*)\n```", r"```|\1|```", BARE).replace("wrote\nit", "wrote|it")
-    for form in forms.splitlines():
-        assert read_question(form.replace("|", "\n")) == "Who wrote it?", form
+        "“who wrote it?”",
+        "Who wrote\nit?",
+    ):
+        assert read_question(answer) == "Who wrote it?", answer
 
 
 def test_a_text_with_no_question_or_several_is_none():

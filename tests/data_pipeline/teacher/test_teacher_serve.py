@@ -141,37 +141,3 @@ def test_a_model_that_never_answers_in_format_ends_the_run_and_is_not_paid_twice
     after = json.loads((out / "teacher/spent.json").read_text())
     assert after["requests"] == sum(after["answers"].values())  # nothing was paid for twice
     assert after["prompt_tokens"] >= first["prompt_tokens"] > 0 and after["lost"] == 0
-
-
-def test_every_walk_is_dropped_with_its_reason_where_patience_lasts(server, model, graph, tmp_path):
-    walks, out = tmp_path / "walks", tmp_path / "q"
-    assert command("walk", "--graph", graph, "--count", 4, "--out", walks) == 0
-    where = ("questions", "--graph", graph, "--walks", walks / "walks.jsonl", "--out", out)
-    assert command(*where, *taught(server, model)) == 0
-    reasons = [(row["stage"], row["reason"]) for row in read_jsonl(out / "dropped.jsonl")]
-    assert reasons == [("question", "unreadable_answer")] * 4
-    assert not (out / "questions.jsonl").read_bytes()
-
-
-def test_as_a_reranker_it_leaves_bm25s_order(server, model, graph, tmp_path):
-    about = {"base_url": server, "model": model, "max_tokens": 16, "timeout_s": 300}
-    about |= {"cache_dir": tmp_path / "cache"}
-    reranker = [f"environment.reranker.{key}={value}" for key, value in about.items()]
-    where = (
-        "synth",
-        "--graph",
-        graph,
-        "--count",
-        2,
-        "mix={2-hop: 1}",
-        "environment.top_relations=5",
-    )
-    assert command(*where, "--out", tmp_path / "with", *reranker) == 0
-    assert command(*where, "--out", tmp_path / "without") == 0
-    with_, without = (
-        [turn["observation"] for row in read_jsonl(tmp_path / name / "graphsynth.jsonl")
-         for turn in row["turns"]]
-        for name in ("with", "without")
-    )  # fmt: skip
-    assert with_ == without
-    assert (tmp_path / "cache/answers.sqlite").stat().st_size
