@@ -15,6 +15,7 @@ from data_pipeline.certificates import (
     walk_fault,
 )
 from data_pipeline.config import SamplingConfig
+from data_pipeline.jobs.yields import parse_stream
 from data_pipeline.outcomes import Attempt, Drop, RuledOut, SampledWalk
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
@@ -33,7 +34,6 @@ from data_pipeline.walks.plausibility import (
     describing,
 )
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
-from data_pipeline.walks.streams import parse_stream
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.banks.genders import genders_of
 from data_pipeline.wording.composition.constraints import takes_type
@@ -99,7 +99,7 @@ class Maker:
         widths = Widths(config.max_frontier, config.max_answers, calls)
         self._walkers = [ConstraintWalker(w, listed, self._takes_type(lexicon)) for w in walkers]
         self._ahead = [
-            LookaheadWalker(walker, config.seed, widths, self._own, self._proven)
+            LookaheadWalker(walker, config.seed, widths, self._own, self._prove)
             for walker in walkers
         ]
         splits = config.splits
@@ -174,18 +174,18 @@ class Maker:
         of, step, level = parse_stream(structure)
         if level is not None:
             ahead = self._ahead[step].sample(of, rng, avoided)
-            return ahead if isinstance(ahead, Drop) else ahead.named(name)
+            return ahead if isinstance(ahead, Drop) else ahead.with_id(name)
         found = self._in_split(of, step, rng)
-        return found if isinstance(found, Drop) else self._executed(name, *found)
+        return found if isinstance(found, Drop) else self._check_run(name, *found)
 
-    def _proven(self, walk: Walk, run: Execution) -> SampledWalk | Drop:
+    def _prove(self, walk: Walk, run: Execution) -> SampledWalk | Drop:
         """A walk that was drawn ahead, if a question may be asked about it."""
         split = self._wanted_split(walk.query)
         return (
-            Drop("walk", "other_split") if split is None else self._executed("", walk, split, run)
+            Drop("walk", "other_split") if split is None else self._check_run("", walk, split, run)
         )
 
-    def _executed(
+    def _check_run(
         self, name: str, walk: Walk, split: str, run: Execution | None = None
     ) -> SampledWalk | Drop:
         """The walk, if a question may be asked about what its query gives; `run` is its execution,
@@ -284,7 +284,7 @@ class Maker:
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = run or execute(self.graph, query, FRONTIER_LIMIT)
         # In the order of their cost: the text alone, other readings on the graph, a whole episode,
-        # and in `_scored` what a chat model is paid for.
+        # and in `_score` what a chat model is paid for.
         verdict = self._teacher.check(question.text, query, draft, _between(run))
         unchecked = self.config.unchecked
         if not verdict.kept and "quality" not in unchecked:
@@ -297,9 +297,9 @@ class Maker:
         trajectory = self.solve(question)
         if isinstance(trajectory, Drop):
             return trajectory
-        return self._scored(trajectory, query, draft, run)
+        return self._score(trajectory, query, draft, run)
 
-    def _scored(
+    def _score(
         self, trajectory: Trajectory, query: Query, draft: Draft, run: Execution
     ) -> Trajectory | Drop:
         """The judge's scores last: they are paid for."""

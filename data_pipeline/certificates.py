@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from data_pipeline.wording.constraint_phrases import forms
+from data_pipeline.wording.composition.constraints import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.constraint import Constraint, constraint_fault, filter_candidates
 from graphwalker.query.draft import Draft

@@ -302,7 +302,7 @@ class ExpertConfig(Config):
         return self
 
     @model_serializer(mode="wrap")
-    def _written(
+    def _dump(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
         return settings_to_store(handler(self), making=bool(info.exclude))

@@ -41,9 +41,9 @@ def make_bench(
                 "to be unseen: train without it, or name other structures (unseen=[...])"
             )
     make(graph, config, out, BENCH, progress, exclude=trained)
-    write_json(out / GWBENCH, list(_published(out)), ensure_ascii=False)
+    write_json(out / GWBENCH, list(_publish(out)), ensure_ascii=False)
     about = {"checksum": open_graph(graph).checksum}
-    more = trained.compared(read_jsonl(out / QUESTIONS), config)
+    more = trained.compare(read_jsonl(out / QUESTIONS), config)
     return write_card(out, BENCH.name, config, about, QUESTIONS, more)
 
 
@@ -87,7 +87,7 @@ class Trained:
             return "topic_in_training"
         return ""
 
-    def compared(
+    def compare(
         self, questions: Iterator[Mapping[str, Any]], config: BenchConfig
     ) -> dict[str, Any]:
         """What the finished benchmark shares with the corpora, counted again from its file."""
@@ -117,7 +117,7 @@ class Trained:
             self._paths.add(found[1])
 
 
-def _published(out: Path) -> Iterator[dict[str, Any]]:
+def _publish(out: Path) -> Iterator[dict[str, Any]]:
     """The records of GWBench.json, with the names of one walk on each path."""
     questions = {record["unit"]: record for record in read_jsonl(out / QUESTIONS)}
     walks = {r["id"]: r for r in read_jsonl(out / WALKS) if r["id"] in questions}

@@ -7,7 +7,7 @@ from typing import Any
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.ledger import RUN, JobProgress
-from data_pipeline.jobs.merge_shards import Shards
+from data_pipeline.jobs.shards import Shards
 from data_pipeline.synthesize import RECIPES, make
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError

@@ -42,7 +42,7 @@ class SampledWalk:
     run: Execution | None = field(default=None, repr=False, compare=False)
     """Its execution, where this process did it."""
 
-    def named(self, attempt_id: str) -> "SampledWalk":
+    def with_id(self, attempt_id: str) -> "SampledWalk":
         """The same walk, of another attempt. By place: `replace` looks every field up."""
         return SampledWalk(
             attempt_id, self.walk, self.answers, self.split, self.path, self.sparql, self.run

@@ -38,9 +38,9 @@ class Splits:
     def path(self, query: Query) -> tuple[str, ...]:
         """The relation path, with one spelling for a relation and its inverse: a held-out path
         must not be trained on under the other spelling."""
-        return query.path_in(self._spelled)
+        return query.path_in(self._spell)
 
-    def _spelled(self, hop: Hop) -> str:
+    def _spell(self, hop: Hop) -> str:
         found = self._spellings.get(hop)
         if found is None:
             found = self._spellings[hop] = str(min(hop, self._inverse(hop) or hop))

@@ -9,12 +9,11 @@ from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import SamplingConfig
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.distinct import Distinct, query_of
-from data_pipeline.jobs.goals import Every, fill
+from data_pipeline.jobs.goals import AllItems, fill
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.outcomes import Drop, SampledWalk
-from data_pipeline.stats.card import write_card
-from data_pipeline.stats.taught import taught
+from data_pipeline.stats.card import teacher_counts, write_card
 from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, tests_of
 from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.wording.own_phrases import phrase_facts
@@ -35,7 +34,7 @@ def word_questions(
     progress: JobProgress | None = None,
 ) -> dict[str, Any]:
     """Word a question for every walk of `walks`: questions.jsonl, not yet judged."""
-    items = list(read_records(walks, _sampled))
+    items = list(read_records(walks, _read_walk))
     return _run(graph, config, walks, items, out, "words", progress)
 
 
@@ -93,14 +92,14 @@ def _run(
         open_ledger(out, stage, config, facts, files) as ledger,
         open_pool(partial(open_worker, step), graph, config, out) as pool,
     ):
-        goal = _Filter(items, ledger, tests) if stage == "filter" else Every(items, ledger)
+        goal = _Filter(items, ledger, tests) if stage == "filter" else AllItems(items, ledger)
         fill(goal, pool, ledger, progress)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
-        more |= taught(ledger.records(product), config)
+        more |= teacher_counts(ledger.records(product), config)
         return write_card(out, stage, config, about, product, more)
 
 
-class _Filter(Every):
+class _Filter(AllItems):
     """Of questions with one text or one query, the first one stays; of those that come too close
     to a test question, none."""
 
@@ -116,15 +115,15 @@ class _Filter(Every):
         for record in ledger.records(FILTERED):
             self._distinct.add(record, query_of(record)[0])
 
-    def judged(self, structure: str, unit: Unit) -> Unit:
+    def judge(self, structure: str, unit: Unit) -> Unit:
         file, record = unit[-1]
         if file == DROPPED:
             return unit
         reason, by = self._tests.holds(record) if self._tests else ("", "")
         if self._tests and reason:
-            return _dropped(unit_of(record), Drop(self._tests.stage, reason, by))
+            return _drop_unit(unit_of(record), Drop(self._tests.stage, reason, by))
         if self._distinct.holds(record):
-            return _dropped(unit_of(record), Drop("certificate", "duplicate"))
+            return _drop_unit(unit_of(record), Drop("certificate", "duplicate"))
         self._distinct.add(record, query_of(record)[0])
         return unit
 
@@ -156,15 +155,15 @@ _STAGES = {
 
 def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
     if isinstance(made, Drop):
-        return _dropped(name, made)
+        return _drop_unit(name, made)
     return [(product, {**made.to_json(), "unit": name})]
 
 
-def _dropped(name: str, drop: Drop) -> Unit:
+def _drop_unit(name: str, drop: Drop) -> Unit:
     return [(DROPPED, drop.to_json(name))]
 
 
-def _sampled(record: dict[str, Any]) -> SampledWalk:
+def _read_walk(record: dict[str, Any]) -> SampledWalk:
     try:
         return SampledWalk.from_json(record)
     except (KeyError, TypeError, ValueError) as error:

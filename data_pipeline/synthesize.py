@@ -10,21 +10,20 @@ from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Draws, fill, streams
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Unit, open_ledger
-from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import is_in_line, open_pool
-from data_pipeline.jobs.recipe import (
+from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
+from data_pipeline.jobs.synth_goal import (
     GRAPHSYNTH,
     QUESTIONS,
     UNSCORED_FILE,
     WALKS,
     AttemptNumber,
+    Corpora,
     Recipe,
+    SynthGoal,
 )
-from data_pipeline.jobs.shards import Shard, ShardGoal
-from data_pipeline.jobs.synth_goal import Corpora, SynthGoal
 from data_pipeline.outcomes import Attempt, Drop
-from data_pipeline.stats.card import write_card
-from data_pipeline.stats.taught import taught
+from data_pipeline.stats.card import teacher_counts, write_card
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.wording.own_phrases import phrase_facts
@@ -115,7 +114,7 @@ def make(
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
         if recipe.product != WALKS:
-            more |= taught(ledger.records(recipe.product), config)
+            more |= teacher_counts(ledger.records(recipe.product), config)
         return write_card(out, recipe.name, config, about, recipe.product, {**goal.card, **more})
 
 

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.contamination.embed import Embedder, open_embedder
+from data_pipeline.contamination.embed import (
+    Embedder,
+    NgramIndex,
+    letter_grams,
+    normal,
+    open_embedder,
+)
 from data_pipeline.contamination.facts import Inverse, KnownFacts, as_question
-from data_pipeline.contamination.ngrams import NgramIndex, letter_grams, normal
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import digest
@@ -69,11 +74,11 @@ class TestFiles:
         """What the data card says of it: the files, and how many candidates were replaced, by
         kind."""
         reasons = Counter(row["reason"] for row in dropped if row["stage"] == self.stage)
-        replaced = {kind: reasons[kind] for kind in KINDS if kind in self._used}
+        replaced = {kind: reasons[kind] for kind in KINDS if kind in self._kinds_used}
         return {"contamination": {"against": self._counts, "replaced": replaced}}
 
     @property
-    def _used(self) -> tuple[str, ...]:
+    def _kinds_used(self) -> tuple[str, ...]:
         unused = [
             *([] if self._config.facts else [FACT]),
             *([] if self._config.embedding else [EMBEDDING]),
@@ -96,7 +101,7 @@ class TestFiles:
         if kind == FACT:
             return self._facts.find(as_question(record)) if self._config.facts else ""
         text = str(record.get("question", ""))
-        if not text or kind not in self._used:  # a bare walk has no words yet
+        if not text or kind not in self._kinds_used:  # a bare walk has no words yet
             return ""
         if kind == SAME:
             number = self._same.get(normal(text), -1)

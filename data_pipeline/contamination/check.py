@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.contamination.embed import Embedder, nearest
+from data_pipeline.contamination.embed import Embedder, NgramIndex, letter_grams, nearest, normal
 from data_pipeline.contamination.facts import KnownFacts, as_question
-from data_pipeline.contamination.ngrams import NgramIndex, letter_grams, normal
 from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
 from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.datasets.base import Reading, load_dataset

@@ -54,11 +54,11 @@ class KnownFacts:
         kind = "stated"
         if question.query is not None:
             kind = "typed"
-            yield "query", (self._spelled(question.query).key,)
+            yield "query", (self._spell_query(question.query).key,)
         for topics, hops in _relations(question):
-            yield kind, (topics, self._undirected(hops))
+            yield kind, (topics, self._relation_names(hops))
 
-    def _spelled(self, query: Query) -> Query:
+    def _spell_query(self, query: Query) -> Query:
         """One spelling for a relation and its inverse."""
         return replace(
             query,
@@ -69,7 +69,7 @@ class KnownFacts:
     def _own(self, hops: Iterable[Hop]) -> tuple[Hop, ...]:
         return tuple(min(hop, self._inverse(hop) or hop) for hop in hops)
 
-    def _undirected(self, hops: Iterable[Hop]) -> tuple[str, ...]:
+    def _relation_names(self, hops: Iterable[Hop]) -> tuple[str, ...]:
         """The relations alone, a hop through a mediator as its two halves."""
         return tuple(half for hop in self._own(hops) for half in hop.relation.split(FLATTENED))
 

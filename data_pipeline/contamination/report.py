@@ -65,7 +65,7 @@ def picture(curves: Mapping[str, Sequence[float]], levels: Sequence[float]) -> s
     if OVERALL in curves:
         points[OVERALL] = _points(curves[OVERALL])
     ticks = {tick: f"{tick:.0%}" for tick in TICKS}
-    return _drawn("CDF of the maximum similarity", points, levels, ticks)
+    return _draw("CDF of the maximum similarity", points, levels, ticks)
 
 
 def histogram(curves: Mapping[str, Sequence[float]], levels: Sequence[float]) -> str:
@@ -79,7 +79,7 @@ def histogram(curves: Mapping[str, Sequence[float]], levels: Sequence[float]) ->
         for name, values in shares.items()
     }
     ticks = {tick: f"{tick * most:.1%}" for tick in TICKS}
-    return _drawn("Similarity to the nearest question of each test set", points, levels, ticks)
+    return _draw("Similarity to the nearest question of each test set", points, levels, ticks)
 
 
 def _steps(values: Sequence[float]) -> list[float]:
@@ -87,7 +87,7 @@ def _steps(values: Sequence[float]) -> list[float]:
     return [counts[step] / (len(values) or 1) for step in range(BINS)]
 
 
-def _drawn(
+def _draw(
     title: str, points: Mapping[str, str], levels: Sequence[float], ticks: Mapping[float, str]
 ) -> str:
     body = [_axis(levels, ticks)]

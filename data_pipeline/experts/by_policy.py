@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.error_labels import labelled
-from data_pipeline.experts.referenced import referenced
+from data_pipeline.experts.referenced import play_referenced
 from data_pipeline.experts.rejection import ByStructure, ExpertGoal, ending, fault
 from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
@@ -23,8 +22,8 @@ from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.question import Question
-from graphwalker.scoring import score
-from graphwalker.trajectory import StopReason, Trajectory
+from graphwalker.scoring import normalise, score
+from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 RESUMES = "what is made is kept, the same command resumes"
 
@@ -58,7 +57,7 @@ def play_policy(
     """
     environment = Environment(graph, config.environment)
     with _policy(config, environment, ledger.out) as policy:
-        run = Expert(environment, policy, config, labelled)
+        run = Expert(environment, policy, config, label_errors)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
                 ledger.write(ending(trajectory, reason, rejected))
@@ -91,7 +90,7 @@ class Expert:
                 if reason and sample + 1 < self._config.tries:
                     before.append(reason)
                     again.append(trajectory.question)
-                elif reason and (mended := self._mended(trajectory)):
+                elif reason and (mended := self._mend(trajectory)):
                     yield mended, "", [*before, reason]
                 else:
                     yield trajectory, reason, before
@@ -102,7 +101,7 @@ class Expert:
         config = self._config
         sampling = Sampling(config.temperature, 1.0, config.max_tokens, config.seed)
         if config.referenced:
-            run = referenced(
+            run = play_referenced(
                 questions,
                 self._environment,
                 self._policy,
@@ -120,19 +119,19 @@ class Expert:
                 first_sample=sample,
             )
         for trajectory in map(untimed, run):
-            yield self._scored(trajectory)
+            yield self._score(trajectory)
 
-    def _mended(self, failed: Trajectory) -> Trajectory | None:
+    def _mend(self, failed: Trajectory) -> Trajectory | None:
         """The failed episode with the oracle's way back, where that may be kept."""
         if not self._config.way_back:
             return None
         config = self._config
         silent = config.policy is not None and config.policy.thoughts == "none"
         episodes = ways_back(failed, self._environment, config.seed, config.plain_thoughts, silent)
-        scored = map(self._scored, episodes)
+        scored = map(self._score, episodes)
         return next((episode for episode in scored if not fault(episode)), None)
 
-    def _scored(self, trajectory: Trajectory) -> Trajectory:
+    def _score(self, trajectory: Trajectory) -> Trajectory:
         _raise_failure(trajectory, self._config)
         if not trajectory.stop.infrastructure_failure:
             trajectory = trajectory.with_scores(**score(trajectory))
@@ -159,3 +158,53 @@ def _policy(config: ExpertConfig, environment: Environment, out: Path) -> Iterat
     finally:
         if hasattr(policy, "close"):  # who talks to a server has connections
             policy.close()
+
+
+DEAD_END = "dead_end"
+
+
+def label_errors(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """The errors of a scored episode, in the order of its turns.
+
+    `kind` is the environment's (`unknown_relation`, `malformed`, ...), or `dead_end`: a call that
+    was answered, but nothing that it showed was used in a later call or in the answer.
+    `recovered_at` is the next turn that was none of these, where the episode ended right.
+    """
+    turns = trajectory.turns
+    kinds = [_kind(trajectory, number) for number in range(len(turns))]
+    right = trajectory.scores.get("em") == 1.0
+    found: list[dict[str, Any]] = []
+    for number, kind in enumerate(kinds):
+        if not kind:
+            continue
+        later = (k for k in range(number + 1, len(turns)) if not kinds[k])
+        mended = next(later, None) if right else None
+        what = _what(turns[number])
+        about = {"turn": number, "kind": kind, "what": what, "slip": False}
+        found.append({**about, "recovered": mended is not None, "recovered_at": mended})
+    return found
+
+
+def _kind(trajectory: Trajectory, number: int) -> str:
+    turn = trajectory.turns[number]
+    if turn.error or not turn.triples:
+        return turn.error
+    subject = normalise(str(turn.action["arguments"].get("entity", "")))
+    shown = {normalise(entity.name) for entity in turn.shown} - {subject}
+    names = _later_starts(trajectory, number)
+    used = {normalise(name) for name in (*names, *(trajectory.answer or ()))}
+    return "" if shown & used else DEAD_END
+
+
+def _later_starts(trajectory: Trajectory, number: int) -> list[str]:
+    """What later calls start at."""
+    later = (turn.action.get("arguments", {}) for turn in trajectory.turns[number + 1 :])
+    return [str(arguments.get("entity", "")) for arguments in later]
+
+
+def _what(turn: Turn) -> str:
+    arguments = turn.action.get("arguments", {})
+    relations = arguments.get("relations")
+    if isinstance(relations, list | tuple):
+        return ", ".join(map(str, relations))
+    return str(arguments.get("entity", turn.action.get("malformed", "")))

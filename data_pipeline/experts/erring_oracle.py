@@ -65,7 +65,7 @@ class ErringOracle(OraclePolicy):
         """The plan; before one of its calls, from a drawn one on, a wrong one if there is any."""
         kind, hops = rng.choice(self._kinds), max(1, question.hops or 1)
         at, choice = rng.randrange(2 * hops), None if self._plain else rng
-        seen = EpisodeSeen(View(self.graph, question.topic_entities, self.speaker))
+        seen = EpisodeView(View(self.graph, question.topic_entities, self.speaker))
         try:
             thought, action = next(plan)
             while True:
@@ -84,7 +84,7 @@ class ErringOracle(OraclePolicy):
             return
 
 
-class Meant(NamedTuple):
+class CallTarget(NamedTuple):
     """What a call asks: an entity's side, or where one of its relations leads."""
 
     entity: Entity
@@ -92,7 +92,7 @@ class Meant(NamedTuple):
     relation: str = ""
 
 
-class EpisodeSeen:
+class EpisodeView:
     """What an episode has shown, and the wrong calls that it makes possible."""
 
     def __init__(self, view: View) -> None:
@@ -110,30 +110,30 @@ class EpisodeSeen:
 
     def wrong(self, kind: str, call: Call, rng: random.Random) -> Call | None:
         """A call that errs in that way where this one is right; `None` where there is none."""
-        meant = next((one for one in self._possible() if self._written(one) == call), None)
+        meant = next((one for one in self._possible() if self._call(one) == call), None)
         if meant is None:
             return None
         entity, side, relation = meant
         if kind == WRONG_SIDE:
-            found = [Meant(entity, side.reverse, relation)]
+            found = [CallTarget(entity, side.reverse, relation)]
         elif kind == "misspelled_name":
-            found = self._misspelled(meant, rng)
+            found = self._misspell(meant, rng)
         elif kind == "wrong_entity":
             others = self._view.entities()
-            found = [Meant(e, side, relation) for e in others if e.id != entity.id]
+            found = [CallTarget(e, side, relation) for e in others if e.id != entity.id]
         else:
-            found = [Meant(entity, side, other) for other in self._rivals(kind, meant)]
-        calls = [self._written(one) for one in found if not is_literal(one.entity.id)]
+            found = [CallTarget(entity, side, other) for other in self._rivals(kind, meant)]
+        calls = [self._call(one) for one in found if not is_literal(one.entity.id)]
         calls = [one for one in calls if one != call]
         return rng.choice(calls) if calls else None
 
-    def _possible(self) -> Iterator[Meant]:
+    def _possible(self) -> Iterator[CallTarget]:
         relations = ["", *sorted(self._view.listed)]
         for entity in self._view.entities():
             for side in Direction:
-                yield from (Meant(entity, side, relation) for relation in relations)
+                yield from (CallTarget(entity, side, relation) for relation in relations)
 
-    def _rivals(self, kind: str, meant: Meant) -> list[str]:
+    def _rivals(self, kind: str, meant: CallTarget) -> list[str]:
         """Relations that the entity has besides (`wrong_relation`), or that others have."""
         if not meant.relation:
             return []
@@ -141,13 +141,13 @@ class EpisodeSeen:
         beside = own if kind == "wrong_relation" else self._view.listed - own
         return sorted(beside - {meant.relation})
 
-    def _misspelled(self, meant: Meant, rng: random.Random) -> list[Meant]:
+    def _misspell(self, meant: CallTarget, rng: random.Random) -> list[CallTarget]:
         """The end of another name; where entities are called by ids, the name in its place."""
         name = self._view.name(meant.entity)
         text = name if self._directed.by_id else self._view.garble_name(name, rng)
         return [meant._replace(entity=Entity(text, text))] if text else []
 
-    def _written(self, one: Meant) -> Call:
+    def _call(self, one: CallTarget) -> Call:
         named = call_name(self._view.speaker, one.entity)
         if one.relation:
             return self._view.speaker.triples(named, one.relation, one.direction)

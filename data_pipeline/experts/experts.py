@@ -18,9 +18,8 @@ from data_pipeline.experts.rejection import (
 from data_pipeline.experts.searched import SearchedWalks
 from data_pipeline.jobs.goals import fill, streams
 from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
-from data_pipeline.jobs.merge_shards import Shards
 from data_pipeline.jobs.pool import open_pool
-from data_pipeline.jobs.shards import Shard, ShardGoal
+from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import hand_written_inverses

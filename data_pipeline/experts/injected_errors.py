@@ -59,7 +59,7 @@ class ErringSearch(Search):
             return opening
         self._now, self._at = kind, -1
         if kind == "misspelled_name":
-            return (yield from self._misspelled(frontier[0], slot, opening))
+            return (yield from self._misspell(frontier[0], slot, opening))
         relation = slot.readings[0].relation
         if kind != "unlisted_relation" or relation in self.view.listed:
             return opening
@@ -70,7 +70,7 @@ class ErringSearch(Search):
             self.say(thoughts.mend(turn.error, self.choice))
         return ""
 
-    def _misspelled(self, entity: Entity, slot: PhrasedHop, opening: str) -> Steps:
+    def _misspell(self, entity: Entity, slot: PhrasedHop, opening: str) -> Steps:
         """Ask for a name whose end belongs to another entity, as small models do."""
         name = self.view.name(entity)
         garbled = self.view.garble_name(name, self.rng)
@@ -102,7 +102,7 @@ class ErringSearch(Search):
 
     def _wrong_entity(self, frontier: Sequence[Entity], slot: PhrasedHop) -> Steps:
         """Ask an entity seen earlier for what only the frontier has."""
-        hops = self.listed(frontier, slot)
+        hops = self.listed_readings(frontier, slot)
         here = {entity.id for entity in frontier}
         others = [e for e in self.view.entities() if e.id not in here and not is_literal(e.id)]
         if not hops or not others:
@@ -119,7 +119,7 @@ class ErringSearch(Search):
         own = self.listings.get(entity.id, set())
         read = sorted({hop.relation for hop in slot.readings} - own)
         rivals = read or sorted(self.view.listed - own)
-        if not rivals or not self.listed([entity], slot):
+        if not rivals or not self.listed_readings([entity], slot):
             return
         relation = self.rng.choice(rivals)
         why = thoughts.choose(slot.phrase, [relation], self.choice)

@@ -32,7 +32,7 @@ UNAIDED = """
 Write your message: this thought, then the action that follows from it.)"""
 
 
-def referenced(
+def play_referenced(
     questions: Sequence[Question],
     environment: Environment,
     policy: Policy,
@@ -91,7 +91,7 @@ class _Writer:
             if self._protocol.parse(text)[1] == actions[e.id]
         }
         return [
-            self._written(e, number, thoughts[e.id], actions[e.id]) if e.id in kept else e
+            self._with_thought(e, number, thoughts[e.id], actions[e.id]) if e.id in kept else e
             for e in episodes
         ]
 
@@ -114,7 +114,7 @@ class _Writer:
             return ""
         return thought
 
-    def _written(
+    def _with_thought(
         self, episode: Trajectory, number: int, thought: str, action: Call | FinalAnswer
     ) -> Trajectory:
         turns = list(episode.turns)

@@ -127,7 +127,8 @@ class Search:
         yield from self._list(frontier, slot, opening)
         yield from self.after_listing(number, frontier, slot, slots[1:])
         tried: set[Hop] = set()
-        while hop := next((h for h in self.listed(frontier, slot) if h not in tried), None):
+        while left := [h for h in self.listed_readings(frontier, slot) if h not in tried]:
+            hop = left[0]
             path = (*taken, hop)
             if path in dead:
                 tried.add(hop)
@@ -139,7 +140,7 @@ class Search:
             if done is not None:
                 return done
             dead.add(path)
-            if len(tried) == len(self.listed(frontier, slot)):
+            if len(tried) == len(self.listed_readings(frontier, slot)):
                 yield from self._list(frontier[:1], slot, "", again=True)
         if not tried:
             yield from self.at_dead_end(frontier[0], slot)
@@ -168,7 +169,7 @@ class Search:
             self.err("dead_end", str(hop), at)
         return done
 
-    def listed(self, frontier: Sequence[Entity], slot: PhrasedHop) -> list[Hop]:
+    def listed_readings(self, frontier: Sequence[Entity], slot: PhrasedHop) -> list[Hop]:
         """Readings that the frontier's own list offers; without a list, those seen anywhere."""
         own = [self.listings[e.id] for e in frontier if e.id in self.listings]
         known = set[str]().union(*own) if own else self.view.listed
@@ -180,7 +181,7 @@ class Search:
         """Look at the frontier until a relation that fits the phrase has been listed."""
         for entity in frontier[:2]:
             seen = any(e.id in self.listings for e in frontier)
-            if not again and seen and self.listed(frontier, slot):
+            if not again and seen and self.listed_readings(frontier, slot):
                 break
             if entity.id not in self.listings:
                 why = opening

@@ -11,16 +11,16 @@ FIELD = "digest"
 _SEAL = re.compile(rb',"digest":"([0-9a-f]{16})"\}$')
 
 
-def sealed(record: Mapping[str, Any]) -> str:
+def seal(record: Mapping[str, Any]) -> str:
     """The record as a line, its digest the last field; one that it had is made again.
 
-    >>> sealed({"id": "2I/3"})
+    >>> seal({"id": "2I/3"})
     '{"id":"2I/3","digest":"1a0fc414fe8c259b"}'
     """
-    return sealed_bytes(record).decode()
+    return seal_bytes(record).decode()
 
 
-def sealed_bytes(record: Mapping[str, Any]) -> bytes:
+def seal_bytes(record: Mapping[str, Any]) -> bytes:
     """The same as it is written to a file: records are long, and encoded once."""
     if FIELD in record:
         record = {key: value for key, value in record.items() if key != FIELD}
@@ -31,12 +31,12 @@ def sealed_bytes(record: Mapping[str, Any]) -> bytes:
 def is_intact(line: bytes, record: Mapping[str, Any]) -> bool | None:
     """Whether a line is as it was written; `None` for one without a digest. `record` is what it
     holds: a line that another program wrote again, with other blanks, is compared by that."""
-    if seal := _SEAL.search(line):
-        if _digest(line[: seal.start()] + b"}") == seal[1].decode():
+    if found := _SEAL.search(line):
+        if _digest(line[: found.start()] + b"}") == found[1].decode():
             return True
     elif FIELD not in record:
         return None
-    return sealed(record) == dumps(record)
+    return seal(record) == dumps(record)
 
 
 def _digest(line: bytes) -> str:

@@ -81,7 +81,7 @@ class Goal:
         """The attempts to come."""
         return count(self.tried[structure])
 
-    def wanted(self, structure: str) -> Callable[[], int]:
+    def count_wanted(self, structure: str) -> Callable[[], int]:
         """How many more records of it are wanted, whenever it is called."""
         name = self.quota_of(structure)
         return lambda: self.quota[name] - self.kept[name] if self.is_open(structure) else 0
@@ -90,7 +90,7 @@ class Goal:
         """Whether the next attempts of its structure are this stream's."""
         return True
 
-    def judged(self, structure: str, unit: Unit) -> Unit:
+    def judge(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped where earlier ones rule it out."""
         return unit
 
@@ -98,12 +98,12 @@ class Goal:
         self.tried[structure] += 1
         self.kept[self.quota_of(structure)] += kept
 
-    def exhausted(self, structure: str) -> None:
+    def exhaust(self, structure: str) -> None:
         """There are no more attempts of a structure that is not full."""
         raise AssertionError(f"no more attempts of {structure}")
 
     @property
-    def done(self) -> int:
+    def progress(self) -> int:
         """Of `total`, for the progress bar."""
         return self.kept.total()
 
@@ -139,7 +139,7 @@ class Items:
         return ""
 
 
-class Every(Goal):
+class AllItems(Goal):
     """An attempt at every item of a list, whatever comes of it."""
 
     def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
@@ -149,7 +149,7 @@ class Every(Goal):
         return "" if self.tried[""] < self.total else None
 
     @property
-    def done(self) -> int:
+    def progress(self) -> int:
         return self.tried.total()
 
 
@@ -158,16 +158,16 @@ Streams = dict[str, Iterator[Unit]]
 
 def streams(goal: Goal, pool: Pool[Any, Unit]) -> Streams:
     """The attempts to come of each structure, made ahead by the pool."""
-    return {name: made(goal, pool, name, goal.numbers(name)) for name in goal.streams}
+    return {name: make_units(goal, pool, name, goal.numbers(name)) for name in goal.streams}
 
 
-def made(
+def make_units(
     goal: Goal, pool: Pool[Any, Unit], structure: str, numbers: Iterator[int]
 ) -> Iterator[Unit]:
     """The attempts of these numbers, in order, as far as there are any."""
     jobs = (goal.source.job(structure, number) for number in numbers)
     there = takewhile(lambda job: job is not None, jobs)
-    return pool.results(there, goal.wanted(structure))
+    return pool.results(there, goal.count_wanted(structure))
 
 
 def fill(
@@ -186,10 +186,10 @@ def fill(
     while (structure := goal.next_structure()) is not None:
         unit = next(attempts[structure], None)
         if unit is None:
-            goal.exhausted(structure)
+            goal.exhaust(structure)
             continue
-        unit = goal.judged(structure, unit)
+        unit = goal.judge(structure, unit)
         ledger.write(unit)
         goal.count(structure, unit[-1][0] == ledger.product)
         if progress:
-            progress(goal.done, goal.total, ledger.stage)
+            progress(goal.progress, goal.total, ledger.stage)

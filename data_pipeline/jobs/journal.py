@@ -54,7 +54,7 @@ class Journal:
         holds something else than was written."""
         JsonlAppender(self._path).close()  # cuts half a line
         rows = self._rows()
-        fits = [i for i, row in enumerate(rows) if self._reached(row)]
+        fits = [i for i, row in enumerate(rows) if self._fits(row)]
         last = rows[fits[-1]] if fits else [0, 0] * len(self._files)
         self._check(rows[: fits[-1] + 1] if fits else [])
         if again := len(rows) - (fits[-1] + 1 if fits else 0):
@@ -110,7 +110,7 @@ class Journal:
             rows.append(cast(list[int], row))
         return rows
 
-    def _reached(self, row: list[int]) -> bool:
+    def _fits(self, row: list[int]) -> bool:
         return all(f.stat().st_size >= n for f, n in zip(self._files, row[::2], strict=True))
 
     def _check(self, rows: list[list[int]]) -> None:

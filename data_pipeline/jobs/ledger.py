@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.jobs.digests import sealed_bytes
+from data_pipeline.jobs.digests import seal_bytes
+from data_pipeline.jobs.distinct import TextSet
 from data_pipeline.jobs.journal import Journal
-from data_pipeline.jobs.seen import Seen
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, digest, dumps_bytes, read_jsonl
@@ -49,7 +49,7 @@ class Ledger:
         self.out, self.stage, self.product = out, stage, files[-1]
         self.files = (*files, DROPPED)
         self._appenders = {name: JsonlAppender(out / name) for name in self.files}
-        finished, products = Seen(), Seen()
+        finished, products = TextSet(), TextSet()
         for record, kept in self.endings():
             finished.add(unit_of(record))
             if kept and not products.add(str(record["id"])):
@@ -68,7 +68,7 @@ class Ledger:
     def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         added: dict[str, bytes] = {}
         for name, record in unit:
-            line = dumps_bytes(record) if name == DROPPED else sealed_bytes(record)
+            line = dumps_bytes(record) if name == DROPPED else seal_bytes(record)
             line += b"\n"
             self._appenders[name].append_bytes(line)
             added[name] = added[name] + line if name in added else line
@@ -88,7 +88,7 @@ class Ledger:
             appender.close()
         self._journal.close()
 
-    def _trim(self, name: str, finished: Seen) -> None:
+    def _trim(self, name: str, finished: TextSet) -> None:
         path, kept = self.out / name, 0
         with path.open("rb") as lines:
             for line in lines:

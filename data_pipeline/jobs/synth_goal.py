@@ -1,22 +1,48 @@
 """The goal of a synthesis: a mix of distinct questions, no relation and no path too often."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import Draws, Goal, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
-from data_pipeline.jobs.recipe import QUESTIONS, WALKS, Recipe
-from data_pipeline.jobs.yields import RELATION_SHARE, Yields
-from data_pipeline.outcomes import Drop, SampledWalk
+from data_pipeline.jobs.yields import RELATION_SHARE, Yields, parse_stream
+from data_pipeline.outcomes import Drop, RuledOut, SampledWalk
 from data_pipeline.walks.lookahead import AHEAD
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS
 from data_pipeline.walks.sampler import STRUCTURES
-from data_pipeline.walks.streams import parse_stream
 from graphwalker.errors import UserError
 from graphwalker.query.query import Query
+
+WALKS, QUESTIONS, GRAPHSYNTH = "walks.jsonl", "questions.jsonl", "graphsynth.jsonl"
+UNSCORED_FILE = "unscored.jsonl"
+
+AttemptNumber = tuple[str, int, RuledOut | None, frozenset[str]]
+"""Stream and number of an attempt; where it is made in its turn, what rules its walk out; the
+relations that it keeps off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
+
+    name: str
+    build: Callable[..., Callable[[AttemptNumber], Unit]]
+    """Called with the graph, the config and, where there is one, the line to a chat model."""
+    files: tuple[str, ...]
+
+    @property
+    def product(self) -> str:
+        return self.files[-1]
+
+    @property
+    def distinct(self) -> str:
+        """The file whose questions (or bare walks) must differ from one another."""
+        return QUESTIONS if QUESTIONS in self.files else WALKS
+
 
 FEW_USES = 5
 """Uses of a relation in one structure that are no share of it yet: a small run has no room for
@@ -56,10 +82,10 @@ class SynthGoal(Goal):
         in_line: bool = False,
     ) -> None:
         """`in_line`: an attempt is made when all before it were judged. It then ends where its walk
-        is ruled out, as `judged` would end it."""
+        is ruled out, as `judge` would end it."""
         self._requested = quotas(config.mix, config.count)
         ruled_out = self.ruled_out if in_line else None
-        super().__init__(self._requested, Draws(ruled_out, self._avoided), ledger)
+        super().__init__(self._requested, Draws(ruled_out, self._avoided_relations), ledger)
         self.config = config
         self._bare = recipe.product == WALKS
         self._steps = STEPS if config.plausibility.on else 1
@@ -80,7 +106,7 @@ class SynthGoal(Goal):
         said: in line that is the one which is judged next."""
         for record in ledger.records(recipe.distinct):
             stream, _, number = unit_of(record).rpartition("/")
-            self._avoided(stream)
+            self._avoided_relations(stream)
             self._made[stream] += 1
             self._yields.add(stream, int(number), "")
             self._remember(record, *query_of(record))
@@ -143,7 +169,7 @@ class SynthGoal(Goal):
         found = {"plausibility_gave_way": gave_way} if gave_way else {}
         return {**too_few(self._requested, self.kept), **found}
 
-    def judged(self, structure: str, unit: Unit) -> Unit:
+    def judge(self, structure: str, unit: Unit) -> Unit:
         """The attempt, dropped when an earlier one is the same question, or filled the share
         of its path or of a relation. What rules out a walk comes before what its question met."""
         found = dict(unit)
@@ -202,7 +228,7 @@ class SynthGoal(Goal):
         full = any(self._relations[structure, one] >= limit for one in query.relations)
         return RELATION_SHARE if full else ""
 
-    def _avoided(self, stream: str) -> frozenset[str]:
+    def _avoided_relations(self, stream: str) -> frozenset[str]:
         """The relations that had their share when the first attempt of the stream was made; for
         streams of walks that are drawn ahead."""
         structure, step, level = parse_stream(stream)

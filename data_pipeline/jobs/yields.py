@@ -1,11 +1,43 @@
-"""What attempts yield: of each structure, which stream of attempts the next one is of."""
+"""Streams of attempts, what they yield, and which stream the next attempt is of."""
 
 from collections import deque
 from collections.abc import Container, Iterable
+from functools import cache
+from typing import NamedTuple
 
 from data_pipeline.walks.lookahead import TOPICS
 from data_pipeline.walks.sampler import TOPICS as BLIND_TOPICS
-from data_pipeline.walks.streams import Stream, parse_stream
+
+AHEAD = "+"
+STEP = "~"
+
+
+class Stream(NamedTuple):
+    """Attempts of one kind, numbered from 0. Its name stands in the ids of what they make.
+
+    >>> [str(Stream("2-hop")), str(Stream("2-hop", 1)), str(Stream("5-hop", 1, 2))]
+    ['2-hop', '2-hop~1', '5-hop~1+2']
+    """
+
+    structure: str
+    step: int = 0
+    """How often the rule of plausibility has given way."""
+    level: int | None = None
+    """Where walks are drawn ahead (`LookaheadWalker`), how often the relations that they keep off
+    have become more."""
+
+    def __str__(self) -> str:
+        step = f"{STEP}{self.step}" if self.step else ""
+        return f"{self.structure}{step}{'' if self.level is None else f'{AHEAD}{self.level}'}"
+
+
+@cache
+def parse_stream(name: str) -> Stream:
+    """Inverse of `str(stream)`."""
+    rest, ahead, level = name.partition(AHEAD)
+    structure, _, step = rest.partition(STEP)
+    return Stream(structure, int(step or 0), int(level) if ahead else None)
+
 
 WINDOW, KEPT, LOST = 200, 120, 60
 """Walks are drawn ahead where of the last `WINDOW` blind attempts fewer than `KEPT` were kept, or

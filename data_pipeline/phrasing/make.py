@@ -7,14 +7,13 @@ from typing import Any
 
 from data_pipeline.phrasing.ask import ask
 from data_pipeline.phrasing.config import PhrasesConfig
-from data_pipeline.phrasing.frames_file import frames_text
+from data_pipeline.phrasing.files import frames_text, model_text
 from data_pipeline.phrasing.mine import mine
-from data_pipeline.phrasing.model_file import model_text
 from data_pipeline.phrasing.prompt import LOOKED_AT, ShownRelation, facts_of
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.own_phrases import words_of_lexicon, written
+from data_pipeline.wording.own_phrases import used_words_text, words_of_lexicon
 from data_pipeline.wording.vocabulary import lexicon_of, most_used, spread
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
@@ -22,17 +21,17 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.query.query import Hop
 
 FileFacts = dict[str, Any]
-"""What is facts of a file that was made."""
+"""What the command prints of a file that was made."""
 
 
 def as_used(graph: KnowledgeGraph, name: str, out: Path) -> FileFacts:
     """Write the words that are used now, most used relations first."""
     relations = _relations(graph, name)
-    write_text(out, written(name, lexicon_of(graph), relations))
+    write_text(out, used_words_text(name, lexicon_of(graph), relations))
     return {"relations": len(relations), "written": str(out)}
 
 
-def mined(
+def from_questions(
     graph: KnowledgeGraph, out: Path, files: Sequence[Path], settings: PhrasesConfig
 ) -> FileFacts:
     """Write how questions of training files ask. Raises `UserError` for test questions."""

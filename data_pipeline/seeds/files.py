@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from data_pipeline.seeds.seeds import NO_NAMES
-from data_pipeline.seeds.sparql import NAMING, is_entity, node_id, used
+from data_pipeline.seeds.sparql import NAMING, is_entity, node_id, read_sparql
 from graphwalker.datasets.files import Record, open_file
 from graphwalker.errors import UserError
 from graphwalker.files import write_json, write_text
@@ -131,7 +131,7 @@ def _add(path: Path, record: Record, found: FoundSeeds) -> bool:
     for sparql in _sparql(record.value):
         found.queries += 1
         try:
-            uses = used(sparql)
+            uses = read_sparql(sparql)
         except UserError as error:
             found.unreadable.append(f"{path.name}: record {record.number}: {error}")
             continue

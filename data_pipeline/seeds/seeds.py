@@ -1,11 +1,10 @@
-"""Seeds: where walks may start and which predicates they may take."""
+"""Seeds: where walks may start, which predicates they may take, and the draws among them."""
 
 import json
 import random
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from data_pipeline.seeds.draws import below
 from graphwalker.errors import UserError
 from graphwalker.files import json_fault, open_text
 from graphwalker.graphs.base import FLATTENED, Entity, KnowledgeGraph
@@ -26,7 +25,7 @@ class Seeds:
         self._graph = graph
         self._drawn: list[Entity | None] = [None] * graph.size if graph.size <= KEPT else []
         """Entities by their places, as far as they were drawn, of a small graph."""
-        self._entities = _named(graph, entities) if entities else []
+        self._entities = _named_entities(graph, entities) if entities else []
         self.size = len(self._entities) or graph.size
         """How many entities may be drawn."""
         self._predicates = frozenset(lines_of(predicates)) if predicates else None
@@ -104,10 +103,49 @@ def _json_list(text: str, path: str) -> list[str]:
     return found
 
 
-def _named(graph: KnowledgeGraph, source: str) -> list[Entity]:
+def _named_entities(graph: KnowledgeGraph, source: str) -> list[Entity]:
     ids = lines_of(source)
     names = graph.names_many(ids)
     for entity_id, name in zip(ids, names, strict=True):
         if not name:
             raise UserError(f"{source}: {entity_id!r} is not a named entity of this graph")
     return list(map(Entity, ids, names))
+
+
+T = TypeVar("T")
+
+POOLED = 85
+"""Items up to which `random.Random.sample` takes 12 of them out of a copy."""
+
+
+def below(rng: random.Random, number: int) -> int:
+    """What `rng.randrange(number)` gives.
+
+    >>> below(random.Random(0), 10) == random.Random(0).randrange(10)
+    True
+    """
+    bits = number.bit_length()
+    found = rng.getrandbits(bits)
+    while found >= number:
+        found = rng.getrandbits(bits)
+    return found
+
+
+def some_of(rng: random.Random, items: Sequence[T], most: int) -> list[T]:
+    """What `rng.sample(items, min(most, len(items)))` gives, of at most 12.
+
+    >>> some_of(random.Random(0), "abc", 2) == random.Random(0).sample("abc", 2)
+    True
+    """
+    size = len(items)
+    if size > POOLED:
+        return rng.sample(items, most)
+    getrandbits, pool, found = rng.getrandbits, list(items), list[T]()
+    for left in range(size, max(0, size - most), -1):
+        bits = left.bit_length()
+        at = getrandbits(bits)
+        while at >= left:
+            at = getrandbits(bits)
+        found.append(pool[at])
+        pool[at] = pool[left - 1]
+    return found

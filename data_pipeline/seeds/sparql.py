@@ -52,14 +52,14 @@ _SELECT = re.compile(r"\bSELECT\b(.*?)(?=\bWHERE\b|\bFROM\b|\{)", re.IGNORECASE 
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class SparqlIds:
     """What one query uses: predicate ids, and ids of the entities that it starts from."""
 
     predicates: frozenset[str]
     entities: frozenset[str]
 
 
-def used(sparql: str) -> Used:
+def read_sparql(sparql: str) -> SparqlIds:
     """What a query uses, read by rdflib's SPARQL 1.1 parser after `standard`.
 
     Entities that a FILTER compares with (those excluded from the answers) are set aside, and so are
@@ -70,13 +70,13 @@ def used(sparql: str) -> Used:
     masked = _FREEBASE_ENTITY.sub(
         lambda match: masks.setdefault(match[0], f"<{FREEBASE}m.{len(masks)}>"), standard(sparql)
     )
-    uses = _used(masked)
+    uses = _read_masked(masked)
     ids = {node_id(mask[1:-1]): node_id(iri[1:-1]) for iri, mask in masks.items()}
-    return Used(uses.predicates, frozenset(ids.get(one, one) for one in uses.entities))
+    return SparqlIds(uses.predicates, frozenset(ids.get(one, one) for one in uses.entities))
 
 
 @lru_cache(maxsize=16_384)
-def _used(text: str) -> Used:
+def _read_masked(text: str) -> SparqlIds:
     triples, values = _patterns(text)
     predicates: set[str] = set()
     entities = {identifier for term in values if (identifier := _entity(term))}
@@ -85,7 +85,7 @@ def _used(text: str) -> Used:
         predicates |= named - NAMING
         ends = (subject,) if named & NAMING else (subject, tail)
         entities |= {identifier for term in ends if (identifier := _entity(term))}
-    return Used(frozenset(predicates), frozenset(entities))
+    return SparqlIds(frozenset(predicates), frozenset(entities))
 
 
 def standard(sparql: str) -> str:
@@ -109,7 +109,7 @@ def standard(sparql: str) -> str:
         return match[0]
 
     text = _TOKEN.sub(plain, sparql)
-    return _SELECT.sub(lambda match: _BARE.sub(_aliased, match[0]), text)
+    return _SELECT.sub(lambda match: _BARE.sub(_alias, match[0]), text)
 
 
 def _written_out(match: re.Match[str], prefixes: dict[str, str]) -> str:
@@ -120,7 +120,7 @@ def _written_out(match: re.Match[str], prefixes: dict[str, str]) -> str:
     return f"<{prefixes[prefix]}{bare}>{local[len(bare) :]}"
 
 
-def _aliased(match: re.Match[str]) -> str:
+def _alias(match: re.Match[str]) -> str:
     return f"({match[0]} AS ?aggregate{match.start()})"
 
 

@@ -30,7 +30,7 @@ def scatter(title: str, points: Sequence[tuple[float, float]], groups: Sequence[
     colour = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(names)}
     xs, ys = [x for x, _ in points], [y for _, y in points]
     body = [
-        f'<circle cx="{_scaled(x, xs, 20, 680)}" cy="{_scaled(y, ys, 40, 500)}" r="2.5" '
+        f'<circle cx="{_scale(x, xs, 20, 680)}" cy="{_scale(y, ys, 40, 500)}" r="2.5" '
         f'fill="{colour[group]}" fill-opacity="0.6"/>'
         for (x, y), group in zip(points, groups, strict=True)
     ]
@@ -63,7 +63,7 @@ def curve(title: str, shares: Sequence[float], axis: str) -> str:
     return _svg(title, 470, body)
 
 
-def _scaled(value: float, values: Sequence[float], low: float, high: float) -> str:
+def _scale(value: float, values: Sequence[float], low: float, high: float) -> str:
     least, most = min(values), max(values)
     return f"{low + (high - low) * (value - least) / ((most - least) or 1.0):.1f}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 
-from data_pipeline.wording.constraint_phrases import plain
+from data_pipeline.wording.composition.constraints import plain
 from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Execution, Hop, Query

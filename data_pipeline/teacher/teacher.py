@@ -13,8 +13,8 @@ from data_pipeline.teacher.prompts import style
 from data_pipeline.teacher.readings import LIMIT, TextReadings
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
+from data_pipeline.wording.composition.constraints import forms_of
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.constraint_phrases import forms_of
 from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol

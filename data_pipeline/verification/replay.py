@@ -40,7 +40,7 @@ class Replayer:
         reranker = {**found, **given}.get("reranker")
         self.asks_a_model = isinstance(reranker, Mapping) and bool(reranker.get("base_url"))
         """Whether a chat model chooses what is listed: replaying would ask, and pay, it again."""
-        self._of_run = {} if self.asks_a_model else self._accepted(found, file.parent / RUN)
+        self._of_run = {} if self.asks_a_model else self._accept(found, file.parent / RUN)
         self._config({})
         self._known: dict[str, Environment] = {}
 
@@ -64,10 +64,10 @@ class Replayer:
 
     def _config(self, names: Mapping[str, Any]) -> EnvironmentConfig:
         own = {key: value for key, value in names.items() if key not in self._of_run}
-        settings = {**self._accepted(own, self._file), **self._of_run, **self._given}
+        settings = {**self._accept(own, self._file), **self._of_run, **self._given}
         return parse_config(EnvironmentConfig, settings, self.named_by)
 
-    def _accepted(self, found: Mapping[str, Any], source: Path) -> dict[str, Any]:
+    def _accept(self, found: Mapping[str, Any], source: Path) -> dict[str, Any]:
         given, trust = self._given, self._trust
         return check_trust(
             EnvironmentConfig, found, source, given=given, trust=trust, prefix="environment."

@@ -8,10 +8,16 @@ from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
 from data_pipeline.jobs.digests import is_intact
-from data_pipeline.jobs.seen import Seen
-from data_pipeline.verification.lines import count_lines, numbered_lines, parsed
+from data_pipeline.jobs.distinct import TextSet
 from data_pipeline.verification.replay import Replayer
-from data_pipeline.verification.verdict import Failure, FileVerdict, card_digest
+from data_pipeline.verification.verdict import (
+    Failure,
+    FileVerdict,
+    card_digest,
+    count_lines,
+    numbered_lines,
+    parse_record,
+)
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
@@ -62,7 +68,7 @@ def verify_file(
     for number, line in numbered_lines(path):
         verdict.records += 1
         try:
-            record = parsed(line)
+            record = parse_record(line)
         except ValueError as error:
             first_fault = first_fault or f"{path}:{number}: {error}"
             verdict.add(Failure(number, "?", "damaged", str(error)))
@@ -129,7 +135,7 @@ class Verifier:
         self.max_answers = max_answers
         self.trajectories = self.replayed = self.digests = 0
         self._replayer = replayer
-        self._seen = Seen()
+        self._seen = TextSet()
         self._relations = frozenset(graph.relation_ids()) or None
         self._inverse = lexicon_of(graph).inverse
 
@@ -182,7 +188,7 @@ class Verifier:
         if claim.sparql and known and claim.sparql != render(claim.query, self._relations):
             yield "sparql differs", "the stored SPARQL is not the query's"
         if claim.question is not None:
-            yield from self._worded(claim.question, claim.query, run)
+            yield from self._check_wording(claim.question, claim.query, run)
         if claim.trajectory is not None:
             self.trajectories += 1
             yield from self._turns(claim.trajectory)
@@ -251,7 +257,7 @@ class Verifier:
         if any(entity.id in topics for entity in run.answers):
             yield "topic in answers", _some(e.name for e in run.answers if e.id in topics)
 
-    def _worded(self, question: Question, query: Query, run: Execution) -> Iterator[Flaw]:
+    def _check_wording(self, question: Question, query: Query, run: Execution) -> Iterator[Flaw]:
         if leaks(question.text, run.answers):
             yield "answer in question", question.text
         if question.wording:

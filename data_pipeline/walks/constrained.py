@@ -2,16 +2,16 @@
 type that some of them have."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from data_pipeline.walks.sampler import Walk, Walker
-from data_pipeline.walks.three_branches import sample_three
 from data_pipeline.wording.type_nouns import tells_apart
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import (
     CONSTRAINED,
     TYPE,
@@ -23,7 +23,7 @@ from graphwalker.query.constraint import (
     kind_of,
     literals_of,
 )
-from graphwalker.query.query import Hop, Query, execute
+from graphwalker.query.query import Branch, Hop, Query, execute
 from graphwalker.tools.listing import Lister
 
 ONE_HOP_SHARE = 0.6
@@ -60,13 +60,13 @@ class ConstraintWalker:
             return self._walker.sample(structure, rng)
         reason = ""
         for _ in range(TYPE_TRIES if structure == "type" else 1):
-            found = self._constrained(structure, rng)
+            found = self._sample_constrained(structure, rng)
             if isinstance(found, Walk):
                 return found
             reason = reason or found
         return reason
 
-    def _constrained(self, structure: str, rng: random.Random) -> Walk | str:
+    def _sample_constrained(self, structure: str, rng: random.Random) -> Walk | str:
         one_hop = TYPE_ONE_HOP_SHARE if structure == "type" else ONE_HOP_SHARE
         base = self._walker.sample("1-hop" if rng.random() < one_hop else "2-hop", rng)
         if isinstance(base, str):
@@ -81,7 +81,7 @@ class ConstraintWalker:
                 return made
             return Walk(structure, replace(base.query, constraint=made), base.visited)
         reason = "no_value"
-        for relation, kind in self._valued(candidates[0], structure, rng):
+        for relation, kind in self._relations_with_values(candidates[0], structure, rng):
             constraint = self._constraint(structure, relation, kind, candidates, rng)
             if isinstance(constraint, Constraint):
                 query = replace(base.query, constraint=constraint)
@@ -105,7 +105,7 @@ class ConstraintWalker:
         made = Constraint(TYPE, "type", "is", rng.choice(apart))
         return constraint_fault(self._graph, made, candidates) or made
 
-    def _valued(
+    def _relations_with_values(
         self, entity: Entity, structure: str, rng: random.Random
     ) -> list[tuple[str, ValueKind]]:
         """Relations of the entity to one date or number, in random order."""
@@ -136,7 +136,7 @@ class ConstraintWalker:
         values = [literals_of(self._graph, e.id, relation) for e in candidates]
         if any(len(found) != 1 for found in values):
             return "value_missing" if not all(values) else "value_ambiguous"
-        made = _bounded(relation, kind, [found[0] for found in values], rng)
+        made = _draw_bound(relation, kind, [found[0] for found in values], rng)
         if made is None:
             return "values_too_close"
         return constraint_fault(self._graph, made, candidates) or made
@@ -160,7 +160,7 @@ class ConstraintWalker:
         return "nothing_to_compare_with"
 
 
-def _bounded(
+def _draw_bound(
     relation: str, kind: ValueKind, values: Sequence[str], rng: random.Random
 ) -> Constraint | None:
     """A year or a round number between two of the values, or a year that only some have."""
@@ -213,3 +213,71 @@ def require_values(graph: KnowledgeGraph, mix: Iterable[str]) -> None:
             f"mix.{wanted[0]}: this graph has no dates or numbers to constrain answers by; leave "
             f"{', '.join(wanted)} out of the mix, or build the graph with its literals"
         )
+
+
+TOPICS_PER_HOP = 20
+"""Entities considered as the topic of another branch, of one relation of the meeting entity."""
+MOST_BRANCHES = 60
+"""Branches to the meeting entity that are compared with each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    branch: Branch
+    ends: frozenset[str]
+
+
+def sample_three(walker: Walker, relations: Lister, rng: random.Random) -> Walk | str:
+    """A walk whose every two branches share an entity that the third one lacks, or the reason why
+    this attempt found none. Drawing branches blindly finds one in thousands of attempts."""
+    base = walker.sample("1-hop", rng)
+    if isinstance(base, str):
+        return base
+    first, meet = base.query.branches[0], base.visited[0][-1]
+    ends = _ids(execute(walker.graph, base.query, walker.rules.max_degree).answers)
+    if len(ends) < 3:
+        return "trivial_branch"
+    seen = {first.topic.id, meet.id}
+    near = [found for found in _branches(walker, relations, meet, rng) if _apart(found.ends, ends)]
+    for one, two in combinations(near[:MOST_BRANCHES], 2):
+        topics = {one.branch.topic.id, two.branch.topic.id}
+        if len(topics) < 2 or topics & seen:
+            continue
+        if _are_needed(ends, one.ends, two.ends):
+            branches = (first, one.branch, two.branch)
+            return Walk("3I", Query(branches), tuple((b.topic, meet) for b in branches))
+    return "no_second_topic"
+
+
+def _branches(
+    walker: Walker, relations: Lister, meet: Entity, rng: random.Random
+) -> Iterator[_Found]:
+    """Every branch of one hop that leads to the meeting entity among a few, in random order."""
+    listing, rules = relations(meet.id), walker.rules
+    sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
+    hops = [Hop(r, d) for d, side in sides for r in sorted(side) if walker.seeds.allows(r)]
+    for hop in rng.sample(hops, len(hops)):
+        topics = walker.graph.step(meet.id, hop.relation, hop.direction, TOPICS_PER_HOP)
+        for topic in rng.sample(topics, len(topics)):
+            if is_literal(topic.id) or not rules.usable_topic(topic.id):
+                continue
+            back = Hop(hop.relation, hop.direction.reverse)
+            most = rules.max_degree + 1
+            found = walker.graph.step(topic.id, back.relation, back.direction, most)
+            if max(2, rules.min_degree) < len(found) < most:
+                yield _Found(Branch(topic, (back,)), _ids(found))
+
+
+def _apart(one: frozenset[str], two: frozenset[str]) -> bool:
+    """Whether both share more than the meeting entity, and neither holds the other."""
+    return len(one & two) > 1 and not one <= two and not two <= one
+
+
+def _are_needed(*ends: frozenset[str]) -> bool:
+    """Whether leaving out any of the three would give more answers."""
+    met = frozenset.intersection(*ends)
+    return all(len(one & two) > len(met) for one, two in combinations(ends, 2))
+
+
+def _ids(entities: tuple[Entity, ...] | list[Entity]) -> frozenset[str]:
+    return frozenset(entity.id for entity in entities)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 
 from data_pipeline.outcomes import Drop, SampledWalk
-from data_pipeline.seeds.draws import below, some_of
+from data_pipeline.seeds.seeds import below, some_of
 from data_pipeline.walks.places import HopEnds, KnownHop, WalkedPlace, WalkedPlaces
 from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker
 from graphwalker.graphs.base import Entity
@@ -202,7 +202,7 @@ class LookaheadWalker:
         for hop in places.no_wider(here, hops, self._widths.room(path.frontiers, left)):
             way = here.ways.get(hop) or places.way(here, hop)
             targets = self._targets(path, way, left)
-            reached = self._reached(path, hop, left) if targets else None
+            reached = self._reach(path, hop, left) if targets else None
             if reached is None:
                 continue
             if left == 1:
@@ -317,7 +317,7 @@ class LookaheadWalker:
             return way.ends
         return [entity for entity in way.ends if entity.id not in walked]
 
-    def _reached(self, path: _Path, hop: KnownHop, left: int) -> dict[str, Entity] | None:
+    def _reach(self, path: _Path, hop: KnownHop, left: int) -> dict[str, Entity] | None:
         """What the query finds over one more hop; `None` where that may not be asked: an entity
         lacks the hop, that are too many entities or calls, or fewer hops find the same."""
         one, step, most = hop.hop, self._walker.graph.step, self._widths.frontier

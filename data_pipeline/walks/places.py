@@ -101,7 +101,7 @@ class WalkedPlaces:
         self._least, self._most = degrees
         self._judge = judge
         self._known: dict[Hop, KnownHop] = {}
-        self._listed = {d: _ListedHops(d, self._allowed) for d in Direction}
+        self._listed = {d: _ListedHops(d, self._known_if_allowed) for d in Direction}
         self._followers: dict[KnownHop, list[KnownHop] | None] = {}
         self._young: dict[str, WalkedPlace] = {}
         self._old: dict[str, WalkedPlace] = {}
@@ -116,13 +116,13 @@ class WalkedPlaces:
             self._young[entity_id] = place
         return place
 
-    def known(self, hop: Hop) -> KnownHop:
+    def known_hop(self, hop: Hop) -> KnownHop:
         """The one object of a hop."""
         found = self._known.get(hop)
         if found is None:
             found = self._known[hop] = KnownHop(hop, self._judge)
             if found.inverse is not None and found.inverse != hop:
-                found.spellings = (found, self.known(found.inverse))
+                found.spellings = (found, self.known_hop(found.inverse))
         return found
 
     def onward(
@@ -222,7 +222,7 @@ class WalkedPlaces:
         return self._graph.offers((one.hop.relation, one.hop.direction) for one in hops)
 
     def _usable(self, hops: Iterable[Hop]) -> list[KnownHop]:
-        known = [self.known(hop) for hop in hops if self._seeds.allows(hop.relation)]
+        known = [self.known_hop(hop) for hop in hops if self._seeds.allows(hop.relation)]
         return [hop for hop in known if hop.allowed]
 
     def _follows(self, judge: Plausibility, reached_by: KnownHop, hop: KnownHop) -> bool:
@@ -245,9 +245,9 @@ class WalkedPlaces:
         found += [known for relation in listing.into if (known := into[relation])]
         return found
 
-    def _allowed(self, hop: Hop) -> KnownHop | None:
+    def _known_if_allowed(self, hop: Hop) -> KnownHop | None:
         """The hop, if walks may take it."""
-        return self.known(hop) if self._seeds.allows(hop.relation) else None
+        return self.known_hop(hop) if self._seeds.allows(hop.relation) else None
 
 
 class _ListedHops(dict[str, KnownHop | None]):

@@ -314,7 +314,7 @@ def _bits(numbers: Sequence[int]) -> int:
 @cache
 def stands_alone(hop: Hop) -> bool:
     """Whether `alone.txt` names the hop, or its relation in both directions."""
-    return any(map(_alone(), _spelled(hop)))
+    return any(map(_alone(), _spellings(hop)))
 
 
 @cache
@@ -336,11 +336,11 @@ def keeps_apart(one: Hop, two: Hop) -> bool:
 @cache
 def _lines_with(hop: Hop, place: int) -> int:
     """The lines of `apart.txt` that name the hop first (0) or second (1), one bit each."""
-    spelled = _spelled(hop)
+    spelled = _spellings(hop)
     return sum(1 << k for k, pair in enumerate(_pairs()) if any(map(pair[place], spelled)))
 
 
-def _spelled(hop: Hop) -> tuple[str, str]:
+def _spellings(hop: Hop) -> tuple[str, str]:
     return hop.relation, f"{hop.direction}:{hop.relation}"
 
 

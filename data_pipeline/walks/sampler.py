@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from data_pipeline.seeds.draws import below, some_of
-from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.seeds.seeds import Seeds, below, some_of
 from data_pipeline.walks.memory import RememberedGraph
 from data_pipeline.walks.places import KnownHop, WalkedPlaces
 from data_pipeline.walks.plausibility import Plausibility
@@ -120,7 +119,7 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        reached_by = self.places.known(first.hops[-1])
+        reached_by = self.places.known_hop(first.hops[-1])
         aim = _Aim(tail_length, frozenset(seen), reached_by=reached_by)
         tail = self._path(first.entities[-1], aim, rng)
         if tail is None:

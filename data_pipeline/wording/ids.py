@@ -91,7 +91,7 @@ def generated_entry(
     if relation in _table()["label"]:
         return name_hop(_table()["label"][relation], direction, domain)
     if second:
-        words = _combined(domain, noun_of_label(words), noun_of_label(_halves(second)[1]))
+        words = _combine(domain, noun_of_label(words), noun_of_label(_halves(second)[1]))
     return word_hop(words.split(), direction, Nouns(domain))
 
 
@@ -122,7 +122,7 @@ def _table() -> dict[str, dict[str, Any]]:
     return {**table, "wording": wording}
 
 
-def _combined(domain: str, label: str, last: str) -> str:
+def _combine(domain: str, label: str, last: str) -> str:
     """Return one label for both halves of a flattened pair; back to the own kind it is a `fellow`
     one."""
     if last == domain:
@@ -200,7 +200,7 @@ def _say(predicate: Predicate, direction: Direction, nouns: Nouns) -> HopWords:
         if agent and direction is Direction.OUT:
             found = replace(found, phrase=f"the {agent} of {{x}}", noun=nouns.object or agent)
         return found
-    noun, role = nouns.found(direction), predicate.role
+    noun, role = nouns.at_end(direction), predicate.role
     if direction is Direction.OUT:
         return _ask(predicate, noun)
     says = predicate.says if "{x}" in predicate.says else f"{predicate.says} {{x}}"

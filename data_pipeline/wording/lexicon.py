@@ -79,7 +79,7 @@ class Lexicon:
 
         `own` entries win over every other; `made` makes one where nobody wrote any.
         """
-        known, make = set(relation_ids), made or generated
+        known, make = set(relation_ids), made or entry_from_id
         fictional = _fictional(known)
         entries = {**written_for(known), **own}
         for relation in sorted(known - _halves_of(entries)):
@@ -93,7 +93,7 @@ class Lexicon:
 
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
-        return self.entries.get(hop) or generated(hop)
+        return self.entries.get(hop) or entry_from_id(hop)
 
     def phrases(self, hop: Hop) -> list[Phrase]:
         """Noun phrases of the hop, exact ones first; never empty."""
@@ -272,7 +272,7 @@ def hand_written_inverses() -> Mapping[Hop, Hop]:
 
 
 @cache
-def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
+def entry_from_id(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
     """The entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
     wording = generated_entry(hop.relation, hop.direction, nouns, label)
     return Entry(
@@ -280,7 +280,7 @@ def generated(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
         clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
         noun=wording.noun,
         plural=wording.plural,
-        source=nouns.found(hop.direction.reverse),
+        source=nouns.at_end(hop.direction.reverse),
         question_word=wording.question_word,
         questions=tuple(text for text in (wording.question, wording.final_question) if text),
         generated=True,

@@ -127,21 +127,26 @@ def _is_phrase(text: str) -> bool:
     return text.startswith(("the ", "a ", "an ")) and not text.endswith("?")
 
 
-def written(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
-    """A phrases file with the words that are used now."""
+def used_words_text(graph: str, lexicon: Lexicon, relations: Iterable[str]) -> str:
+    """Return a phrases file with the words that are used now."""
     blocks = [HEAD.format(graph=graph)]
     for relation in relations:
         out, into = (lexicon.entry(Hop(relation, direction)) for direction in Direction)
-        lines = ["[[relation]]", f"id = {_quoted(relation)}"]
-        lines += [f"from = {_quoted(into.noun)}", f"to = {_quoted(out.noun)}"]
+        values: dict[str, object] = {"from": into.noun, "to": out.noun}
         for direction, entry in zip(Direction, (out, into), strict=True):
             texts = [p.text for p in (*entry.phrases, *entry.clauses) if not p.vague]
-            texts_json = ", ".join(map(_quoted, (*texts, *entry.questions)))
-            lines.append(f"{direction} = [{texts_json}]")
+            values[str(direction)] = [*texts, *entry.questions]
             if entry.casual:
-                lines.append(f"{direction}_{CASUAL} = [{', '.join(map(_quoted, entry.casual))}]")
-        blocks.append("\n".join(lines) + "\n")
+                values[f"{direction}_{CASUAL}"] = entry.casual
+        rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
+        blocks.append(relation_block(relation, rows))
     return "\n".join(blocks)
+
+
+def relation_block(relation: str, values: Iterable[tuple[str, str]]) -> str:
+    """Return one `[[relation]]` of a phrases file; `values` are written in TOML."""
+    rows = [("id", json.dumps(relation, ensure_ascii=False)), *values]
+    return "\n".join(["[[relation]]", *(f"{key} = {value}" for key, value in rows)]) + "\n"
 
 
 def words_of_lexicon(lexicon: Lexicon) -> set[str]:
@@ -156,7 +161,3 @@ def words_of_lexicon(lexicon: Lexicon) -> set[str]:
         )
     )
     return {w for text in texts for w in re.findall(r"[^\W_]+", text.lower().replace("{x}", ""))}
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -30,13 +30,13 @@ def held_out(entries: Iterable[Entry], share: float, seed: int) -> frozenset[str
     for entry in entries:
         nouns = [phrase.text for phrase in entry.phrases if not phrase.vague]
         texts.update(nouns, _exact(entry.clauses), entry.questions, entry.casual)
-        first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _drawn(text, seed)))
+        first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _draw(text, seed)))
         shown.update(first[:1])
-    return frozenset(text for text in texts - shown if _drawn(text, seed) < share)
+    return frozenset(text for text in texts - shown if _draw(text, seed) < share)
 
 
 def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
-    def kept(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
+    def keep(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
         side = [p for p in phrases if not p.vague and (p.text in held) is (which == "held-out")]
         if not side and which == "held-out":
             side = [phrase for phrase in phrases if not phrase.vague]
@@ -47,8 +47,8 @@ def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
 
     return replace(
         entry,
-        phrases=kept(entry.phrases),
-        clauses=kept(entry.clauses),
+        phrases=keep(entry.phrases),
+        clauses=keep(entry.clauses),
         questions=whole(entry.questions),
         casual=whole(entry.casual),
     )
@@ -58,5 +58,5 @@ def _exact(phrases: Iterable[Phrase]) -> list[str]:
     return [phrase.text for phrase in phrases if not phrase.vague]
 
 
-def _drawn(text: str, seed: int) -> float:
+def _draw(text: str, seed: int) -> float:
     return share_of(f"{seed}/wording/{text}")

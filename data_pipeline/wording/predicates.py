@@ -31,7 +31,7 @@ class Nouns:
     subject: str = ""
     object: str = ""
 
-    def found(self, direction: Direction) -> str:
+    def at_end(self, direction: Direction) -> str:
         return self.object if direction is Direction.OUT else self.subject
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data_pipeline.wording.constraint_phrases import forms_of
+from data_pipeline.wording.composition.constraints import forms_of
 from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
@@ -66,7 +66,7 @@ def judge(
     missing = list(_missing(text, query, draft))
     astray = [*_astray(query, draft), *_leaks(text, query, answers, intermediates)]
     typed = _is_typed(text, draft)
-    faults = list(_faults(_masked(text, query, typed), typed))
+    faults = list(_faults(_mask(text, query, typed), typed))
     scores = (
         max(0.0, 10.0 - 5.0 * len(missing)),
         max(0.0, 10.0 - 5.0 * len(astray)),
@@ -81,13 +81,13 @@ def surface(
     """What is wrong with a question in anybody's words: a topic that is not named, an answer or an
     entity on the way that is, a relation id, more than one question, bad form."""
     return (
-        *_unnamed(text, query),
+        *_unnamed_topics(text, query),
         *_leaks(text, query, answers, intermediates),
-        *_faults(_masked(text, query)),
+        *_faults(_mask(text, query)),
     )
 
 
-def _unnamed(text: str, query: Query) -> Iterator[str]:
+def _unnamed_topics(text: str, query: Query) -> Iterator[str]:
     for topic in query.topics:
         if not mentions(text, topic.name):
             yield f"topic entity {topic.name!r} is not named"
@@ -95,7 +95,7 @@ def _unnamed(text: str, query: Query) -> Iterator[str]:
 
 def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
     """Topic entities and hops that the text does not name, and hops that the draft lacks."""
-    yield from _unnamed(text, query)
+    yield from _unnamed_topics(text, query)
     for phrase in _all_phrases(draft):
         if not _says(text, phrase) and not _says(text, phrase.removeprefix("the ")):
             yield f"not said: {phrase!r}"
@@ -138,7 +138,7 @@ def _leaks(
     text: str, query: Query, answers: Sequence[Entity], intermediates: Sequence[Entity]
 ) -> Iterator[str]:
     topics = {topic.name.casefold() for topic in query.topics}
-    masked = _masked(text, query)
+    masked = _mask(text, query)
     for answer in answers:
         if mentions(text, answer.name):
             yield f"the answer {answer.name!r} is in the question"
@@ -214,7 +214,7 @@ def _begins_with_vowel(word: str) -> bool | None:
     return word[0].lower() in "aeio" and not re.match(r"(?i)eu|ewe|one\b|once|ouija", word)
 
 
-def _masked(text: str, query: Query, typed: bool = False) -> str:
+def _mask(text: str, query: Query, typed: bool = False) -> str:
     """The text with the names of its topic entities replaced by one plain word. `typed`: they may
     be in lower case."""
     names = sorted((topic.name for topic in query.topics), key=len, reverse=True)

@@ -44,7 +44,7 @@ _OPENING = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|ma
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _NounDemand:
     """What a noun asks for."""
 
     one_of: frozenset[str] | None
@@ -75,12 +75,12 @@ def _table() -> dict[str, Any]:
 
 
 @cache
-def _nouns() -> tuple[re.Pattern[str], dict[str, _Wanted]]:
+def _nouns() -> tuple[re.Pattern[str], dict[str, _NounDemand]]:
     """What finds the noun of a question, and what every noun asks for."""
-    known: dict[str, _Wanted] = {}
+    known: dict[str, _NounDemand] = {}
     for row in _table()["noun"]:
         fit = frozenset(row["one_of"]) if "one_of" in row else None
-        wanted = _Wanted(fit, frozenset(row.get("none_of", ())), tuple(row.get("named", ())))
+        wanted = _NounDemand(fit, frozenset(row.get("none_of", ())), tuple(row.get("named", ())))
         known.update(dict.fromkeys(row["words"], wanted))
     words = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
     return re.compile(rf"{_OPENING}({words})\b(?! of\b)", re.IGNORECASE), known
@@ -94,7 +94,7 @@ def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
     >>> fits("what rivers are in {x}", [Entity("m", "Cairo")], lambda _: ["location.citytown"])
     False
     """
-    wanted = _wanted(form)
+    wanted = _noun_asked(form)
     return not wanted or all(wanted.is_met(answer, types(answer.id)) for answer in answers)
 
 
@@ -157,7 +157,7 @@ def asks_by_type(form: str, kind: str) -> str:
 
 
 @lru_cache(1 << 14)
-def _wanted(form: str) -> _Wanted | None:
+def _noun_asked(form: str) -> _NounDemand | None:
     """What the noun of a question asks for, where it has a known one."""
     pattern, known = _nouns()
     found = pattern.match(form)
@@ -198,7 +198,7 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
     nodes have none, what most of its ends are called by relations: `city` of `home_city`."""
     kinds = [relation for relation, label in labels.items() if says_type(relation, label)]
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
-    called = {side: noun for r in labels for side, noun in _called(r, labels[r])}
+    called = {side: noun for r in labels for side, noun in _role_nouns(r, labels[r])}
     by_type, by_role = _Counts(), _Counts()
     looked_at = [(entity, _sides(graph, entity, labels)) for entity in spread(graph, LOOKED_AT)]
     for relation in _of_one_kind(sides for _, sides in looked_at):
@@ -257,7 +257,7 @@ class _Counts:
         return min(most, key=lambda noun: (self._overall[noun], noun), default="")
 
 
-def _called(relation: str, label: str) -> Iterable[tuple[RelationEnd, str]]:
+def _role_nouns(relation: str, label: str) -> Iterable[tuple[RelationEnd, str]]:
     """By which noun a relation calls what is at its ends: `manufacturer`, `hasAuthor`."""
     for direction in Direction:
         noun = generated_entry(relation, direction, Nouns(), label).noun.split()[-1]

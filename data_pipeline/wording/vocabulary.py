@@ -12,7 +12,7 @@ from data_pipeline.wording.ids import is_plain
 from data_pipeline.wording.lexicon import (
     Entry,
     Lexicon,
-    generated,
+    entry_from_id,
     parse_table,
     written_for,
 )
@@ -37,20 +37,20 @@ def lexicon_of(graph: KnowledgeGraph, phrases_file: str = "") -> Lexicon:
     nouns = nouns_of(graph, labels) if plain else {}
     unknown = Nouns()
 
-    def made(hop: Hop) -> Entry:
+    def make_entry(hop: Hop) -> Entry:
         relation = hop.relation
         property_ = _wikidata_id(relation)
         if property_ and relation in labels and not _own_wikibase(relation, labels[relation]):
             written = wikidata().get(Hop(property_, hop.direction))
             if written:
                 return written
-        return generated(hop, nouns.get(relation, unknown), labels.get(relation, ""))
+        return entry_from_id(hop, nouns.get(relation, unknown), labels.get(relation, ""))
 
     if not phrases_file:
-        return Lexicon.for_graph(relations, {}, made)
+        return Lexicon.for_graph(relations, {}, make_entry)
     written = written_for(relations)
-    own = read_phrases(phrases_file, relations, lambda hop: written.get(hop) or made(hop))
-    return Lexicon.for_graph(relations, own, made)
+    own = read_phrases(phrases_file, relations, lambda hop: written.get(hop) or make_entry(hop))
+    return Lexicon.for_graph(relations, own, make_entry)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.error_labels import labelled
+from data_pipeline.experts.by_policy import label_errors
 from data_pipeline.experts.experts import make_experts
 from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
@@ -111,8 +111,8 @@ def test_a_call_that_leads_nowhere_is_a_dead_end(made):
     first = done.turns[1]
     wasted = (*done.turns[:2], first, *done.turns[2:])  # asked twice: the second leads on
     again = Trajectory(done.question, "", "", wasted, ("Port Sable",), done.stop)
-    assert [error["kind"] for error in labelled(again)][-1:] == ["dead_end"]
-    assert not labelled(done)
+    assert [error["kind"] for error in label_errors(again)][-1:] == ["dead_end"]
+    assert not label_errors(done)
 
 
 def test_a_question_that_fails_is_tried_again(toy, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.referenced import KEPT, referenced
+from data_pipeline.experts.referenced import KEPT, play_referenced
 from data_pipeline.experts.rejection import fault
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
@@ -68,7 +68,7 @@ GOOD = "I look there, so be it."
 
 def thought_by(*thoughts: str, questions=QUESTIONS):
     policy = Thinker([*thoughts, *["Hm."] * 9])
-    return policy, list(referenced(questions, ENVIRONMENT, policy, Sampling()))
+    return policy, list(play_referenced(questions, ENVIRONMENT, policy, Sampling()))
 
 
 def plain():
@@ -118,6 +118,6 @@ def test_questions_without_gold_actions_and_failures_are_told_of() -> None:
             return [(request.key, PolicyError("no answer")) for request in self.asked]
 
     with pytest.raises(PolicyError, match="no answer"):
-        list(referenced(QUESTIONS, ENVIRONMENT, Broken([GOOD] * 9), Sampling()))
+        list(play_referenced(QUESTIONS, ENVIRONMENT, Broken([GOOD] * 9), Sampling()))
     with pytest.raises(ValidationError, match="referenced is for a policy"):
         ExpertConfig(referenced=True)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from data_pipeline.config import SynthConfig
 from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
 from data_pipeline.seeds.seeds import Seeds
-from data_pipeline.seeds.sparql import standard, used
+from data_pipeline.seeds.sparql import read_sparql, standard
 from data_pipeline.synthesize import make_walks
 from graphwalker.cli.app import app, run
 from graphwalker.errors import UserError
@@ -76,7 +76,7 @@ def lines(path):
 
 
 def test_a_query_uses_its_predicates_and_starts_from_its_entities():
-    uses = used(WEBQSP)
+    uses = read_sparql(WEBQSP)
     assert uses.predicates == {
         "people.person.spouse_s",
         "people.marriage.spouse",
@@ -91,7 +91,7 @@ def test_queries_of_one_form_keep_their_own_entities():
         for a in ("m.1", "g.2")
         for b in ("m.0", "m.1")
     ]
-    assert [used(form).entities for form in forms] == [
+    assert [read_sparql(form).entities for form in forms] == [
         {"m.1", "m.0"},
         {"m.1"},
         {"g.2", "m.0"},
@@ -100,8 +100,8 @@ def test_queries_of_one_form_keep_their_own_entities():
 
 
 def test_values_are_entities_and_classes_are_not():
-    assert used(GRAILQA).entities == {"m.0lang"}
-    assert used(GRAILQA).predicates == {"film.film.language"}
+    assert read_sparql(GRAILQA).entities == {"m.0lang"}
+    assert read_sparql(GRAILQA).predicates == {"film.film.language"}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_values_are_entities_and_classes_are_not():
     ],
 )  # fmt: skip
 def test_every_form_of_pattern_is_read(pattern, predicates, entities):
-    uses = used(f"SELECT ?x WHERE {{ {pattern}\n}}")
+    uses = read_sparql(f"SELECT ?x WHERE {{ {pattern}\n}}")
     assert (uses.predicates, uses.entities) == (predicates, entities)
 
 
@@ -127,13 +127,13 @@ def test_words_inside_strings_stay_as_they_are():
 
 
 def test_an_aggregate_without_a_name_is_read():
-    assert used("SELECT COUNT(DISTINCT ?x) WHERE { ?x ns:a.b ns:m.01 }").entities == {"m.01"}
+    assert read_sparql("SELECT COUNT(DISTINCT ?x) WHERE { ?x ns:a.b ns:m.01 }").entities == {"m.01"}
 
 
 @pytest.mark.parametrize("text", ["", "hello", "SELECT ?x WHERE { foo:m.1 foo:b ?x }", "{" * 4000])
 def test_what_is_no_sparql_is_refused(text):
     with pytest.raises(UserError, match="no SPARQL"):
-        used(text)
+        read_sparql(text)
 
 
 def test_training_files_give_the_seeds_that_synth_takes(training, graph, tmp_path):

@@ -3,13 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_pipeline.jobs.seen import SMALLEST, Seen
+from data_pipeline.jobs.distinct import SMALLEST, TextSet
 
 
 @given(st.lists(st.text(max_size=3)))
 @settings(max_examples=30, deadline=None)
 def test_it_is_a_set_of_texts(texts):
-    seen, known = Seen(), set()
+    seen, known = TextSet(), set()
     for text in texts:
         assert (text in seen) == (text in known)
         assert seen.add(text) == (text not in known)
@@ -18,7 +18,7 @@ def test_it_is_a_set_of_texts(texts):
 
 
 def test_nothing_is_lost_when_it_grows():
-    seen = Seen()
+    seen = TextSet()
     for n in range(5 * SMALLEST):
         assert seen.add(f"text {n}")
     assert len(seen) == 5 * SMALLEST
@@ -27,5 +27,5 @@ def test_nothing_is_lost_when_it_grows():
 
 
 def test_a_lone_surrogate_is_a_text():
-    seen = Seen()
+    seen = TextSet()
     assert seen.add("\ud800") and not seen.add("\ud800")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from data_pipeline.verification.lines import numbered_lines
+from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
 from graphwalker.api.terminal import PrintableConsole
 from graphwalker.cli import console

@@ -34,7 +34,8 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
     """How the branches of a query are put together."""
     entry = least_general([phraser.lexicon.entry(b.hops[-1]) for b in query.branches])
     inners = [phraser.nest(phraser.topic(b), b.hops[:-1], rng) for b in query.branches]
-    if len({branch.hops for branch in query.branches}) == 1 and not any(i.nested for i in inners):
+    alike = len({branch.hops for branch in query.branches}) == 1
+    if alike and not any(inner.is_nested for inner in inners):
         return _all_alike(phraser, query, inners, entry, rng)
     ends = _ends(phraser, query, entry.noun, rng)
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
@@ -53,14 +54,14 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
         nouns = [
             p.text
             for p in phraser.lexicon.phrases(branch.hops[-1])
-            if not p.vague and _modifies(p.text, entry) and not inners[order[0]].nested
+            if not p.vague and _modifies(p.text, entry) and not inners[order[0]].is_nested
         ]
         if nouns and not ends[order[0]].vague:
             form = rng.choice(nouns)
             subject = inners[order[0]].within(form, rng).removeprefix("the ")
             parts = _with(parts, order[0], form)
             texts = texts[1:]
-    return Meeting(_listed(texts), "", subject, entry.noun, entry.question_word, parts)
+    return Meeting(_join(texts), "", subject, entry.noun, entry.question_word, parts)
 
 
 def _alone_a_noun(
@@ -79,7 +80,7 @@ def _alone_a_noun(
         for k, (branch, end) in enumerate(zip(query.branches, ends, strict=True))
         if end.text.startswith(beginnings[plain[k]])
         and not phraser.lexicon.clauses(branch.hops[-1])
-        and not inners[k].nested
+        and not inners[k].is_nested
     ]
     return found[0] if len(found) == 1 and len(ends) == 2 else None
 
@@ -96,7 +97,7 @@ def _all_alike(
     """Branches over the same hop: `Which film stars both A and B?`."""
     hop = query.branches[0].hops[-1]
     names = [inner.text for inner in inners]
-    both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _listed(names)
+    both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _join(names)
     clauses = [c.text for c in phraser.lexicon.clauses(hop) if not c.vague]
     named = entry.noun.split()[-1]
     fit = [c for c in clauses if not _ONE.search(c) and named not in c.split()]
@@ -127,7 +128,7 @@ def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list
     named = noun.split()[-1]
     options = [[c for c in found if named not in c.text.split()] or found for found in options]
     ways = [list(way) for way in product(*(rng.sample(o, min(3, len(o))) for o in options))]
-    repeated = [_repeated(way) for way in ways]
+    repeated = [_count_repeats(way) for way in ways]
     ends = rng.choice([w for w, n in zip(ways, repeated, strict=True) if n == min(repeated)])
     chosen = rng.randrange(len(ends))
     blurred = [c for c in phraser.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
@@ -136,7 +137,7 @@ def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list
     return ends
 
 
-def _repeated(ends: Sequence[Phrase]) -> int:
+def _count_repeats(ends: Sequence[Phrase]) -> int:
     """Words that come again, and clauses that are no more than `is the ...`."""
     words = [shape(end.text).words for end in ends]
     again = sum(len(one & two) for k, one in enumerate(words) for two in words[:k])
@@ -155,11 +156,11 @@ def _with(parts: tuple[tuple[str, ...], ...], place: int, form: str) -> tuple[tu
     return (*parts[:place], changed, *parts[place + 1 :])
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def opened(found: Meeting, rng: random.Random) -> str:
+def question_opening(found: Meeting, rng: random.Random) -> str:
     """What the clause of a meeting stands behind in a question."""
     if found.subject:
         return f"{rng.choice(('Which', 'What'))} {found.subject}"

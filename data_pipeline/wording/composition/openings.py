@@ -1,6 +1,7 @@
 """Openings: how a question begins, as a question, a request, a command, or in passing."""
 
 import random
+import re
 
 from data_pipeline.wording.english import PERSONS
 
@@ -18,17 +19,17 @@ def relative(noun: str) -> str:
     return "who" if noun.split()[-1] in PERSONS else "that"
 
 
-def lowered(text: str) -> str:
+def lower_first(text: str) -> str:
     """Its first word in small letters, as inside of a sentence."""
     return text[0].lower() + text[1:]
 
 
 def in_passing(text: str) -> str:
     """As people type into a search box: `who directed Jaws`."""
-    return lowered(text.rstrip("?"))
+    return lower_first(text.rstrip("?"))
 
 
-def _stopped(text: str) -> str:
+def _end_with_stop(text: str) -> str:
     """With a full stop, which `Boreal, Inc.` has already."""
     return text.removesuffix(".") + "."
 
@@ -42,10 +43,6 @@ def wh(noun: str, question_word: str, rng: random.Random) -> str:
     return f"{rng.choice(('Which', 'What'))} {noun}"
 
 
-def article(noun: str) -> str:
-    return "an" if noun[0].lower() in "aeiou" and not noun.startswith(("uni", "eu")) else "a"
-
-
 def of_a_clause(
     clause: str, noun: str, question_word: str, many: bool, rng: random.Random, informal: float
 ) -> str:
@@ -57,12 +54,12 @@ def of_a_clause(
         if rng.random() < 0.5:
             return in_passing(plain)
         amount = "every" if many else "the"
-        return _stopped(f"{rng.choice(COMMANDS[:3])} {amount} {named} {who} {clause}")
+        return _end_with_stop(f"{rng.choice(COMMANDS[:3])} {amount} {named} {who} {clause}")
     draw = rng.random()
     if draw < 0.04 and many:
         return f"Can you name every {named} {who} {clause}?"
     if draw < 0.08:
-        return f"Do you know {lowered(plain)}"
+        return f"Do you know {lower_first(plain)}"
     return plain
 
 
@@ -74,7 +71,7 @@ def of_a_phrase(
     if rng.random() < informal:
         if rng.random() < 0.5:
             return in_passing(plain)
-        return _stopped(f"{rng.choice(COMMANDS[:4])} {phrase}")
+        return _end_with_stop(f"{rng.choice(COMMANDS[:4])} {phrase}")
     draw = rng.random()
     if draw < 0.08:
         return f"Can you name {phrase}?"
@@ -86,3 +83,29 @@ def of_a_phrase(
 def of_a_question(text: str, rng: random.Random, informal: float) -> str:
     """A whole question, now and then in passing."""
     return in_passing(text) if rng.random() < informal else text
+
+
+NAME_LOWERED = 0.75
+"""Share of typed questions whose topic is in lower case, too."""
+MARKED = 0.5
+"""Share of typed questions that end with a question mark."""
+APOSTROPHE_LEFT_OUT = 0.5
+"""Share of `what's`, `who's` and `where's` that are typed `whats`."""
+_SHORT = re.compile(r"\b(what|who|where|when|how)'s\b")
+
+
+def typed_text(form: str, name: str, rng: random.Random) -> str:
+    """A casual question about a topic, typed carelessly.
+
+    >>> typed_text("what's the capital of {x}", "Peru", random.Random(3))
+    'whats the capital of peru?'
+    """
+    if rng.random() < APOSTROPHE_LEFT_OUT:
+        form = _SHORT.sub(r"\1s", form)
+    if name.lower().startswith("the "):
+        form = form.replace("the {x}", "{x}")
+    if name[:1].lower() in tuple("aeio"):
+        form = re.sub(r"\ba \{x\}", "an {x}", form)
+    if rng.random() < NAME_LOWERED:
+        name = name.lower()
+    return form.replace("{x}", name) + ("?" if rng.random() < MARKED else "")

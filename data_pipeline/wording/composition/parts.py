@@ -85,7 +85,7 @@ class Fragment:
     """Whether it ends on a verb or a preposition: `the line that Ana trained on`."""
 
     @property
-    def nested(self) -> bool:
+    def is_nested(self) -> bool:
         """A phrase, not a mere name."""
         return bool(self.phrases) or " and " in self.text
 
@@ -113,7 +113,7 @@ class Fragment:
 
     def roughness(self, form: str) -> float:
         """How badly the form would read around this fragment; 0 where nothing is the matter."""
-        if not self.nested:
+        if not self.is_nested:
             return 0.0
         seen = shape(form)
         if self.plain:
@@ -183,12 +183,12 @@ class Phraser:
         blurred = [phrase for phrase in phrases if phrase.vague]
         chosen = blurred if blurred and rng.random() < vague else []
         chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
-        if inner.nested:
+        if inner.is_nested:
             best = smoothest((phrase.text for phrase in chosen), inner)
             chosen = [phrase for phrase in chosen if phrase.text in best]
         # The first phrases of a hop are its plainest: long questions have enough to be understood.
         weights = [PLAINER**-k for k in range(len(chosen))]
-        if inner.nested:
+        if inner.is_nested:
             words = [len(phrase.text.split()) for phrase in chosen]
             weights = [w * SHORTER**-n for w, n in zip(weights, words, strict=True)]
         return rng.choices(chosen, weights)[0]

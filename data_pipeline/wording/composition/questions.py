@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_pipeline.wording.banks.genders import GenderOf, suits
-from data_pipeline.wording.banks.typed import typed
 from data_pipeline.wording.composition.constraints import word_by_type, word_constrained
-from data_pipeline.wording.composition.meeting import Meeting, meeting, opened
+from data_pipeline.wording.composition.meeting import Meeting, meeting, question_opening
 from data_pipeline.wording.composition.openings import (
     LITERAL,
     UNSPECIFIC,
@@ -16,6 +15,7 @@ from data_pipeline.wording.composition.openings import (
     of_a_phrase,
     of_a_question,
     relative,
+    typed_text,
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
 from data_pipeline.wording.quality import mentions
@@ -104,20 +104,20 @@ class ProgrammaticTeacher(Phraser):
         """A question about what the last hop leads to, in the form that reads best. `start`: the
         id of the entity that it starts from, where that is the topic."""
         entry, style = self.lexicon.entry(hop), ""
-        if entry.casual and not inner.nested:
+        if entry.casual and not inner.is_nested:
             style = rng.choices([*self.styles], [*self.styles.values()])[0]
         if style == "casual":
             form = rng.choice(self._fitting(entry.casual, start, answers) or entry.casual)
-            return Fragment(typed(form, inner.text, rng), (form,))
+            return Fragment(typed_text(form, inner.text, rng), (form,))
         clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
-        if inner.nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
+        if inner.is_nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
             clauses = []  # not `What contains the place where the director of ... died?`
         nouns = [p.text for p in entry.phrases if not p.vague]
-        if clauses and not (inner.nested and inner.plain):
+        if clauses and not (inner.is_nested and inner.plain):
             # Not `What is the film starring ...?` but `Which film stars ...?`.
             nouns = [text for text in nouns if not text.startswith(f"the {entry.noun} ")] or nouns
         questions = self._fitting(entry.questions, start, answers)
-        if not (inner.nested and inner.plain):
+        if not (inner.is_nested and inner.plain):
             questions = [text for text in questions if not shape(text).initial]
         forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
         fluent = [form for form in forms if not form.startswith(STIFF)] or forms
@@ -166,7 +166,7 @@ class ProgrammaticTeacher(Phraser):
         if found.phrase:
             text = of_a_phrase(found.phrase, "", found.question_word, rng, self.informal)
         elif found.subject:
-            text = f"{opened(found, rng)} {found.clause}?"
+            text = f"{question_opening(found, rng)} {found.clause}?"
             if rng.random() < self.informal:
                 text = in_passing(text)
         else:

@@ -155,7 +155,7 @@ def phrases(
             raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
         opened = open_graph(given.graph)
         if mine:
-            facts = make.mined(opened, given.out, mine, settings)
+            facts = make.from_questions(opened, given.out, mine, settings)
         elif settings.teacher.chats:
             with console.progress("relations") as tick:
                 facts = make.by_model(opened, given.graph, given.out, settings, tick)

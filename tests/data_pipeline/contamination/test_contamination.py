@@ -12,8 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_pipeline.contamination.check import Rules, check
-from data_pipeline.contamination.embed import HashedTfidf, nearest, open_embedder
-from data_pipeline.contamination.ngrams import NgramIndex, jaccard, normal, shingles
+from data_pipeline.contamination.embed import (
+    HashedTfidf,
+    NgramIndex,
+    jaccard,
+    nearest,
+    normal,
+    open_embedder,
+    shingles,
+)
 from graphwalker.cli.app import app, run
 from graphwalker.files import dumps, read_jsonl
 

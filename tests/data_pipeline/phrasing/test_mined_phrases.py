@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from data_pipeline.phrasing.config import PhrasesConfig
-from data_pipeline.phrasing.make import mined
-from data_pipeline.phrasing.mask import frame_of
+from data_pipeline.phrasing.make import from_questions
+from data_pipeline.phrasing.mine import frame_of
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
@@ -64,7 +64,7 @@ def test_questions_become_frames_of_their_hop_with_counts(tmp_path: Path) -> Non
         ("c", FROM, "t", "what about ann lee"),
     )
     out = tmp_path / "words.toml"
-    facts = mined(GRAPH, out, [file], PhrasesConfig())
+    facts = from_questions(GRAPH, out, [file], PhrasesConfig())
     assert facts["questions"] == 5 and facts["used"] == 4
     assert facts["not used"] == {"no_gold_answer": 1}
     rows = {row["id"]: row for row in tomllib.loads(out.read_text())["relation"]}
@@ -83,7 +83,7 @@ def test_questions_become_frames_of_their_hop_with_counts(tmp_path: Path) -> Non
 def test_test_questions_are_not_mined(tmp_path: Path) -> None:
     file = _questions(tmp_path, "test", ("a", FROM, "t", "where is ken barlow from"))
     with pytest.raises(UserError, match="test questions"):
-        mined(GRAPH, tmp_path / "words.toml", [file], PhrasesConfig())
+        from_questions(GRAPH, tmp_path / "words.toml", [file], PhrasesConfig())
     assert not (tmp_path / "words.toml").exists()
 
 

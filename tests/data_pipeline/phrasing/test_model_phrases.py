@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from data_pipeline.phrasing.check import fault
+from data_pipeline.phrasing.ask import fault
 from data_pipeline.phrasing.config import PhrasesConfig
 from data_pipeline.phrasing.make import by_model
 from data_pipeline.wording.vocabulary import lexicon_of

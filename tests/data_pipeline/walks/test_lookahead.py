@@ -8,12 +8,11 @@ import pytest
 from data_pipeline.attempts import open_maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs import yields
-from data_pipeline.jobs.yields import Yields
+from data_pipeline.jobs.yields import Stream, Yields, parse_stream
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.synthesize import WALKS, make_walks
 from data_pipeline.verification.verify import verify_file
 from data_pipeline.walks import lookahead
-from data_pipeline.walks.streams import Stream, parse_stream
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph

@@ -11,7 +11,7 @@ import pytest
 from data_pipeline.certificates import other_reading
 from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, not_asked, texts_of
 from data_pipeline.wording.banks.genders import genders_of, suits
-from data_pipeline.wording.banks.typed import typed
+from data_pipeline.wording.composition.openings import typed_text
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.quality import judge
@@ -134,10 +134,10 @@ def test_casual_questions_of_an_inverse_are_those_of_the_relation() -> None:
 
 
 def test_a_typed_question_keeps_its_name_whole() -> None:
-    texts = {typed("what's {x}'s job", "Bo'Ann", random.Random(seed)) for seed in range(40)}
+    texts = {typed_text("what's {x}'s job", "Bo'Ann", random.Random(seed)) for seed in range(40)}
     assert {"whats Bo'Ann's job?", "what's bo'ann's job"} <= texts
-    assert typed("who is a {x}", "Editor", random.Random(0)).startswith("who is an ")
-    assert "the the" not in typed("who is in the {x}", "The Band", random.Random(0)).lower()
+    assert typed_text("who is a {x}", "Editor", random.Random(0)).startswith("who is an ")
+    assert "the the" not in typed_text("who is in the {x}", "The Band", random.Random(0)).lower()
 
 
 def test_styles_are_drawn_as_asked() -> None:

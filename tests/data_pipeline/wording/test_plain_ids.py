@@ -4,7 +4,7 @@ import random
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.english import base_of, past_tense, plural, third_person
-from data_pipeline.wording.lexicon import Lexicon, generated
+from data_pipeline.wording.lexicon import Lexicon, entry_from_id
 from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
@@ -71,20 +71,20 @@ STATES = [
 
 def test_an_id_is_read_as_people_mean_it() -> None:
     for relation, out, into in [*VERBS, *OBJECTS, *STATES]:
-        phrases = {d: generated(Hop(relation, d)).phrases[0].text for d in Direction}
+        phrases = {d: entry_from_id(Hop(relation, d)).phrases[0].text for d in Direction}
         assert phrases[Direction.OUT] == out
         assert phrases[Direction.IN].startswith(into)
 
 
 def test_what_stands_behind_a_verb_is_the_noun_of_what_is_found() -> None:
-    assert generated(Hop("servesCuisine")).noun == "cuisine"
-    typed = generated(Hop("servesCuisine"), Nouns("restaurant", "kitchen style"))
+    assert entry_from_id(Hop("servesCuisine")).noun == "cuisine"
+    typed = entry_from_id(Hop("servesCuisine"), Nouns("restaurant", "kitchen style"))
     assert typed.phrases[0].text == "the kitchen style that {x} serves"
 
 
 def test_a_noun_that_begins_with_the_kind_of_what_has_it_is_said_without() -> None:
-    assert generated(Hop("recipeIngredient"), Nouns("recipe")).noun == "ingredient"
-    assert generated(Hop("recipeIngredient"), Nouns("book")).noun == "recipe ingredient"
+    assert entry_from_id(Hop("recipeIngredient"), Nouns("recipe")).noun == "ingredient"
+    assert entry_from_id(Hop("recipeIngredient"), Nouns("book")).noun == "recipe ingredient"
 
 
 def test_verbs_have_their_forms() -> None:
@@ -113,7 +113,7 @@ def asked(query: Query, relations: list[str]) -> set[str]:
 
 
 def typed_course(hop: Hop):
-    return generated(hop, Nouns("student", "course"))
+    return entry_from_id(hop, Nouns("student", "course"))
 
 
 def test_two_are_enrolled_where_one_is() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from data_pipeline.certificates import has_shortcut, other_reading, walk_fault
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.walks.constrained import round_between
+from data_pipeline.wording.composition.constraints import forms
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.constraint_phrases import forms
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
 from graphwalker.graphs.base import Entity

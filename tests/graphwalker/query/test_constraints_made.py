@@ -11,8 +11,8 @@ from data_pipeline.experts.experts import make_experts
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verification.verify import verify_file
+from data_pipeline.walks.constrained import sample_three
 from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
-from data_pipeline.walks.three_branches import sample_three
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.build.build import build_graph
