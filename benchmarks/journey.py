@@ -4,7 +4,8 @@
 
 makes a small world, and for each 2-hop question its walk, wording, certificate and oracle's
 trajectory, then its score and its page in the report; writes `benchmarks/results/journey.json`.
-Counted are the calls between files of the four packages, and those of the functions in `COUNTED`.
+Counted are the calls between files of the four packages, and those of the functions in `COUNTED`;
+of the certificate also the functions of `data_pipeline` that it passes (`Maker.certify`).
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 from benchmarks.record import ROOT, record
 from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
-from data_pipeline.outcomes import Attempt
+from data_pipeline.outcomes import Attempt, Drop
 from eval.analysis.error_kinds import error_kind
 from eval.viewer.record import walk_record
 from graphwalker.graphs.open import open_graph
@@ -89,6 +90,19 @@ def trace_calls() -> Iterator[Trace]:
         sys.setprofile(None)
 
 
+def _trace_certificate(maker: Maker, index: int) -> dict[str, int]:
+    """What `Maker.certify` passes in `data_pipeline`, for the question of an attempt."""
+    sampled = maker.sample("2-hop", index)
+    assert not isinstance(sampled, Drop)
+    question = maker.word(sampled)
+    assert not isinstance(question, Drop)
+    with trace_calls() as trace:
+        maker.certify(question, sampled.run)
+    own = {(file, name) for file, name in trace.functions if file.startswith("data_pipeline/")}
+    named = {(file, name) for file, name in own if "<" not in name}
+    return {"files": len({file for file, _ in own}), "functions": len(named)}
+
+
 def _trace_attempts(maker: Maker, count: int) -> Iterator[tuple[Attempt, Trace]]:
     """Yield the attempts that become questions, with the trace of each."""
     index = 0
@@ -113,11 +127,14 @@ def measure(count: int, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         make_world(1000, seed, Path(folder))
         maker = Maker(open_graph(Path(folder) / "graph"), SynthConfig(seed=seed))
-        legs: dict[str, list[dict[str, int]]] = {"walk to trajectory": [], "score and report": []}
+        names = ("walk to trajectory", "score and report", "certify, in data_pipeline")
+        legs: dict[str, list[dict[str, int]]] = {name: [] for name in names}
         for attempt, trace in _trace_attempts(maker, count):
             assert attempt.trajectory is not None
             legs["walk to trajectory"].append(trace.figures())
             legs["score and report"].append(_trace_reading(attempt.trajectory).figures())
+            number = int(attempt.id.rpartition("/")[2])
+            legs["certify, in data_pipeline"].append(_trace_certificate(maker, number))
     return {name: _mean(figures) for name, figures in legs.items()}
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 from data_pipeline.wording.composition.constraints import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
@@ -125,9 +126,10 @@ def _one_hop_less(query: Query) -> Iterator[Query]:
 
 def leaks(text: str, answers: Iterable[Entity]) -> bool:
     """Whether the question names one of its answers."""
+    texts = (text, *(entity.name for entity in answers))
     # Blanks around both sides: an answer named Ann is not in a question about Annapolis.
-    folded = f" {_words(text)} "
-    return any(f" {_words(entity.name)} " in folded for entity in answers)
+    folded, *names = (f" {' '.join(_WORD.findall(one.casefold()))} " for one in texts)
+    return any(name in folded for name in names)
 
 
 def other_reading(
@@ -152,10 +154,11 @@ def other_reading(
         return rival
     choices = [hop_readings for branch in draft.readings for hop_readings in branch]
     choices += list(draft.tail_readings)
-    if _size(choices) > MAX_READINGS:
+    size = prod(map(len, choices))
+    if size > MAX_READINGS:
         return "more readings than can be checked"
     # The usual case: each phrase can mean one thing, and nothing is executed.
-    if _size(choices) == 1:
+    if size == 1:
         return ""
     # Each branch alone first: readings that end in the same entities cannot differ later, so the
     # product is over distinct ends instead of over readings.
@@ -165,7 +168,8 @@ def other_reading(
     ]
     for combination in product(*ends):
         hops, frontiers = zip(*combination, strict=True)
-        meet = _meet(frontiers)
+        shared = frozenset.intersection(*map(_ids, frontiers))
+        meet = tuple(entity for entity in frontiers[0] if entity.id in shared)
         for tail, found in _ends(graph, meet, draft.tail_readings):
             end = filter_candidates(graph, query.constraint, found) if query.constraint else found
             if not end or _ids(end) == gold:
@@ -245,21 +249,5 @@ def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple
     return tuple({entity.id: entity for found in ends for entity in found}.values())
 
 
-def _meet(frontiers: Sequence[Sequence[Entity]]) -> tuple[Entity, ...]:
-    shared = frozenset.intersection(*map(_ids, frontiers))
-    return tuple(entity for entity in frontiers[0] if entity.id in shared)
-
-
-def _size(choices: Sequence[Sequence[Hop]]) -> int:
-    size = 1
-    for readings in choices:
-        size *= len(readings)
-    return size
-
-
 def _ids(entities: Iterable[Entity]) -> frozenset[str]:
     return frozenset(entity.id for entity in entities)
-
-
-def _words(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))

@@ -48,18 +48,15 @@ class RememberedGraph(OverGraph, AnsweringGraph):
         known = self._young.get(key)
         if known is None and (known := self._old.get(key)):
             self._keep(key, known)
-        if known is None or not _is_enough(known, limit):
-            known = limit, self.graph.step(entity_id, relation, direction, limit)
-            self._keep(key, known)
-        found = known[1]
+        limited, found = known or (0, [])
+        # What was cut at a limit says enough for no larger one.
+        enough = limited is None or len(found) < limited or (limit is not None and limit <= limited)
+        if known is None or not enough:
+            found = self.graph.step(entity_id, relation, direction, limit)
+            self._keep(key, (limit, found))
         return found if limit is None or len(found) <= limit else found[:limit]
 
     def _keep(self, key: ListingKey, found: Known) -> None:
         if len(self._young) >= self._size:
             self._old, self._young = self._young, {}
         self._young[key] = found
-
-
-def _is_enough(known: Known, limit: int | None) -> bool:
-    limited, found = known
-    return limited is None or len(found) < limited or (limit is not None and limit <= limited)

@@ -44,15 +44,12 @@ def mentions(text: str, name: str) -> bool:
     start = folded.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)
+        around = folded[start - 1 : start] + folded[end : end + 1]
         # No pattern is compiled: names are many, and each is looked for once.
-        if not (_is_word(folded[start - 1 : start]) or _is_word(folded[end : end + 1])):
+        if not any(character.isalnum() or character == "_" for character in around):
             return True
         start = folded.find(wanted, start + 1)
     return False
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def judge(
@@ -198,20 +195,17 @@ def wrong_article(article: str, word: str) -> bool:
     ...  wrong_article("an", word)]
     ['film', 'BBC']
     """
-    vowel = _begins_with_vowel(word)
-    return vowel is not None and vowel is (article.lower() == "a")
-
-
-def _begins_with_vowel(word: str) -> bool | None:
-    """By its sound; `None` where both are heard, and for a masked name."""
     letters = re.split(r"[-.]", word)[0]
-    if word.startswith(MASK) or word[0] in "hHuU":  # an hour, a house; a unit, an uncle
-        return None
+    spelled = letters.isupper() and word[0] in "FLMNRSX"  # an NBA team, a NASA mission
+    if word.startswith(MASK) or word[0] in "hHuU" or spelled:  # an hour, a house; a unit, an uncle
+        return False
     if word[0].isdigit():
-        return letters.startswith(("8", "11", "18"))
-    if letters.isupper():  # read by letters (an NBA team), or as a word (a NASA mission)
-        return None if word[0] in "FLMNRSX" else word[0] in "AEIO"
-    return word[0].lower() in "aeio" and not re.match(r"(?i)eu|ewe|one\b|once|ouija", word)
+        vowel = letters.startswith(("8", "11", "18"))
+    elif letters.isupper():
+        vowel = word[0] in "AEIO"
+    else:
+        vowel = word[0].lower() in "aeio" and not re.match(r"(?i)eu|ewe|one\b|once|ouija", word)
+    return vowel is (article.lower() == "a")
 
 
 def _mask(text: str, query: Query, typed: bool = False) -> str:
