@@ -62,7 +62,7 @@ def test_what_may_follow_a_hop_is_known_without_a_look_at_entities() -> None:
                 behind.setdefault(hop.hop, set()).update(one.hop for one in after)
     unknown = parse_hop(f"~{TASTE}")  # one fact does not tell
     assert judge().followers(unknown) is None and behind.pop(unknown)
-    told = {hop: places.followers(places.known(hop)) or () for hop in behind}
+    told = {hop: places.followers(places.known_hop(hop)) or () for hop in behind}
     assert behind == {hop: {one.hop for one in after} for hop, after in told.items()}
     assert behind[Hop(WORKS)] == {Hop(BORN)} and not behind[Hop(BORN)]
 
