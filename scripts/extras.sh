@@ -6,11 +6,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-light=(core sparql api networkx neo4j serve report tensorboard)
+light=(core sparql api networkx formats neo4j serve report tensorboard)
 heavy=(train lora deepspeed vllm ray embed train,vllm)
 declare -A modules=(
   [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib" [api]="openai httpx"
-  [networkx]=networkx [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
+  [networkx]=networkx [formats]="networkx pyarrow pyoxigraph" [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
   [tensorboard]=tensorboard
 )
 python=${PYTHON:-.venv/bin/python}

@@ -23,6 +23,7 @@ class FaultyEndpoint:
         self.store, self.faults, self.headers = store, list(faults), dict(headers)
         self.slow_s = slow_s
         self.forms, self.proofs, self.connections = [], [], set()
+        self.agents, self.sent = [], {}
         self.address = ""
 
     def next_fault(self):
@@ -43,6 +44,8 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             is_proof = "urn:graphwalker:graph" in form["query"][0]
             (endpoint.proofs if is_proof else endpoint.forms).append(form)
             endpoint.connections.add(self.client_address)
+            endpoint.agents.append(self.headers["User-Agent"])
+            endpoint.sent = self.headers
             fault = endpoint.next_fault()
             if fault == "reset":
                 linger = struct.pack("ii", 1, 0)

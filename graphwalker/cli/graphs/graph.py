@@ -38,8 +38,8 @@ def make(
 @app.command()
 def build(
     out: Out,
-    triples: Annotated[Files, Option(help="TSV or N-Triples, plain or .gz; repeatable.")] = None,
-    property: Annotated[Files, Option(help="Property graph: JSON lines or CSV.")] = None,
+    triples: Annotated[Files, Option(help="Files of any format; repeatable.")] = None,
+    property: Annotated[Files, Option(help="Property graphs; as --triples.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
     columns: Annotated[
@@ -118,8 +118,7 @@ def build(
         names_from_ids=names_from_ids,
         form=TableForm.read(columns, header, split),
     )
-    show(str(out), built)
-    _show_facts(out)
+    _show_built(out, built)
 
 
 @app.command()
@@ -147,8 +146,8 @@ def grbench(
     finally:
         records.unlink(missing_ok=True)
     kinds = ", ".join(f"{name}: {count:,}" for name, count in counts.nodes.items())
-    show(str(out), {**built, "node types": kinds, "relationships": counts.relationships})
-    _show_facts(out)
+    more = {"node types": kinds, "relationships": counts.relationships}
+    _show_built(out, {**built, **more})
 
 
 @app.command()
@@ -213,6 +212,15 @@ def search(
     for hit in names.search(text, limit):
         alias = f"\talias: {hit.alias}" if hit.alias else ""
         console.echo(f"{hit.score:.2f}\t{hit.entity.id}\t{hit.entity.name}{alias}")
+
+
+def _show_built(folder: Path, built: dict[str, Any]) -> None:
+    """Print the counts of a build, three facts, and what may not be as it was meant."""
+    warnings = built.pop("warnings", [])
+    show(str(folder), built)
+    _show_facts(folder)
+    for warning in warnings:
+        console.echo(f"warning: {warning}")
 
 
 def _show_facts(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A networkx graph as a knowledge graph."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from graphwalker.errors import UserError
@@ -17,7 +18,13 @@ def from_networkx(graph: Any) -> MemoryGraph:
     ids = {node: str(node) for node in graph}
     names = {ids[node]: str(data.get("name", node)) for node, data in graph.nodes(data=True)}
     types = {ids[n]: list(map(str, d["types"])) for n, d in graph.nodes(data=True) if "types" in d}
-    triples: list[tuple[str, str, str]] = []
+    triples = [(head, relation, tail) for head, relation, tail, _ in edge_relations(graph)]
+    return MemoryGraph(triples, names, types)
+
+
+def edge_relations(graph: Any) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Each edge as head, relation, tail and attributes; an undirected one both ways. Raises
+    `UserError` naming an edge without a relation."""
     edges = [
         (head, tail, key[0] if key else None, data) for head, tail, *key, data in _edges(graph)
     ]
@@ -29,10 +36,9 @@ def from_networkx(graph: Any) -> MemoryGraph:
                 f"networkx graph: the edge {head!r} -> {tail!r} has no relation; give it as the "
                 "edge attribute `relation`, or as the key in a MultiDiGraph"
             )
-        triples.append((ids[head], str(relation), ids[tail]))
+        yield str(head), str(relation), str(tail), data
         if not graph.is_directed():
-            triples.append((ids[tail], str(relation), ids[head]))
-    return MemoryGraph(triples, names, types)
+            yield str(tail), str(relation), str(head), data
 
 
 def _relation(key: Any, data: dict[str, Any], keys_are_ids: bool) -> Any:

@@ -15,16 +15,17 @@ import numpy as np
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.edges import write_side
-from graphwalker.graphs.build.foreign import refuse_foreign
 from graphwalker.graphs.build.listings import write_listings
 from graphwalker.graphs.build.nodes import Strings, write_nodes
 from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties
+from graphwalker.graphs.build.review import LONG_TEXT, review_counts, review_header
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import StartsWriter, write_ints
 from graphwalker.graphs.format.sides import Rows
 from graphwalker.graphs.intake.columns import TABLES, TableForm
 from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.foreign.recognise import convert
 from graphwalker.graphs.intake.intake import MEMORY, Intake
 from graphwalker.graphs.intake.phases import LimitError, Phases, plan, workplace
 from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects, Source
@@ -49,8 +50,9 @@ class Compiler:
         ids_are_names: bool,
         properties: bool = False,
         names_from_ids: bool = False,
-    ) -> None:
-        """Write the graph's file; with `properties` also what a property graph has besides."""
+    ) -> list[str]:
+        """Write the graph's file, with `properties` also what a property graph has besides; returns
+        what is to be said of the input."""
         unnamed = local_name if names_from_ids else itself if ids_are_names else nothing
         numbered: dict[str, int] = {}
         for number, (what, step) in enumerate(Numbering(self._sorter).steps()):
@@ -78,8 +80,9 @@ class Compiler:
             **more,
         }
         self._writer.finish(path, counts)
-        if unwanted := numbered.get("unwanted"):
-            self._say(f"{unwanted:,} entities have a name in another language only")
+        counts |= {"long_texts": nodes["long_texts"], "stated": out["stated"]}
+        relations = self._sorter.strings("SELECT r FROM relation ORDER BY n")
+        return list(review_counts(counts | numbered, relations))
 
     def _phase(
         self, name: str, what: str, work: Callable[[], dict[str, int] | None]
@@ -107,6 +110,9 @@ class Compiler:
             "named": nodes.named,
             "literals": nodes.literals,
             "first_literal": nodes.first_literal,
+            "long_texts": self._sorter.scalar(
+                f"SELECT count(*) FROM label WHERE id[1] = '\"' AND length(id) > {LONG_TEXT}"
+            ),
         }
 
     def _ids_are_paths(self) -> bool:
@@ -159,7 +165,7 @@ class Compiler:
         )
         write_ints(self._writer.section("relation_counts", typecode(most)), side.relation_counts)
         sorter.run("DROP TABLE out_edge")
-        return {"edges": side.edges}
+        return {"edges": side.edges, "stated": most}
 
     def _write_in(self, nodes: dict[str, int], lists: dict[str, int]) -> None:
         sorter, most = self._sorter, self._sorter.rows("edge")
@@ -251,19 +257,22 @@ def build_graph(
         phases = Phases(work, kept)
         if phases.is_started:
             say("resuming the build that was stopped")
+        sources = [convert(source, work) for source in sources]
+        properties = any(source.kind == "property" for source in sources)
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit, kept) as sorter:
             intake = Intake(sorter, phases, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
             compiler = Compiler(sorter, phases, say)
-            compiler.write(work / FILE_NAME, names is None, bool(property_files), names_from_ids)
+            warnings = compiler.write(work / FILE_NAME, names is None, properties, names_from_ids)
+        warnings += [warning for source in sources for warning in review_header(source)]
         seconds = round(time.perf_counter() - started, 3)
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
-        _publish(work, out, {"inputs": [str(s.path) for s in sources], **facts})
+        _publish(work, out, {"inputs": [str(s.shown) for s in sources], **facts})
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
     if facts["divided"]:
         counted["fields of several values"] = facts["divided"]
-    return {**Layout(out).info(), **counted}
+    return {**Layout(out).info(), **counted, **({"warnings": warnings} if warnings else {})}
 
 
 def _readers(workers: int | None, memory_limit: str) -> int:
@@ -288,8 +297,6 @@ def _sources(
         ("triples", triples),
     )
     files = [(Path(path), kind) for kind, paths in kinds for path in paths]
-    for path, _ in files:
-        refuse_foreign(path)
     return [Source(path, kind, number, form) for number, (path, kind) in enumerate(files)]
 
 

@@ -1,13 +1,17 @@
-"""Blocks of lines: a plain or gzip file, a few megabytes at a time, as text with line numbers."""
+"""Blocks of lines: a plain or compressed file, a few megabytes at a time, with line numbers."""
 
+import bz2
 import gzip
+import io
+import lzma
 import os
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from graphwalker.errors import UserError
 from graphwalker.files import no_file
@@ -17,7 +21,8 @@ BLOCK_BYTES = 8 << 20
 LINE_LIMIT = 64 << 20
 """Bytes of the longest line that is read; a longer one is malformed."""
 
-_DAMAGE = (gzip.BadGzipFile, EOFError, zlib.error)
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,20 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[Block]:
     """
     size = path.stat().st_size if path.is_file() else 0
     number = 1
-    with open_input(path) as file:
-        try:
-            for raw in _whole_lines(file):
-                if number > after:
-                    text, broken = _decode(raw, number)
-                    yield Block(number, text, _position(file), size, broken)
-                number += raw.count(b"\n") + 1
-        except _DAMAGE as error:
-            raise UserError(
-                f"{path}: damaged gzip file after line {number - 1} ({error})"
-            ) from None
+    with _open_packed(path) as packed, _unpack(path, packed) as file:
+        lines = _whole_lines(file)
+        while True:
+            try:
+                raw = next(lines, None)
+            except _DAMAGE as error:
+                raise UserError(f"{path}: damaged file after line {number - 1} ({error})") from None
+            if raw is None:
+                return
+            if number > after:
+                text, broken = _decode(raw, number)
+                position = os.lseek(packed.fileno(), 0, os.SEEK_CUR)
+                yield Block(number, text, position, size, broken)
+            number += raw.count(b"\n") + 1
 
 
 def first_line(path: Path) -> str:
@@ -66,19 +74,57 @@ def first_line(path: Path) -> str:
     return block.text.partition("\n")[0] if block else ""
 
 
-def first_byte(path: Path) -> bytes:
-    """The first byte of a file, unpacked. Raises `UserError` for a damaged archive."""
+def peek(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unpacked. Raises `UserError` for a damaged archive."""
     with open_input(path) as file:
         try:
-            return file.read(1)
+            return file.read(size)
         except _DAMAGE as error:
-            raise UserError(f"{path}: damaged gzip file ({error})") from None
+            raise UserError(f"{path}: damaged file ({error})") from None
 
 
-def open_input(path: Path) -> BinaryIO:
+def plain_name(path: Path) -> str:
+    """The name of a file without the ending of its compression."""
+    return path.stem if path.suffix in PACKED else path.name
+
+
+@contextmanager
+def open_input(path: Path) -> Generator[BinaryIO, None, None]:
+    """Open a file, unpacked where it is compressed. Raises `UserError` for one that is missing."""
+    with _open_packed(path) as packed, _unpack(path, packed) as file:
+        yield file
+
+
+def _open_packed(path: Path) -> BinaryIO:
     if not path.is_file():
         raise no_file(path)
-    return cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
+    return path.open("rb")
+
+
+def _unpack(path: Path, packed: BinaryIO) -> BinaryIO:
+    """Recognised by its first bytes: a file may have lost the ending of its name, or kept it."""
+    magic = packed.read(6)
+    packed.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.open(packed))
+    if magic.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.open(packed))
+    if magic.startswith(b"\xfd7zXZ"):
+        return cast(BinaryIO, lzma.open(packed))
+    if magic.startswith(b"\x28\xb5\x2f\xfd"):
+        return _unpack_zstandard(path, packed)
+    return packed
+
+
+def _unpack_zstandard(path: Path, packed: BinaryIO) -> BinaryIO:
+    try:
+        import pyarrow
+    except ImportError:
+        raise UserError(
+            f"{path}: Zstandard needs pyarrow: pip install 'graphwalker-kgqa[formats]'"
+        ) from None
+    library: Any = pyarrow
+    return cast(BinaryIO, io.BufferedReader(library.CompressedInputStream(packed, "zstd")))
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -124,8 +170,3 @@ def _fault(line: bytes) -> str:
     except UnicodeDecodeError as error:
         return f"not UTF-8 text ({error.reason})"
     return ""
-
-
-def _position(file: BinaryIO) -> int:
-    """Bytes of the file itself that were read, also where it is an archive."""
-    return os.lseek(file.fileno(), 0, os.SEEK_CUR)

@@ -116,12 +116,41 @@ def names_facts(header: Sequence[str]) -> bool:
     return alike and stems[1] in _LIKELY[1]
 
 
-def refuse_unclear(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Raise `UserError` for a table that may hold facts, one a row, or an entity a row."""
-    if any(re.search(r":(ID|START_ID|END_ID|LABEL|TYPE)\b", column) for column in header):
-        raise UserError(f"{path}:1: the header is one of a property graph; give it as --property")
-    if names_facts(header) or (len(header) == 3 and _look_like_facts(header, rows)):
+def role_places(header: Sequence[str]) -> TriplePlaces | None:
+    """The places of head, relation and tail by their names, `None` where these do not tell.
+
+    >>> role_places(["rel", "dst", "src"]), role_places(["node1", "label", "node2"])
+    ((2, 0, 1), (0, 1, 2))
+    """
+    stems = [_stem(column) for column in header]
+    found = [[at for at, stem in enumerate(stems) if stem in known] for known in _LIKELY]
+    if all(len(places) == 1 for places in found):
+        (head,), (relation,), (tail,) = found
+        return head, relation, tail
+    return (0, 1, 2) if len(header) == 3 and names_facts(header) and not all(found) else None
+
+
+def find_facts(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[TriplePlaces, bool] | None:
+    """Where the facts of a table stand, one a row, and whether its first row is a header; `None`
+    for a table of entities.
+
+    Names alone do not decide, nor do the rows alone: where they tell different things it raises
+    `UserError`, which asks.
+    """
+    if is_clear(header):
+        return (0, 1, 2), True
+    rows = [row for row in rows[:SAMPLED] if len(row) == len(header)]
+    if len(header) == 3 and _is_fact(header, rows):
+        return (0, 1, 2), False
+    places = role_places(header)
+    few = len(header) == 3 and _look_like_facts(rows, places or (0, 1, 2))
+    if places and few:
+        return places, True
+    if few or names_facts(header):
         raise UserError(unclear(path, header))
+    return None
 
 
 def unclear(path: Path, header: Sequence[str]) -> str:
@@ -144,11 +173,14 @@ def _stem(column: str) -> str:
     return re.sub(r"[\W_]", "", _SUFFIX.sub("", name))
 
 
-def _look_like_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the header seems to be a fact itself, or heads have several rows and relations are
-    few. In a table of entities each has one row."""
-    rows = [row for row in rows[:SAMPLED] if len(row) == 3]
+def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is a fact: no header has the relation and an entity of other rows."""
     heads, middles, tails = ({row[place] for row in rows} for place in range(3))
-    if header[1] in middles or {header[0], header[2]} & (heads | tails):
-        return True
-    return len(heads) < len(rows) and 2 * len(middles) <= len(rows)
+    return header[1] in middles and bool({header[0], header[2]} & (heads | tails))
+
+
+def _look_like_facts(rows: Sequence[Sequence[str]], places: TriplePlaces) -> bool:
+    """Whether heads have several rows and relations are few. In a table of entities each has one
+    row."""
+    heads, relations = ({row[place] for row in rows} for place in places[:2])
+    return len(heads) < len(rows) and 2 * len(relations) <= len(rows)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from graphwalker.graphs.intake.blocks import Block, read_blocks
+from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import PACKED, Block, plain_name, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
@@ -112,10 +113,10 @@ class _RejectList(Rejects):
 
 def suits(source: Source) -> bool:
     """Whether a file is worth several processes: lines of triples, and many of them."""
-    table = source.path.name.removesuffix(".gz").endswith(".csv")
-    if source.kind != "triples" or table or not source.path.is_file():
+    table = plain_name(source.path).endswith(".csv")
+    if source.kind != "triples" or table or source.is_json or not source.path.is_file():
         return False
-    times = UNPACKED if source.path.suffix == ".gz" else 1
+    times = UNPACKED if source.path.suffix in PACKED else 1
     return source.path.stat().st_size * times >= LEAST_BYTES
 
 
@@ -182,8 +183,13 @@ class Intake:
         self._tables = {name: self._sorter.existing(name, **_TABLES[name]) for name in _TABLES}
         relations = Relations(self._filters, self._load_relations())
         reading, after = self._phases.get("reading", (0, 0))
+        self._rejects.origins = {source.path: source.shown for source in sources}
         for source in sources[reading:]:
-            self._read_one(source, relations, after if source.number == reading else 0)
+            try:
+                self._read_one(source, relations, after if source.number == reading else 0)
+            except UserError as error:
+                why = str(error).replace(str(source.path), str(source.shown))
+                raise type(error)(why) from None
         if all(source.kind != "triples" for source in sources):
             self._drop_strays(sources)
         self._rejects.close()
@@ -194,7 +200,7 @@ class Intake:
         return {**self._counts, "malformed": self._rejects.count}
 
     def _read_one(self, source: Source, relations: Relations, after: int) -> None:
-        self._say(f"reading {source.path}" + (f" from line {after + 1:,}" if after else ""))
+        self._say(f"reading {source.shown}" + (f" from line {after + 1:,}" if after else ""))
         rejected, reported = self._rejects.count, time.monotonic()
         reader = self._reader(source, relations)
         line = after
@@ -262,4 +268,4 @@ class Intake:
 
 def _standing(source: Source, block: Block) -> str:
     share = 100 * block.position / max(1, block.size)
-    return f"reading {source.path}: {share:.0f} %, {block.last:,} lines"
+    return f"reading {source.shown}: {share:.0f} %, {block.last:,} lines"

@@ -1,11 +1,13 @@
 """Files of property graphs: JSON lines as Neo4j exports them, CSV as it imports them."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import peek, plain_name
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Rejects, Relations, Source
 from graphwalker.graphs.intake.tables import CsvFile, header_of
@@ -14,18 +16,20 @@ from graphwalker.graphs.properties import NAME_KEYS, Value, facts_of, value_lite
 _TRUE = {"true": True, "false": False}
 _INTEGERS = {"int", "long", "short", "byte", "integer"}
 _FLOATS = {"float", "double"}
+_APOC = {
+    "_id": ":ID", "_labels": ":LABEL", "_start": ":START_ID", "_end": ":END_ID", "_type": ":TYPE",
+}  # fmt: skip
 
 
 def property_reader(
     source: Source, filters: Filters, rejects: Rejects, relations: Relations
 ) -> FileReader:
-    """The reader of a file, by its name. Raises `UserError` for one that is neither form."""
-    name = source.path.name.removesuffix(".gz")
-    if name.endswith(".csv"):
-        return CsvReader(source, filters, rejects, relations)
-    if name.endswith((".json", ".jsonl")):
+    """The reader of a file. Raises `UserError` for one that is neither form."""
+    if peek(source.path, 1) == b"{":
         return JsonReader(source, filters, rejects, relations)
-    raise UserError(f"{source.path}: a property graph is read from .json, .jsonl or .csv files")
+    if plain_name(source.path).endswith(".csv"):
+        return CsvReader(source, filters, rejects, relations)
+    raise UserError(f"{source.path}: a property graph is read from JSON lines or .csv files")
 
 
 class PropertyReader(FileReader):
@@ -123,7 +127,8 @@ class JsonReader(PropertyReader):
 
 class CsvReader(CsvFile, PropertyReader):
     """CSV whose header names `:ID` and `:LABEL`, or `:START_ID`, `:END_ID` and `:TYPE`; other
-    columns are properties, `born:int` or `tags:string[]` with a type."""
+    columns are properties, `born:int` or `tags:string[]` with a type. In an export of APOC both
+    stand in one file, as `_id`, `_labels`, `_start`, `_end` and `_type`."""
 
     def __init__(
         self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
@@ -146,17 +151,23 @@ class CsvReader(CsvFile, PropertyReader):
                 roles[role] = text
             if (key := column.partition(":")[0]) and text and role in ("", "ID"):
                 properties[key] = text if role else _parse_value(column, text)
-        if "ID" in roles:
-            labels = roles.get("LABEL", "").split(";")
+        if roles.get("ID") or "START_ID" not in roles:
+            labels = re.split("[;:]", roles.get("LABEL", ""))
             self._node(number, roles["ID"], labels, properties, rows)
         else:
             start, end = roles.get("START_ID", ""), roles.get("END_ID", "")
             self._relationship(number, start, roles.get("TYPE", ""), end, properties, rows)
 
 
+def is_property_header(path: Path) -> bool:
+    """True for CSV with the header of a property graph."""
+    columns = [_APOC.get(column, column) for column in header_of(path)]
+    return any(_role(column)[0] in ("ID", "START_ID", "END_ID") for column in columns)
+
+
 def _header(path: Path) -> list[str]:
     """The columns of a CSV file. Raises `UserError` for one without a header of that kind."""
-    columns = header_of(path)
+    columns = [_APOC.get(column, column) for column in header_of(path)]
     if not any(_role(column)[0] in ("ID", "START_ID") for column in columns):
         raise UserError(f"{path}:1: the header has neither an :ID nor a :START_ID column")
     return columns

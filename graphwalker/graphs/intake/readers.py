@@ -1,10 +1,20 @@
 """Readers of a graph's input files: triples, names and types as rows; bad lines are rejected."""
 
+import json
 from pathlib import Path
+from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, first_byte, first_line
-from graphwalker.graphs.intake.columns import KEEP_WHOLE, is_clear, names_facts, unclear
+from graphwalker.graphs.intake.blocks import Block, first_line, peek, plain_name, read_blocks
+from graphwalker.graphs.intake.columns import (
+    KEEP_WHOLE,
+    SAMPLED,
+    find_facts,
+    is_clear,
+    names_facts,
+    role_places,
+    unclear,
+)
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import (
     DROPPED,
@@ -21,6 +31,7 @@ from graphwalker.graphs.intake.rows import (
 )
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
+from graphwalker.graphs.properties import value_literal
 
 TYPE_RELATIONS = {"type.object.type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}
 NAME_RELATIONS = {"type.object.name": 0, "http://www.w3.org/2000/01/rdf-schema#label": 1}
@@ -40,7 +51,9 @@ def open_reader(
         from graphwalker.graphs.intake.property_files import property_reader
 
         return property_reader(source, filters, rejects, relations)
-    if source.path.name.removesuffix(".gz").endswith(".csv"):
+    if source.is_json:
+        return JsonTriplesReader(source, filters, rejects, relations)
+    if plain_name(source.path).endswith(".csv"):
         from graphwalker.graphs.intake.tables import TableReader
 
         return TableReader(source, filters, rejects, relations)
@@ -90,10 +103,20 @@ class TsvReader(TripleReader):
         super().__init__(source, filters, rejects, relations)
         self._form = source.form
         self._looks = False
-        first = first_line(source.path).split("\t")
-        is_unclear = len(first) == 3 and names_facts(first) and not is_clear(first)
-        if is_unclear and not source.form.columns:
-            raise UserError(unclear(source.path, first))
+        self._has_header = False
+        first = [] if source.is_json else first_line(source.path).split("\t")
+        if (
+            len(first) == 3
+            and names_facts(first)
+            and not is_clear(first)
+            and not self._form.columns
+        ):
+            block = next(read_blocks(source.path))
+            rows = [line.split("\t") for line in block.text.split("\n")[1 : SAMPLED + 1]]
+            found = find_facts(source.path, first, rows)
+            if found is None or found[0] != (0, 1, 2):
+                raise UserError(unclear(source.path, first))
+            self._has_header = found[1]
 
     def rows_of(self, block: Block) -> IntakeRows:
         self._looks = self._form.split != KEEP_WHOLE and any(
@@ -123,11 +146,13 @@ class TsvReader(TripleReader):
         self.kept += len(rows.heads) - before
 
     def _is_header(self, number: int, fields: list[str]) -> bool:
-        return _is_header(number, fields) or (number == 1 and is_clear(fields))
+        return number == 1 and (self._has_header or _is_header(1, fields) or is_clear(fields))
 
     def _read_odd(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
-        if not line or self._is_header(number, fields):
-            return
+        if line and not self._is_header(number, fields):
+            self._read_fields(number, line, fields, rows)
+
+    def _read_fields(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if len(fields) != 3 or not all(fields):
             found = f"found {len(fields)} columns"
             found += "; --columns 1,2,3 names three of them" if len(fields) > 3 else ""
@@ -171,6 +196,50 @@ class ColumnsReader(TsvReader):
 
     def _is_header(self, number: int, fields: list[str]) -> bool:
         return False
+
+
+class JsonTriplesReader(TsvReader):
+    """Triples as JSON lines: records whose keys name head, relation and tail, or lists of three."""
+
+    def __init__(
+        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+    ) -> None:
+        super().__init__(source, filters, rejects, relations)
+        record = json.loads(first_line(source.path))
+        self._keys: tuple[Any, Any, Any] = (0, 1, 2)
+        if isinstance(record, dict):
+            keys = list(map(str, cast("dict[Any, Any]", record)))
+            places = role_places(keys)
+            if self._form.columns:
+                places = self._form.places(source.path, keys)
+            if places is None:
+                raise UserError(
+                    f"{source.path}:1: which of {', '.join(keys)[:80]} are head, relation and "
+                    "tail? Add --columns with their names"
+                )
+            self._keys = (keys[places[0]], keys[places[1]], keys[places[2]])
+
+    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
+        before = len(rows.heads)
+        for number, line in enumerate(lines, start=first):
+            try:
+                record: Any = json.loads(line) if line.strip() else None
+                fields = [_field(record[key]) for key in self._keys] if record else []
+            except (ValueError, RecursionError, LookupError, TypeError):
+                self._reject(number, "no JSON record with head, relation and tail", line)
+                continue
+            if fields:
+                self._read_fields(number, line, fields, rows)
+        self.kept += len(rows.heads) - before
+
+
+def _field(value: Any) -> str:
+    """A text as it is, a number as a literal of its type. Raises `TypeError` for any other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return value_literal(value)
+    raise TypeError
 
 
 class NTriplesReader(TripleReader):
@@ -304,8 +373,15 @@ def _is_header(number: int, fields: list[str]) -> bool:
     return first in _HEADERS[0] and second in _HEADERS[1]
 
 
+def is_tsv(source: Source) -> bool:
+    """True for triples in TSV."""
+    if source.kind != "triples" or source.is_json or plain_name(source.path).endswith(".csv"):
+        return False
+    return not _is_ntriples(source.path)
+
+
 def _is_ntriples(path: Path) -> bool:
-    name = path.name.removesuffix(".gz")
+    name = plain_name(path)
     if name.endswith((".nt", ".tsv", ".txt")):
         return name.endswith(".nt")
-    return first_byte(path) in (b"<", b"_", b"#")
+    return peek(path, 1) in (b"<", b"_", b"#")

@@ -33,12 +33,15 @@ class Rejects:
     def __init__(self, path: Path | None = None, limit: int = REJECT_LIMIT) -> None:
         self.count = 0
         self.first = ""
+        self.origins: dict[Path, Path] = {}
+        """The user's files by those that were written from them."""
         self._path, self.limit = path, limit
         self._file: BinaryIO | None = None
 
     def add(self, path: Path, number: int, why: str, text: str | bytes = "") -> None:
         """Raises `UserError` once there are more than the limit."""
         self.count += 1
+        path = self.origins.get(path, path)
         where = f"{path}:{number}: {why}"
         self.first = self.first or where
         self._write(path, number, why, text)
@@ -143,6 +146,15 @@ class Source:
     kind: str
     number: int
     form: TableForm = TABLES
+    is_json: bool = False
+    """Triples as JSON lines."""
+    origin: Path | None = None
+    """The user's file, where `path` was written from it in a form that is read."""
+
+    @property
+    def shown(self) -> Path:
+        """The file as messages name it."""
+        return self.origin or self.path
 
 
 class BlockReader(ABC):

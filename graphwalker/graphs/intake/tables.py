@@ -13,8 +13,7 @@ from graphwalker.graphs.intake.columns import (
     SAMPLED,
     TABLE,
     TriplePlaces,
-    is_clear,
-    refuse_unclear,
+    find_facts,
 )
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import (
@@ -185,11 +184,15 @@ class TableReader(CsvFile, TripleReader):
         self._columns = _first_row(source.path)
         self._places: TriplePlaces | None = None
         if self._form.columns in ((), (TABLE,)):
-            _check_header(source.path, self._columns)
-            if is_clear(self._columns):
-                self._places = 0, 1, 2
-            elif not self._form.columns:
-                refuse_unclear(source.path, self._columns, first_rows(source.path, SAMPLED))
+            found = None
+            if not self._form.columns:
+                rows = first_rows(source.path, SAMPLED)
+                found = find_facts(source.path, self._columns, rows)
+            if found is None:
+                _check_header(source.path, self._columns)
+            else:
+                self._places, has_header = found
+                self.header_lines = int(has_header if self._form.header is None else True)
         else:
             self._places = self._form.places(source.path, self._columns)
             self.header_lines = int(self._form.has_header)

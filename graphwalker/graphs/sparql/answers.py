@@ -1,14 +1,16 @@
 """Answers of an endpoint: whole SPARQL results, or the reason why they cannot be believed."""
 
 import json
+import time
 from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, cast
 
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.connections import Response
+from graphwalker.graphs.sparql.connections import USER_AGENT, Response
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 
 ResultRow = dict[str, Binding]
@@ -88,7 +90,10 @@ def _check_status(response: Response) -> None:
         where = response.headers.get("location", "another address")
         raise Fault(f"HTTP {status}: moved to {where}", again=False)
     again = status >= 500 or status in (408, 429)
-    raise Fault(f"HTTP {status}: {_first_line(response)}", again, _retry_after(response))
+    why = f"HTTP {status}: {_first_line(response)}"
+    if status == 403:
+        why += f"; a public endpoint may want a name and an address in {USER_AGENT}"
+    raise Fault(why, again, _retry_after(response))
 
 
 def _check_whole(response: Response) -> None:
@@ -108,8 +113,14 @@ def _check_count(response: Response, rows: int) -> None:
 
 
 def _retry_after(response: Response) -> float:
+    """Seconds that the server asks to wait, given as such or as a date."""
     wait = response.headers.get("retry-after", "")
-    return float(wait) if wait.isdigit() else 0.0
+    if wait.isdigit():
+        return float(wait)
+    try:
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0
 
 
 def _first_line(response: Response) -> str:

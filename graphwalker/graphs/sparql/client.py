@@ -17,6 +17,7 @@ from graphwalker.graphs.sparql.connections import (
     Connections,
     Form,
     check_installed,
+    environment_headers,
     write_request,
 )
 
@@ -109,6 +110,8 @@ def _value(row: ResultRow, variable: str) -> str:
 log = logging.getLogger(__name__)
 
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
+LONGEST_WAIT_S = 300.0
+"""Of a wait that an endpoint asks for (Retry-After), as long as is kept."""
 RowsCheck = Callable[[list[ResultRow]], None]
 
 
@@ -129,10 +132,12 @@ class Endpoint:
     def ready(self) -> bool:
         return time.monotonic() >= self.rest_until
 
-    def note_failure(self) -> None:
-        """Leave it alone for a second, twice as long each time, a minute at most."""
+    def note_failure(self, wait_s: float = 0.0) -> None:
+        """Leave it alone for a second, twice as long each time, a minute at most, or for as long as
+        it asks for."""
         self.failures, self.proven = self.failures + 1, False
-        self.rest_until = time.monotonic() + min(60.0, 2.0 ** min(self.failures - 1, 6))
+        rest = max(min(60.0, 2.0 ** min(self.failures - 1, 6)), min(wait_s, LONGEST_WAIT_S))
+        self.rest_until = time.monotonic() + rest
 
     def note_answer(self) -> None:
         self.failures, self.rest_until = 0, 0.0
@@ -156,13 +161,16 @@ class SparqlClient:
         attempts: int = 6,
         first_pause_s: float = 0.1,
         max_bytes: int = 256 << 20,
+        headers: Mapping[str, str] = _NO_VALUES,
     ) -> None:
+        """`headers` are sent with each request, on top of those that the environment sets."""
         if not addresses or attempts < 1:
             raise UserError("an endpoint and at least one attempt are needed")
         check_installed()
         self._endpoints = [Endpoint(Connections(a, timeout_s, max_bytes)) for a in addresses]
         self.default_graph = default_graph
-        self._form = Form(default_graph, user, password)
+        sent = {**environment_headers(), **{n.capitalize(): text for n, text in headers.items()}}
+        self._form = Form(default_graph, user, password, tuple(sent.items()))
         self._attempts, self._first_pause_s = attempts, first_pause_s
         self._lock = threading.Lock()
         self._proof: Proof | None = None
@@ -196,9 +204,9 @@ class SparqlClient:
                 reason = f"{endpoint.address}: {fault.reason}"
                 if not fault.again:
                     raise GraphError(reason) from None
-                endpoint.note_failure()
+                endpoint.note_failure(fault.wait_s)
                 if attempt + 1 < self._attempts:
-                    self._pause(attempt, fault)
+                    self._pause(attempt, fault, endpoint.address)
         raise GraphError(f"{reason} (after {self._attempts} attempts)")
 
     def check(self) -> dict[str, str]:
@@ -274,12 +282,19 @@ class SparqlClient:
             return fault.reason
         return ""
 
-    def _pause(self, attempt: int, fault: Fault) -> None:
+    def _pause(self, attempt: int, fault: Fault, address: str) -> None:
         """Nothing where another endpoint is ready; else exponential backoff with full jitter."""
         if any(endpoint.ready for endpoint in self._endpoints):
             return
         pause = random.uniform(0.5, 1.0) * self._first_pause_s * 2**attempt
-        time.sleep(max(min(pause, 10.0), min(fault.wait_s, 60.0)))
+        if fault.wait_s > pause:
+            pause = min(fault.wait_s, LONGEST_WAIT_S)
+            log.warning(
+                "%s: waiting %.0f s, asked by the server (%s)", address, pause, fault.reason
+            )
+            time.sleep(pause)
+        else:
+            time.sleep(min(pause, 10.0))
 
     def _count(self, **amounts: int) -> None:
         with self._lock:

@@ -1,6 +1,7 @@
 """Requests to an endpoint, as SPARQLWrapper writes them, over connections that are kept alive."""
 
 import io
+import json
 import math
 import os
 import re
@@ -26,6 +27,10 @@ _CHUNK = 1 << 16
 _PLAIN_HEAD = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) [^\r\n]*\r\n((?:[!-9;-~]+:[^\r\n]*\r\n)+)\r\n")
 _HEADER = re.compile(r"([^:]+):[ \t]*(.*?)[ \t]*\r\n")
 _NOT_IN_A_HEAD = re.compile(r"[\x00-\x20\x7f-\U0010ffff]")
+USER_AGENT, HEADERS = "GRAPHWALKER_USER_AGENT", "GRAPHWALKER_ENDPOINT_HEADERS"
+"""Variables of the environment. Public endpoints want to know whom to write to: Wikidata answers
+403 to an agent without an address. Headers are a JSON object."""
+DEFAULT_AGENT = "graphwalker-kgqa"
 ANSWER_TIMEOUTS = 4
 """The whole answer may take that many time-outs, each of its pieces one."""
 REFUSALS = (OSError, HTTPException)
@@ -118,7 +123,7 @@ class Connections:
         fields["Content-Length"] = str(len(request.body))
         lines = "".join([f"{name}: {value}\r\n" for name, value in fields.items()])
         if lines.count("\n") != len(fields):
-            raise UserError("a header of more than one line: mend the user or the password")
+            raise UserError("a header of more than one line: mend the user, password or headers")
         return f"POST {self._path} HTTP/1.1\r\n{lines}\r\n".encode() + request.body
 
     def _answer(self, sock: Any) -> tuple[Response, bool]:
@@ -276,6 +281,21 @@ class Form:
     default_graph: str = ""
     user: str = ""
     password: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def environment_headers() -> dict[str, str]:
+    """The headers that the user's environment sets. Raises `UserError` for what are none."""
+    text = os.environ.get(HEADERS, "").strip()
+    try:
+        given: Any = json.loads(text) if text else {}
+        headers = {str(name).capitalize(): str(value) for name, value in given.items()}
+    except (ValueError, AttributeError):
+        raise UserError(
+            f'{HEADERS}: not a JSON object of headers, such as {{"X-Key": "abc"}}'
+        ) from None
+    agent = os.environ.get(USER_AGENT, "").strip() or DEFAULT_AGENT
+    return {"User-agent": agent, **headers}
 
 
 def check_installed() -> None:
@@ -333,4 +353,4 @@ def _write(address: str, form: Form, query: str) -> HttpRequest:
     if form.user:
         wrapper.setCredentials(form.user, form.password)
     written = wrapper._createRequest()
-    return HttpRequest(written.data, dict(written.header_items()))
+    return HttpRequest(written.data, {**dict(written.header_items()), **dict(form.headers)})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import read_blocks
+from graphwalker.graphs.intake.blocks import plain_name, read_blocks
 from graphwalker.graphs.intake.rows import Rejects
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
@@ -61,7 +61,7 @@ class Preparer:
 
     def add_triples(self, path: Path) -> None:
         """A TSV file of head, relation, tail, or N-Triples; plain or .gz."""
-        is_nt = path.name.removesuffix(".gz").endswith(".nt")
+        is_nt = plain_name(path).endswith(".nt")
         self._read(path, parse_line if is_nt else _tsv_fact)
 
     def add_names(self, path: Path) -> None:

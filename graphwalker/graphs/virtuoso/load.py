@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.build.foreign import refuse_foreign
-from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects
+from graphwalker.graphs.intake.foreign.recognise import RDF, convert, recognise
+from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects, Source
 from graphwalker.graphs.sparql.client import FINGERPRINT, MARKED, TRIPLES, marks
 from graphwalker.graphs.sparql.terms import Vocabulary
 from graphwalker.graphs.virtuoso.files import LoadSummary, prepare
@@ -71,11 +71,13 @@ def _load(
         given = {"files": _link(*files, place)}
     else:
         say("writing clean N-Triples")
-        for path in (path for some in files for path in some):
-            refuse_foreign(path)
+        written = _empty(Path(server.folder) / "converted")
+        triples = [_as_triples(path, number, written) for number, path in enumerate(files[0])]
+        files = (triples, *files[1:])
         rejects = Rejects(Path(server.folder) / "rejects.tsv", max_malformed)
         prepared = prepare(*files, place / "all.nt", Vocabulary(), rejects)
         rejects.close()
+        shutil.rmtree(written)
         given = asdict(prepared)
     say("loading")
     _run(server, graph)
@@ -140,6 +142,14 @@ def _run(server: Server, graph: str) -> None:
     for _, file, state, *why in loaded:
         if state != "2" or why != ["fine"]:
             raise GraphError(f"{server.folder}: {file} not loaded whole: {' '.join(why)}")
+
+
+def _as_triples(path: Path, number: int, folder: Path) -> Path:
+    """The file, or what is written of other forms of RDF. Raises `UserError` for other formats."""
+    found = recognise(path)
+    if found and found not in RDF:
+        raise UserError(f"{path}: {found} is not loaded: give TSV or RDF")
+    return convert(Source(path, "triples", number), folder).path
 
 
 def _verify(prepared: LoadSummary, before: int, held: int, folder: str) -> None:

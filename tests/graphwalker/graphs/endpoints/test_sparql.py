@@ -5,6 +5,8 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -107,6 +109,39 @@ def test_a_query_that_the_endpoint_refuses_is_not_asked_again(store):
         with pytest.raises(GraphError, match="HTTP 400: SPARQL compiler: syntax error"):
             films(SparqlGraph(endpoint.address, **QUICK))
         assert len(endpoint.forms) == 1
+
+
+def test_a_wait_that_the_server_asks_for_is_kept_and_said(store, reference, caplog):
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
+    for wait in ("1", soon):
+        caplog.clear()
+        with faulty(store, [(429, {"Retry-After": wait}, b"slow down")]) as endpoint:
+            started = time.monotonic()
+            assert films(SparqlGraph(endpoint.address, **QUICK)) == films(reference)
+            assert time.monotonic() - started >= 0.9
+        assert "asked by the server (HTTP 429: slow down)" in caplog.text
+
+
+def test_the_user_agent_and_headers_are_the_users(store, monkeypatch):
+    with faulty(store) as endpoint:
+        films(SparqlGraph(endpoint.address, **QUICK))
+        assert endpoint.agents[-1] == "graphwalker-kgqa"
+        monkeypatch.setenv("GRAPHWALKER_USER_AGENT", "Ana (ana@example.org)")
+        monkeypatch.setenv("GRAPHWALKER_ENDPOINT_HEADERS", '{"X-Key": "abc"}')
+        films(SparqlGraph(endpoint.address, **QUICK, headers={"x-more": "d"}))
+        assert endpoint.agents[-1] == "Ana (ana@example.org)"
+        assert (endpoint.sent["X-Key"], endpoint.sent["X-More"]) == ("abc", "d")
+        monkeypatch.setenv("GRAPHWALKER_ENDPOINT_HEADERS", "X-Key: abc")
+        with pytest.raises(UserError, match="GRAPHWALKER_ENDPOINT_HEADERS: not a JSON object"):
+            SparqlGraph(endpoint.address, **QUICK)
+
+
+def test_an_endpoint_that_refuses_the_agent_is_answered_by_the_setting(store):
+    with (
+        faulty(store, [(403, {}, b"who are you?")]) as endpoint,
+        pytest.raises(GraphError, match="an address in GRAPHWALKER_USER_AGENT"),
+    ):
+        films(SparqlGraph(endpoint.address, **QUICK))
 
 
 def test_an_endpoint_that_moved_is_said_so(store):

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import open_compiled
 from graphwalker.graphs.intake.columns import TableForm
@@ -38,10 +39,20 @@ def test_a_header_that_may_name_facts_is_refused_until_it_is_said(tmp_path, name
         assert (made["triples"], graph.relation_ids()) == (3, ["born_in", "knows"])
 
 
-def test_a_csv_without_a_header_is_refused_until_it_is_said(tmp_path):
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_a_header_that_names_facts_over_rows_that_are_facts_is_clear(tmp_path, name):
+    rows = [*FACTS, ("Cleo", "born_in", "Oslo"), ("Cleo", "knows", "Ana")]
+    mark = "," if name == "t.csv" else "\t"
+    for header in UNCLEAR:
+        text = "".join(mark.join(row) + "\n" for row in [header.split(","), *rows])
+        made, graph = built(tmp_path, name, text)
+        assert (made["triples"], graph.relation_ids()) == (5, ["born_in", "knows"]), header
+
+
+def test_a_first_row_whose_relation_and_entity_come_again_is_a_fact(tmp_path):
+    assert built(tmp_path, "t.csv", table("", ","))[0]["triples"] == 3
     with pytest.raises(UserError, match=r"--columns 1,2,3 where it is a fact"):
-        built(tmp_path, "t.csv", table("", ","))
-    assert built(tmp_path, "t.csv", table("", ","), columns="1,2,3")[0]["triples"] == 3
+        built(tmp_path, "t.csv", "Dan,likes,Ida\n" + table("", ",") * 2)
 
 
 def test_heads_of_several_rows_and_few_relations_are_no_table_of_entities(tmp_path):
@@ -73,9 +84,13 @@ def test_a_column_that_is_not_there_is_answered_by_those_that_are(tmp_path):
         built(tmp_path, "t.csv", table("s,p,o", ","), columns="s,q,o")
 
 
-def test_the_header_of_a_property_graph_says_which_option_it_needs(tmp_path):
-    with pytest.raises(UserError, match="give it as --property"):
-        built(tmp_path, "t.csv", ":START_ID,:END_ID,:TYPE\na,b,KNOWS\n")
+def test_files_of_a_property_graph_are_known_by_their_headers(tmp_path):
+    (tmp_path / "n.csv").write_text(":ID,name,:LABEL\na,Ana,Person\nb,Ben,Person\n")
+    (tmp_path / "r.csv").write_text(":START_ID,:END_ID,:TYPE\na,b,KNOWS\n")
+    build_graph([tmp_path / "n.csv", tmp_path / "r.csv"], tmp_path / "graph")
+    graph = open_compiled(tmp_path / "graph")
+    assert [e.name for e in graph.neighbors("a", "KNOWS", Direction.OUT)] == ["Ben"]
+    assert graph.types("a") == ["Person"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])

@@ -1,0 +1,175 @@
+"""What kind of file an input is, by its first bytes, and the file that the readers take for it."""
+
+import codecs
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.intake.blocks import open_input, peek, plain_name
+from graphwalker.graphs.intake.property_files import is_property_header
+from graphwalker.graphs.intake.rows import Source
+from graphwalker.graphs.ntriples import parse_line
+
+SNIFFED = 1 << 16
+_AS_UTF8 = "save it as UTF-8 (iconv -f UTF-16 -t UTF-8 OLD > NEW)"
+_REFUSED = (
+    (codecs.BOM_UTF16_LE, "UTF-16 text", _AS_UTF8),
+    (codecs.BOM_UTF16_BE, "UTF-16 text", _AS_UTF8),
+    (b"PK\x03\x04", "a zip archive", "unpack it (unzip)"),
+    (b"$HDT", "HDT", "write it as N-Triples (hdt2rdf)"),
+)
+_XML = {"rdf:RDF": "RDF/XML", "RDF": "RDF/XML", "graphml": "GraphML", "gexf": "GEXF"}
+_ELEMENT = re.compile(rb"<([A-Za-z][\w.:-]*)")
+_TURTLE = re.compile(rb"(@prefix|@base|prefix|base)\s", re.IGNORECASE)
+_GML = re.compile(rb"(?:^|\n)\s*graph\s*\[")
+_SUFFIXES = {
+    ".ttl": "Turtle", ".trig": "Turtle", ".n3": "Turtle", ".nq": "N-Quads", ".rdf": "RDF/XML",
+    ".owl": "RDF/XML", ".jsonld": "JSON-LD", ".gml": "GML", ".graphml": "GraphML", ".gexf": "GEXF",
+}  # fmt: skip
+RDF = ("Turtle", "N-Quads", "RDF/XML", "JSON-LD")
+TABLES = ("Parquet", "Arrow")
+NETWORKS = ("GraphML", "GEXF", "GML", "node-link JSON")
+
+
+def recognise(path: Path) -> str:
+    """Return the format of a file by its content: one of `RDF`, `TABLES` or `NETWORKS`, `triples in
+    JSON`, `a list in JSON`, `property graph`, or `""` for what its name says (CSV, TSV, N-Triples).
+
+    Raises `UserError` for a format that is not read: as TSV it would be a graph of nonsense.
+    """
+    first = peek(path, SNIFFED).removeprefix(codecs.BOM_UTF8)
+    for magic, name, remedy in _REFUSED:
+        if first.startswith(magic):
+            raise UserError(f"{path}: {name} is not read; {remedy}")
+    if first.startswith(b"PAR1"):
+        return "Parquet"
+    if first.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "Arrow"
+    if b"\0" in first:
+        line = first[: first.index(b"\0")].count(b"\n") + 1
+        raise UserError(
+            f"{path}:{line}: a NUL character: not text in UTF-8 (UTF-16 without its mark? "
+            "iconv -f UTF-16LE -t UTF-8 OLD > NEW)"
+        )
+    text = first.lstrip()
+    if text.startswith((b"<?xml", b"<!")) or text[:8] in (b"<rdf:RDF", b"<graphml", b"<gexf xm"):
+        return _xml_format(path, text)
+    if _TURTLE.match(text):
+        return "Turtle"
+    if text[:1] in (b"{", b"["):
+        return _json_format(path, text)
+    suffix = Path(plain_name(path)).suffix.lower()
+    if suffix in _SUFFIXES and text:
+        return _SUFFIXES[suffix]
+    if _GML.search(text[:2000]) and b"\t" not in text.split(b"\n", 1)[0]:
+        return "GML"
+    if suffix == ".csv":
+        return "property graph" if is_property_header(path) else ""
+    return "N-Quads" if _is_quad(text) else ""
+
+
+def convert(source: Source, folder: Path) -> Source:
+    """Return the source itself where the readers take it as it is, else one whose file, written
+    into `folder`, states the same in a form that they take. Raises `UserError`."""
+    if source.kind not in ("triples", "property"):
+        return source
+    found = recognise(source.path)
+    if found == "property graph":
+        return replace(source, kind="property")
+    if found == "triples in JSON":
+        return replace(source, is_json=True)
+    if found == "a list in JSON":
+        out = folder / f"input-{source.number}.jsonl"
+        _write_lines(source.path, out)
+        return replace(source, path=out, is_json=True, origin=source.path)
+    writers: dict[str, tuple[tuple[str, ...], str, str]] = {
+        "rdf": (RDF, ".nt", "triples"),
+        "columnar": (TABLES, ".csv", "triples"),
+        "networks": (NETWORKS, ".jsonl", "property"),
+    }
+    for module, (formats, suffix, kind) in writers.items():
+        if found in formats:
+            out = folder / f"input-{source.number}{suffix}"
+            if not out.is_file():
+                partial = out.with_suffix(".partial")
+                _writer(module)(source.path, found, partial)
+                partial.replace(out)
+            form = replace(source.form, header=True) if found in TABLES else source.form
+            return replace(source, path=out, kind=kind, form=form, origin=source.path)
+    return source
+
+
+def _write_lines(path: Path, out: Path) -> None:
+    """Write the items of a list, one a line. Raises `UserError`."""
+    try:
+        with open_input(path) as file:
+            write_jsonl(out, json.loads(file.read()))
+    except (ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise UserError(f"{path}: not a list in JSON ({error})") from None
+
+
+def _writer(module: str) -> Callable[[Path, str, Path], None]:
+    if module == "rdf":
+        from graphwalker.graphs.intake.foreign.rdf import write_ntriples as write
+    elif module == "columnar":
+        from graphwalker.graphs.intake.foreign.columnar import write_csv as write
+    else:
+        from graphwalker.graphs.intake.foreign.networks import write_records as write
+    return write
+
+
+def _xml_format(path: Path, text: bytes) -> str:
+    """The format of an XML file by its first element."""
+    for match in _ELEMENT.finditer(re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)):
+        name = match[1].decode()
+        if name in _XML:
+            return _XML[name]
+        if name.endswith(":RDF"):
+            return "RDF/XML"
+        break
+    else:
+        name = "no element"
+    raise UserError(f"{path}: XML ({name[:40]}) is not read; RDF/XML, GraphML and GEXF are")
+
+
+def _json_format(path: Path, text: bytes) -> str:
+    """The format of JSON, or JSON lines, by its first records and keys."""
+    keys = set(re.findall(rb'"(@?\w+)"\s*:', text))
+    if keys & {b"@context", b"@graph", b"@id"}:
+        return "JSON-LD"
+    if b"paper_nodes" in keys or re.match(rb'\{\s*"\w+_nodes"\s*:', text):
+        raise UserError(f"{path}: a graph of GRBench; compile it with: graphwalker graph grbench")
+    record = first_record(text)
+    if isinstance(record, dict) and record.get("type") in ("node", "relationship"):
+        return "property graph"
+    if b"nodes" in keys and keys & {b"links", b"edges"}:
+        return "node-link JSON"
+    if record is None or (isinstance(record, list) and isinstance(record[0], list | dict)):
+        return "a list in JSON" if re.match(rb"\[\s*[\[{]", text) else ""
+    return "triples in JSON"
+
+
+def first_record(text: bytes) -> Any:
+    """The first JSON value on the first line, `None` for what is not JSON."""
+    try:
+        return json.loads(text.split(b"\n", 1)[0])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_quad(text: bytes) -> bool:
+    """True where the first statement has a graph behind subject, predicate and object."""
+    lines = (line.strip() for line in text.decode(errors="replace").split("\n"))
+    line = next((line for line in lines if line and not line.startswith("#")), "")
+    match = re.fullmatch(r"((?:<|_:).*\S)\s+(?:<[^<>]*>|_:\S+)\s*\.", line)
+    if match is None:
+        return False
+    try:
+        return parse_line(f"{match[1]} .") is not None
+    except UserError:
+        return False
