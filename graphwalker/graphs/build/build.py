@@ -231,8 +231,9 @@ def build_graph(
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
-    Reads TSV and N-Triples (Freebase dumps included), plain or .gz, and property graphs as JSON
-    lines or CSV (`property_files`), for which `open_graph` gives a `PropertyGraph`. Without a
+    Each file's format is recognised by its content (`intake.foreign.recognise`), compressed or not;
+    property graphs, for which `open_graph` gives a `PropertyGraph`, may stand among `triples`, or
+    in `property_files`. Without a
     names file and without names among the triples, an id that is not a Freebase MID names
     itself; with `names_from_ids` an entity without a name is called by the last part of its id,
     `Anna Weber` for `http://x.org/Anna_Weber`. `form` says which columns of CSV and TSV files are

@@ -88,6 +88,20 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix in PACKED else path.name
 
 
+def is_csv(path: Path) -> bool:
+    """True for a file of that name, and for one of another whose first line has two commas,
+    semicolons or bars or more, and no tab."""
+    name = plain_name(path).lower()
+    if name.endswith((".csv", ".tsv", ".nt")):
+        return name.endswith(".csv")
+    line = peek(path, 1 << 16).partition(b"\n")[0]
+    return (
+        line[:1] not in b"<_#{["
+        and b"\t" not in line
+        and any(line.count(mark) >= 2 for mark in (b",", b";", b"|"))
+    )
+
+
 @contextmanager
 def open_input(path: Path) -> Generator[BinaryIO, None, None]:
     """Open a file, unpacked where it is compressed. Raises `UserError` for one that is missing."""

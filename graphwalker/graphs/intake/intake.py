@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import PACKED, Block, plain_name, read_blocks
+from graphwalker.graphs.intake.blocks import PACKED, Block, is_csv, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
@@ -113,7 +113,7 @@ class _RejectList(Rejects):
 
 def suits(source: Source) -> bool:
     """Whether a file is worth several processes: lines of triples, and many of them."""
-    table = plain_name(source.path).endswith(".csv")
+    table = is_csv(source.path)
     if source.kind != "triples" or table or source.is_json or not source.path.is_file():
         return False
     times = UNPACKED if source.path.suffix in PACKED else 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import peek, plain_name
+from graphwalker.graphs.intake.blocks import is_csv, peek
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Rejects, Relations, Source
 from graphwalker.graphs.intake.tables import CsvFile, header_of
@@ -27,7 +27,7 @@ def property_reader(
     """The reader of a file. Raises `UserError` for one that is neither form."""
     if peek(source.path, 1) == b"{":
         return JsonReader(source, filters, rejects, relations)
-    if plain_name(source.path).endswith(".csv"):
+    if is_csv(source.path):
         return CsvReader(source, filters, rejects, relations)
     raise UserError(f"{source.path}: a property graph is read from JSON lines or .csv files")
 

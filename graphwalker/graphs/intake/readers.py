@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, first_line, peek, plain_name, read_blocks
+from graphwalker.graphs.intake.blocks import (
+    Block,
+    first_line,
+    is_csv,
+    peek,
+    plain_name,
+    read_blocks,
+)
 from graphwalker.graphs.intake.columns import (
     KEEP_WHOLE,
     SAMPLED,
@@ -53,7 +60,7 @@ def open_reader(
         return property_reader(source, filters, rejects, relations)
     if source.is_json:
         return JsonTriplesReader(source, filters, rejects, relations)
-    if plain_name(source.path).endswith(".csv"):
+    if is_csv(source.path):
         from graphwalker.graphs.intake.tables import TableReader
 
         return TableReader(source, filters, rejects, relations)
@@ -375,7 +382,7 @@ def _is_header(number: int, fields: list[str]) -> bool:
 
 def is_tsv(source: Source) -> bool:
     """True for triples in TSV."""
-    if source.kind != "triples" or source.is_json or plain_name(source.path).endswith(".csv"):
+    if source.kind != "triples" or source.is_json or is_csv(source.path):
         return False
     return not _is_ntriples(source.path)
 

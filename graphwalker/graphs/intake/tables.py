@@ -99,6 +99,8 @@ def first_rows(path: Path, count: int) -> list[list[str]]:
 
 def _delimiter_of(header: str) -> str:
     bare = re.sub('"[^"]*"', "", header)
+    if bare.count("|") == 2 and all(bare.count(mark) != 2 for mark in DELIMITERS):
+        return "|"  # MetaQA's files
     return next((mark for mark in DELIMITERS if mark in bare), ",")
 
 

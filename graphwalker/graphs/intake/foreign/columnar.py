@@ -1,9 +1,13 @@
 """Tables in Parquet or Arrow files, written as CSV by DuckDB."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import open_input
+
+_MAGIC = (b"PAR1", b"ARRO", b"\xff\xff\xff\xff")
 
 
 def write_csv(path: Path, form: str, out: Path) -> None:
@@ -11,6 +15,13 @@ def write_csv(path: Path, form: str, out: Path) -> None:
     for a file that cannot be read."""
     import duckdb
 
+    with path.open("rb") as file:
+        is_packed = file.read(4) not in _MAGIC
+    if is_packed:
+        unpacked = out.with_suffix(".unpacked")
+        with open_input(path) as packed, unpacked.open("wb") as plain:
+            shutil.copyfileobj(packed, plain)
+        path = unpacked
     try:
         with duckdb.connect() as database:
             table: Any = _arrow_table(path) if form == "Arrow" else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
-from graphwalker.graphs.intake.blocks import open_input, peek, plain_name
+from graphwalker.graphs.intake.blocks import is_csv, open_input, peek, plain_name
 from graphwalker.graphs.intake.property_files import is_property_header
 from graphwalker.graphs.intake.rows import Source
 from graphwalker.graphs.ntriples import parse_line
@@ -25,7 +25,8 @@ _REFUSED = (
 )
 _XML = {"rdf:RDF": "RDF/XML", "RDF": "RDF/XML", "graphml": "GraphML", "gexf": "GEXF"}
 _ELEMENT = re.compile(rb"<([A-Za-z][\w.:-]*)")
-_TURTLE = re.compile(rb"(@prefix|@base|prefix|base)\s", re.IGNORECASE)
+_TURTLE = re.compile(rb"@prefix\s|@base\s|prefix\s+[\w.-]*:\s*<|base\s*<", re.IGNORECASE)
+_COMMENTS = re.compile(rb"(\s*#[^\n]*\n)+\s*")
 _GML = re.compile(rb"(?:^|\n)\s*graph\s*\[")
 _SUFFIXES = {
     ".ttl": "Turtle", ".trig": "Turtle", ".n3": "Turtle", ".nq": "N-Quads", ".rdf": "RDF/XML",
@@ -59,17 +60,17 @@ def recognise(path: Path) -> str:
     text = first.lstrip()
     if text.startswith((b"<?xml", b"<!")) or text[:8] in (b"<rdf:RDF", b"<graphml", b"<gexf xm"):
         return _xml_format(path, text)
-    if _TURTLE.match(text):
+    if _TURTLE.match(_COMMENTS.sub(b"", text, count=1) if text.startswith(b"#") else text):
         return "Turtle"
     if text[:1] in (b"{", b"["):
         return _json_format(path, text)
     suffix = Path(plain_name(path)).suffix.lower()
     if suffix in _SUFFIXES and text:
         return _SUFFIXES[suffix]
+    if is_csv(path):
+        return "property graph" if is_property_header(path) else ""
     if _GML.search(text[:2000]) and b"\t" not in text.split(b"\n", 1)[0]:
         return "GML"
-    if suffix == ".csv":
-        return "property graph" if is_property_header(path) else ""
     return "N-Quads" if _is_quad(text) else ""
 
 

@@ -106,7 +106,9 @@ def written(folder):
         "records.jsonl": "".join(json.dumps(record) + "\n" for record in records),
         "records.json": json.dumps(records, indent=2),
         "spo.json": json.dumps([dict(zip("pso", (r, h, t), strict=True)) for h, r, t in FACTS]),
-        "apoc.csv": apoc(),
+        "apoc.csv": apoc(), "kb.txt": "".join("|".join(fact) + "\n" for fact in sorted(FACTS)),
+        "commas.dat": "head,relation,tail\n" + "".join(f"{','.join(f)}\n" for f in FACTS),
+        "comment.txt": f"# by hand\n#\n{turtle()}",
         "a.parquet": table(folder, "x.parquet", lambda facts, path: facts.write_parquet(path)),
         "a.arrow": table(folder, "x.arrow", arrow),
         **{name: (folder / name).read_bytes() for name in writes},
@@ -145,7 +147,10 @@ def test_compressed_files_are_known_by_their_bytes(tmp_path):
     packers = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
                ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}  # fmt: skip
     checksums = set()
+    parquet = table(tmp_path, "x.parquet", lambda facts, path: facts.write_parquet(path))
     for suffix, pack in packers.items():
+        (tmp_path / f"a.parquet{suffix}").write_bytes(pack(parquet))
+        assert facts_of(tmp_path / f"a.parquet{suffix}", tmp_path / "out")[0] == FACTS
         for name, text in (("a.ttl", turtle()), ("a.nt", rdf())):
             path = tmp_path / f"{name}{suffix}"
             path.write_bytes(pack(text.encode()))
