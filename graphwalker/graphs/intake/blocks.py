@@ -8,7 +8,7 @@ import os
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -75,12 +75,14 @@ def first_line(path: Path) -> str:
 
 
 def peek(path: Path, size: int) -> bytes:
-    """The first bytes of a file, unpacked. Raises `UserError` for a damaged archive."""
-    with open_input(path) as file:
-        try:
-            return file.read(size)
-        except _DAMAGE as error:
-            raise UserError(f"{path}: damaged file ({error})") from None
+    """The first bytes of a file, unpacked; fewer of a damaged archive, which is told by who reads
+    it. Raises `UserError` for one that is missing."""
+    found = b""
+    with open_input(path) as file, suppress(*_DAMAGE):
+        # By pieces, so that what stands before the damage is not lost.
+        while len(found) < size and (piece := cast(Any, file).read1(size - len(found))):
+            found += piece
+    return found
 
 
 def plain_name(path: Path) -> str:
@@ -132,7 +134,7 @@ def _unpack(path: Path, packed: BinaryIO) -> BinaryIO:
 
 def _unpack_zstandard(path: Path, packed: BinaryIO) -> BinaryIO:
     try:
-        import pyarrow
+        import pyarrow  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise UserError(
             f"{path}: Zstandard needs pyarrow: pip install 'graphwalker-kgqa[formats]'"

@@ -46,7 +46,7 @@ def write_csv(path: Path, form: str, out: Path) -> None:
 
 def _arrow_table(path: Path) -> Any:
     try:
-        import pyarrow
+        import pyarrow  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise UserError(
             f"{path}: Arrow needs pyarrow: pip install 'graphwalker-kgqa[formats]'"

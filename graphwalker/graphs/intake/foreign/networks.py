@@ -56,7 +56,7 @@ def _records(graph: Any) -> Iterator[dict[str, Any]]:
         # GEXF has a label for each node, for which networkx writes the id.
         data = {k: v for k, v in given.items() if (k, str(v)) != ("label", str(node))}
         types = [kind for key in type_keys if (kind := data.get(key)) not in (None, "")]
-        labels = types[0] if types and isinstance(types[0], list) else types
+        labels: list[Any] = types[0] if types and isinstance(types[0], list) else types
         properties = {k: v for k, v in data.items() if k not in (*type_keys, name_key)}
         if name_key and data.get(name_key):
             properties["name"] = str(data[name_key])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
@@ -146,11 +146,13 @@ def _json_format(path: Path, text: bytes) -> str:
     if b"paper_nodes" in keys or re.match(rb'\{\s*"\w+_nodes"\s*:', text):
         raise UserError(f"{path}: a graph of GRBench; compile it with: graphwalker graph grbench")
     record = first_record(text)
-    if isinstance(record, dict) and record.get("type") in ("node", "relationship"):
+    kind: Any = cast("dict[str, Any]", record).get("type") if isinstance(record, dict) else ""
+    if kind in ("node", "relationship"):
         return "property graph"
-    if b"nodes" in keys and keys & {b"links", b"edges"}:
+    if b"nodes" in keys and (record is None or keys & {b"links", b"edges"}):
         return "node-link JSON"
-    if record is None or (isinstance(record, list) and isinstance(record[0], list | dict)):
+    inner: list[Any] = cast("list[Any]", record) if isinstance(record, list) else []
+    if record is None or (inner and isinstance(inner[0], list | dict)):
         return "a list in JSON" if re.match(rb"\[\s*[\[{]", text) else ""
     return "triples in JSON"
 

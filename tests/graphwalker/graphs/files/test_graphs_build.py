@@ -143,9 +143,8 @@ def test_too_many_malformed_lines_stop_the_build(tmp_path: Path) -> None:
     [
         ("t.tsv", b"", "no triples"),
         ("t.nt", GOOD.encode(), "no triples.*not an N-Triples line"),
-        ("t.tsv.gz", GOOD.encode(), "damaged gzip file"),
-        ("t.tsv.gz", gzip.compress(GOOD.encode() * 9, mtime=0)[:-12], "damaged gzip file"),
-        ("t.nt.gz", gzip.compress(GOOD.encode(), mtime=0)[:15], "damaged gzip file"),
+        ("t.tsv.gz", gzip.compress(GOOD.encode() * 9, mtime=0)[:-12], "damaged file"),
+        ("t.nt.gz", gzip.compress(GOOD.encode(), mtime=0)[:15], "damaged file"),
     ],
 )
 def test_a_file_that_is_not_what_it_seems_is_named(
