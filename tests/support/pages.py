@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 COMMANDS = r"(?:graphwalker(?= [a-z-])|accelerate launch|python|sbatch|make|benchmarks/gpu\.sh)"
 """How a command line begins, behind variables and the folder of an environment."""
 START = rf"(?:\$ )?(?:[A-Z_0-9]+=\S+ )*(?:\.venv/bin/)?(?={COMMANDS}\b)"
@@ -77,5 +79,5 @@ def is_placeholder(word: str) -> bool:
 
 
 def section_of(path: Path, section: str) -> bool:
-    """Whether a config file has that section."""
-    return bool(re.search(rf"^{re.escape(section)}:", path.read_text(encoding="utf-8"), re.M))
+    """Whether a config file has that section, which holds settings."""
+    return isinstance(yaml.safe_load(path.read_text(encoding="utf-8")).get(section), dict)
