@@ -65,7 +65,10 @@ class TextReadings:
         for place, hop in hops.items():
             others = frozenset[str]().union(*(w for p, w in taken.items() if p != place))
             free = words - (others - taken[place])
-            found[place] = (hop, *self._readings_of(query, run, place, free, taken[place]))
+            last = place == list(hops)[-1]
+            rivals = self._readings_of(query, run, place, free, taken[place])
+            same = (r for r in rivals if not self._is_other_kind(hop, r, text, last))
+            found[place] = (hop, *same)
         branches = tuple(
             tuple(found[b, k] for k in range(len(branch.hops)))
             for b, branch in enumerate(query.branches)
@@ -117,6 +120,19 @@ class TextReadings:
             backwards = other.relation == hop.relation
             if weight > _weight(own) or (weight and weight == _weight(own) and not backwards):
                 yield other
+
+    def _is_other_kind(self, hop: Hop, rival: Hop, text: str, last: bool) -> bool:
+        """Whether the text names the kind of thing that the hop finds, and the rival finds another:
+        `who` asks for no company, `which city` for no person."""
+        own, other = self._lexicon.entry(hop), self._lexicon.entry(rival)
+        asks_who = last and text.casefold().startswith("who ")
+        if asks_who and own.question_word == "Who" != other.question_word:
+            return True
+        named, rival_named = (
+            re.search(rf"\b{re.escape(entry.noun)}s?\b", text, re.IGNORECASE)
+            for entry in (own, other)
+        )
+        return named is not None and rival_named is None
 
     def _rival_hops(self, query: Query, run: Execution, place: Place) -> list[Hop]:
         """The other relations that can be taken where the hop is, sorted."""

@@ -57,6 +57,24 @@ def test_a_relation_that_the_words_fit_as_well_is_executed_as_a_rival():
     assert rival == "produced"  # it gives Blue and Red
 
 
+def test_a_relation_to_another_kind_than_is_asked_for_is_no_rival():
+    facts = [
+        ("Blue", "film.film.produced_by", "Anna"),
+        ("Acme", "film.production_company.films", "Blue"),
+    ]
+    world = MemoryGraph(facts, {name: name for name in ("Blue", "Anna", "Acme")})
+    query = Query((Branch(Entity("Blue", "Blue"), (Hop("film.film.produced_by"),)),))
+    run, plain = execute(world, query), Draft("", (("",),), (), (((Hop("x"),),),))
+    readings = TextReadings(world, lexicon_of(world))
+
+    def read_as(text: str) -> list[str]:
+        return of_hop(readings.of(text, query, run, plain), 0)
+
+    assert read_as("Who is the producer of Blue?") == ["film.film.produced_by"]
+    both = ["film.film.produced_by", "~film.production_company.films"]
+    assert read_as("What produced Blue?") == both
+
+
 def test_words_that_another_hop_has_taken_are_no_rival_of_this_one():
     hops = (Hop("produced"), Hop("composed_by"))
     draft, rival, _ = worded("Who composed the music of what Anna produced?", *hops)
