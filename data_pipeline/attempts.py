@@ -64,7 +64,7 @@ SPLIT_TRIES = 200
 
 
 class Maker:
-    """Makes attempts on one graph. Nothing that it does depends on earlier attempts."""
+    """Makes attempts on one graph. An attempt does not depend on earlier ones."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Maker:
             Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None)
             for step in range(STEPS if judge else 1)
         ]
-        # Of other tools it is not known here how many calls a walk takes.
+        # How many calls a walk takes is known for the walker's own tools only.
         own = type(self._environment.speaker) is WalkerSpeaker
         calls = config.environment.max_turns if own else 0
         widths = Widths(config.max_frontier, config.max_answers, calls)
@@ -121,7 +121,7 @@ class Maker:
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
         config = self.config.plausibility
-        # That somebody is a human describes nobody, and is no answer.
+        # `instance of` is neither a descriptor nor an answer.
         unasked = {*not_asked(), *filter(says_type, self._relations)}
         if not config.on:
             return None
@@ -142,7 +142,7 @@ class Maker:
         *,
         thoughts: bool = True,
     ) -> Attempt:
-        """One attempt from walk to trajectory, ended by its first drop.
+        """Run one attempt from walk to trajectory; the first drop ends it.
 
         `structure` is that of a walk, or a stream of attempts at it (`Stream`). `avoided`: the
         relations that a walk which is drawn ahead keeps off. `thoughts`: the teacher words those of
@@ -230,14 +230,13 @@ class Maker:
     def _wanted_split(self, query: Query) -> str | None:
         """The split that a query counts to; `None` where another one is wanted."""
         split, wanted = self._splits.of(query), self.config.split
-        # Held-out wordings are measured on held-out entities, so that no topic was seen either.
+        # Held-out wordings are measured on held-out entities, unseen in training.
         if wanted == TEST_WORDING and split == TEST_ENTITY:
             return TEST_WORDING
         return split if wanted in ("any", split) else None
 
     def _own_side(self, walk: Walk, run: Execution) -> Walk:
-        """The walk with every hop written from its own entity's side, where the graph agrees: of a
-        relation and its inverse always the same one, so that nothing is learned by halves."""
+        """Return the walk with one spelling of a relation and its inverse, if it executes alike."""
         query = walk.query
         paths = [*(branch.hops for branch in query.branches), query.tail]
         if all(self._own(hop) == hop for hops in paths for hop in hops):

@@ -1,6 +1,6 @@
 """The stages of GraphSynth one by one, each from a file to a file: word, filter, solve."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,60 +26,21 @@ from graphwalker.trajectory import Trajectory
 FILTERED = "filtered.jsonl"
 
 
-def word_questions(
-    graph: Path | str,
-    config: SamplingConfig,
-    walks: Path,
-    out: Path,
-    progress: JobProgress | None = None,
-) -> dict[str, Any]:
-    """Word a question for every walk of `walks`: questions.jsonl, not yet judged."""
-    items = list(read_records(walks, _read_walk))
-    return _run(graph, config, walks, items, out, "words", progress)
-
-
-def filter_questions(
-    graph: Path | str,
-    config: SamplingConfig,
-    questions: Path,
-    out: Path,
-    progress: JobProgress | None = None,
-) -> dict[str, Any]:
-    """Keep the questions that pass the filter and every certificate: filtered.jsonl."""
-    return _run(
-        graph,
-        config,
-        questions,
-        list(read_records(questions, read_worded)),
-        out,
-        "filter",
-        progress,
-    )
-
-
-def solve_questions(
-    graph: Path | str,
-    config: SamplingConfig,
-    questions: Path,
-    out: Path,
-    progress: JobProgress | None = None,
-) -> dict[str, Any]:
-    """The oracle's trajectory of every certified question: graphsynth.jsonl."""
-    return _run(
-        graph, config, questions, list(read_records(questions, read_worded)), out, "solve", progress
-    )
-
-
-def _run(
+def run_stage(
+    stage: str,
     graph: Path | str,
     config: SamplingConfig,
     source: Path,
-    items: Sequence[SampledWalk | Question],
     out: Path,
-    stage: str,
-    progress: JobProgress | None,
+    progress: JobProgress | None = None,
 ) -> dict[str, Any]:
-    step, product = _STAGES[stage]
+    """Run one stage over the records of `source`; returns the data card.
+
+    `words` makes questions.jsonl of walks, not yet judged; `filter` keeps in filtered.jsonl those
+    that pass the filter and every certificate; `solve` plays the oracle: graphsynth.jsonl.
+    """
+    read, step, product = _STAGES[stage]
+    items = list(read_records(source, read))
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
     files = [UNSCORED_FILE, product] if stage == "filter" and config.is_judged else [product]
@@ -146,11 +107,21 @@ def _solve(maker: Maker, question: Question) -> Unit:
     return _unit(question.id, solved, GRAPHSYNTH)
 
 
-_STAGES = {
-    "words": (_word, QUESTIONS),
-    "filter": (_certify, FILTERED),
-    "solve": (_solve, GRAPHSYNTH),
+def _read_walk(record: dict[str, Any]) -> SampledWalk:
+    try:
+        return SampledWalk.from_json(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"not a walk of `graphwalker walk` ({error})") from None
+
+
+_STAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], Callable[[Maker, Any], Unit], str]] = {
+    "words": (_read_walk, _word, QUESTIONS),
+    "filter": (read_worded, _certify, FILTERED),
+    "solve": (read_worded, _solve, GRAPHSYNTH),
 }
+word_questions = partial(run_stage, "words")
+filter_questions = partial(run_stage, "filter")
+solve_questions = partial(run_stage, "solve")
 
 
 def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
@@ -161,10 +132,3 @@ def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
 
 def _drop_unit(name: str, drop: Drop) -> Unit:
     return [(DROPPED, drop.to_json(name))]
-
-
-def _read_walk(record: dict[str, Any]) -> SampledWalk:
-    try:
-        return SampledWalk.from_json(record)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"not a walk of `graphwalker walk` ({error})") from None

@@ -85,7 +85,7 @@ def make(
     shards: Shards | None = None,
     exclude: Corpora | None = None,
 ) -> dict[str, Any]:
-    """Attempt after attempt, always of the structure furthest behind, until the mix is full.
+    """Run attempts of the structure furthest behind its quota until the mix is full.
 
     With `shard`, that part of the attempts is made below `out`, not judged against others. With
     `shards`, what they have tried is taken from them. `exclude` rules out what other corpora hold.

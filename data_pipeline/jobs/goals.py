@@ -177,7 +177,7 @@ def fill(
     progress: JobProgress | None = None,
     source: Callable[[Goal, Pool[Any, Unit]], Streams] = streams,
 ) -> None:
-    """Attempt after attempt, always of the structure that the goal names, until it names none.
+    """Run attempts until every structure's quota is met.
 
     Attempts are made ahead by workers, but judged and written here, in order: the files are the
     same for any number of workers. `source` gives the attempts: the pool, or shards to be merged.

@@ -218,7 +218,7 @@ class SynthGoal(Goal):
         self._made[structure] += kept
 
     def _rival(self, stream: str, query: Query, path: tuple[str, ...]) -> str:
-        """What records made earlier have against a walk."""
+        """Why a walk duplicates or over-represents earlier records; `""` where it does not."""
         structure, step, _ = parse_stream(stream)
         if self._distinct.holds_query(query):
             return "duplicate"

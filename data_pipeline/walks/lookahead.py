@@ -1,8 +1,8 @@
 """Walks drawn ahead: only over hops that all entities reached so far have, and that lead on.
 
-A walker that looks at the one entity on which it stands often ends nowhere, or with a query that
-may not be asked. This one knows what the query of its hops finds, step by step. It costs more, so
-it is for structures of which few blind attempts are kept.
+A blind walker looks at one entity at a time and often reaches a dead end, or a query that must be
+dropped. This one executes its query hop by hop. It costs more, so it serves structures of which few
+blind attempts are kept.
 """
 
 import random
@@ -36,9 +36,9 @@ ENDS, ENDINGS = 2, 3
 large graph it tries one such entity: all that a hop leads to need the next hop in common, so
 that where one leads nowhere the others seldom do."""
 SMALL = 1 << 15
-"""Entities to start from up to which a walk looks to its end before each hop, and walks of a topic
-are remembered. Of a larger graph nothing comes twice: there it takes only hops that the rule lets
-others follow, and looks whether the next entity has any of them."""
+"""Entities up to which a graph is small: each hop is checked to the end of the walk, and the walks
+of a topic are cached. For larger graphs nothing is cached; hops without valid successors are
+pruned, and the next entity must have one of the successors."""
 REMEMBERED = 1 << 14
 """Topics whose walks are remembered."""
 

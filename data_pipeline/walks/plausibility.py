@@ -1,4 +1,4 @@
-"""Plausibility: would a person ask this? Judged hop by hop, from what the graph lists alone."""
+"""Plausibility: would a person ask this? Judged hop by hop from the listings of the graph."""
 
 import fnmatch
 import re
@@ -33,34 +33,31 @@ WIDE_DOMAINS = ("base", "user")
 
 
 class PlausibilityConfig(Config):
-    """Which walks are worth a question. All of it is read off the listings of the graph."""
+    """Which walks are worth a question, judged by the listings of the graph alone."""
 
     on: bool = True
     """Whether walks are judged at all."""
     min_domain_share: float = Field(default=0.05, ge=0.0, le=1.0)
-    """Least share that a relation's domain (`film` of `film.film.genre`) has of an entity's facts,
-    for a walk to leave the entity by it: an athlete's one guest part in a film is no film career.
-    Graphs without domains in their relation ids are not judged by it."""
+    """Skip relations whose domain (`film` of `film.film.genre`) covers a smaller share of an
+    entity's facts. Relation ids without a domain are not judged by it."""
     max_middle_degree: int = Field(default=600, ge=1)
-    """Most facts of an entity between topic and answer: nobody describes a country by a hotel."""
+    """Most facts of an entity between topic and answer."""
     max_middle_shared: int = Field(default=100, ge=1)
-    """Most entities that lead to an entity in between by the relation by which it was reached:
-    nobody describes a profession by one of thousands who have it."""
+    """Most entities that share an entity between topic and answer by the relation that reaches it:
+    a profession has thousands."""
     max_fan_out: float = Field(default=15.0, ge=1.0)
-    """Most entities that a relation leads to, on average over its facts, where a question describes
-    them to ask further: nobody says "the person born in Rome" for one of hundreds."""
+    """Most entities that a relation between topic and answer leads to, on average over its facts.
+    "The person born in Rome" fits hundreds."""
     max_fan_in: float = Field(default=120.0, ge=1.0)
-    """The same for the way back: through a genre or a nationality nothing is described."""
+    """The same in the opposite direction, which excludes genres and nationalities."""
     min_together: float = Field(default=0.2, ge=0.0, le=1.0)
-    """Least share of the entities with the relation by which one was reached that also have the
-    relation by which it is left. Entities of one relation are of one kind: what few of them have is
-    beside the point."""
+    """Least share of the entities that a relation reaches which also have the next relation."""
     sample: int = Field(default=4000, ge=100)
-    """Entities whose listings are looked at, to know which relations occur together. They are
-    those of the seeds file where there is one: an endpoint and a graph file give one verdict."""
+    """Entities whose listings are read, to count which relations occur together; those of
+    `seeds_file` where it is given, so that an endpoint and a graph file give the same walks."""
     worded_only: bool = True
-    """Whether a graph whose relations people have put into words is walked by those only (what is
-    left over is bookkeeping), and things are described by those of `describing.txt` only."""
+    """Whether walks take only relations with hand-written wordings, where these cover most facts of
+    the graph. Relations between topic and answer are then those of `describing.txt`."""
 
     def step(self, step: int) -> "PlausibilityConfig":
         """The rule that is in force when it has given way so many times."""

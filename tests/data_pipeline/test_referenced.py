@@ -96,10 +96,10 @@ def test_nothing_of_the_reference_stands_in_the_data() -> None:
     ]
 
 
-@pytest.mark.parametrize("thought", ["Verria it is, so be it.", "<answer> so"])
-def test_a_thought_that_knows_too_much_or_breaks_the_form_is_not_kept(thought) -> None:
-    _, episodes = thought_by(thought)
-    assert episodes[0].provenance[KEPT] == []
+def test_a_thought_that_knows_too_much_or_breaks_the_form_is_not_kept() -> None:
+    for thought in ["Verria it is, so be it.", "<answer> so"]:
+        _, episodes = thought_by(thought)
+        assert episodes[0].provenance[KEPT] == []
 
 
 def test_an_episode_without_a_thought_of_the_policys_is_rejected() -> None:

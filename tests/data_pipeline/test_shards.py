@@ -131,10 +131,10 @@ def test_shards_of_experts_merge_into_the_same_trajectories(graph, tmp_path):
     assert same(tmp_path / "whole", tmp_path / "parts", files)
 
 
-@pytest.mark.parametrize("text", ["", "3", "8/8", "-1/8", "a/b", "1/0"])
-def test_a_shard_that_is_none_is_refused(text):
-    with pytest.raises(UserError, match="write i/n"):
-        Shard.parse(text)
+def test_a_shard_that_is_none_is_refused():
+    for text in ["", "3", "8/8", "-1/8", "a/b", "1/0"]:
+        with pytest.raises(UserError, match="write i/n"):
+            Shard.parse(text)
 
 
 @pytest.mark.slow

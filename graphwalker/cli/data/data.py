@@ -99,7 +99,7 @@ def questions(
         return
     if given.get("shard"):
         raise UserError("--shard is for whole question sets: do not give --walks with it")
-    _make("questions", given, config.SynthConfig, partial(stages.word_questions, walks=walks))
+    _make("questions", given, config.SynthConfig, partial(stages.word_questions, source=walks))
 
 
 @verb(app, "graph!", "questions!", "out!", "workers", name="filter")
@@ -110,7 +110,7 @@ def filter_(given: Given) -> None:
     """
     from data_pipeline import config, stages
 
-    keep = partial(stages.filter_questions, questions=given.questions)
+    keep = partial(stages.filter_questions, source=given.questions)
     _make("filter", given, config.SynthConfig, keep)
 
 

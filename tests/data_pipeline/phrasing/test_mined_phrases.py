@@ -38,19 +38,16 @@ def _questions(folder: Path, split: str, *rows: tuple[str, str, str, str]) -> Pa
     return path
 
 
-@pytest.mark.parametrize(
-    ("question", "name", "frame"),
-    [
+def test_the_topic_is_masked() -> None:
+    for question, name, frame in [
         ("Who is Ken Barlow's wife?", "Ken Barlow", "who is {x}'s wife"),
         ("who did barlow marry", "Ken Barlow", "who did {x} marry"),
         ("where is The Band from", "The Band (group)", "where is {x} from"),
         ("when was the film made", "Ken Barlow", ""),
         ("Ken Barlow?", "Ken Barlow", ""),
         ("was Ken Barlow born in 1939", "Ken Barlow", ""),
-    ],
-)
-def test_the_topic_is_masked(question: str, name: str, frame: str) -> None:
-    assert frame_of(question, [name]) == frame
+    ]:
+        assert frame_of(question, [name]) == frame
 
 
 def test_questions_become_frames_of_their_hop_with_counts(tmp_path: Path) -> None:

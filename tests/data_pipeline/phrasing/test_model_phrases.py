@@ -98,9 +98,8 @@ def test_a_model_that_writes_nothing_usable_is_named(tmp_path: Path) -> None:
         _ask(tmp_path, server.url)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "reason"),
-    [
+def test_each_kind_of_text_has_its_form() -> None:
+    for kind, text, reason in [
         ("phrase", "the wife of {x}", ""),
         ("phrase", "the wife", "no_slot"),
         ("phrase", "the one of the {x}", "form"),
@@ -114,7 +113,5 @@ def test_a_model_that_writes_nothing_usable_is_named(tmp_path: Path) -> None:
         ("casual", "quien es la esposa de {x}", "other_language"),
         ("casual", "who is people.person.wife of {x}", "form"),
         ("casual", "see https://x.org {x}", "markup"),
-    ],
-)
-def test_each_kind_of_text_has_its_form(kind: str, text: str, reason: str) -> None:
-    assert fault(kind, text, ["Ann Lee"]) == reason
+    ]:
+        assert fault(kind, text, ["Ann Lee"]) == reason

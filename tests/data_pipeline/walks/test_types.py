@@ -81,18 +81,15 @@ def test_entities_of_unknown_types_are_a_fault():
     assert constraint_fault(graph, COUNTRY, ends) == "type_unknown"
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
+def test_what_is_no_constraint_of_a_type_is_refused():
+    for record in [
         {"kind": "type", "operator": "in", "bound": "a.b"},
         {"kind": "type", "operator": "is"},
         {"kind": "date", "operator": "is", "bound": "1990"},
         {"kind": "color", "operator": "is", "bound": "red"},
-    ],
-)
-def test_what_is_no_constraint_of_a_type_is_refused(record):
-    with pytest.raises(ValueError, match=r"constraint"):
-        Constraint.from_json({"relation": TYPE, **record})
+    ]:
+        with pytest.raises(ValueError, match=r"constraint"):
+            Constraint.from_json({"relation": TYPE, **record})
 
 
 def test_a_constraint_reads_back():
@@ -102,9 +99,8 @@ def test_a_constraint_reads_back():
 LAND, SEA = "location.country", "location.location"
 
 
-@pytest.mark.parametrize(
-    ("kind", "types", "apart"),
-    [
+def test_a_type_tells_apart_what_nobody_would_confuse():
+    for kind, types, apart in [
         (LAND, {"Spain": [LAND], "Biscay": [SEA]}, True),
         (LAND, {"Spain": [LAND], "Italy": [LAND]}, False),
         (LAND, {"Biscay": [SEA], "Azov": [SEA]}, False),
@@ -117,17 +113,15 @@ LAND, SEA = "location.country", "location.location"
         ("common.topic", {"A": ["common.topic"], "B": [SEA]}, False),
         ("http://x.org/ns#Bridge", {"A": ["http://x.org/ns#Bridge"], "B": ["urn:Lake"]}, True),
         ("urn:Thing", {"A": ["urn:Thing"], "B": ["urn:Lake"]}, False),
-    ],
-)
-def test_a_type_tells_apart_what_nobody_would_confuse(kind, types, apart):
-    candidates = [Entity(name, name) for name in types]
-    assert tells_apart(kind, candidates, types.__getitem__) is apart
+    ]:
+        candidates = [Entity(name, name) for name in types]
+        assert tells_apart(kind, candidates, types.__getitem__) is apart
 
 
-@pytest.mark.parametrize("kind", ["location.citytown", "film.actor", "ice_hockey.hockey_team"])
-def test_a_type_is_asked_for_in_the_singular_and_in_the_plural(kind):
-    one, many, *_ = nouns_of_type(kind)
-    assert one != many
+def test_a_type_is_asked_for_in_the_singular_and_in_the_plural():
+    for kind in ["location.citytown", "film.actor", "ice_hockey.hockey_team"]:
+        one, many, *_ = nouns_of_type(kind)
+        assert one != many
 
 
 def test_questions_name_the_type_and_ask_for_it_alone(made):
@@ -165,12 +159,12 @@ def test_the_oracle_asks_for_no_type_and_answers_by_it(made):
         assert record["scores"]["em"] == 1.0
 
 
-@pytest.mark.parametrize("preset", ["ark-v1", "graphrunner", "search-on-graph", "graphwalker-wide"])
-def test_published_agents_are_shown_how_too(preset, made, graph):
-    environment = Environment(graph, EnvironmentConfig(preset=preset))
-    oracle = load_policy(PolicyConfig(model="oracle"), environment=environment)
-    for run in rollout(questions(made), environment, oracle, Sampling(), concurrency=1):
-        assert score(run)["em"] == 1.0, (preset, run.question.text)
+def test_published_agents_are_shown_how_too(made, graph):
+    for preset in ["ark-v1", "graphrunner", "search-on-graph", "graphwalker-wide"]:
+        environment = Environment(graph, EnvironmentConfig(preset=preset))
+        oracle = load_policy(PolicyConfig(model="oracle"), environment=environment)
+        for run in rollout(questions(made), environment, oracle, Sampling(), concurrency=1):
+            assert score(run)["em"] == 1.0, (preset, run.question.text)
 
 
 def test_an_expert_and_the_ceiling_reach_it_without_calls_for_types(made, graph, file, tmp_path):

@@ -68,12 +68,12 @@ def test_a_hub_lists_what_the_plain_look_ups_give(both):
     assert compiled.flat_relations_many(sides) == memory.flat_relations_many(sides)
 
 
-@pytest.mark.parametrize("skip", [(), ("made",), ("wh*",)])
-def test_a_walker_is_named_the_relations_that_an_agent_is_shown(both, skip):
-    settings = WalkerSettings(skip_relations=skip)
-    for graph in both:
-        shown = lister(graph, settings)(HUB)
-        assert namer(graph, settings)(HUB) == (list(shown.out), list(shown.into))
+def test_a_walker_is_named_the_relations_that_an_agent_is_shown(both):
+    for skip in [(), ("made",), ("wh*",)]:
+        settings = WalkerSettings(skip_relations=skip)
+        for graph in both:
+            shown = lister(graph, settings)(HUB)
+            assert namer(graph, settings)(HUB) == (list(shown.out), list(shown.into))
 
 
 def test_hidden_inverse_relations_are_not_named():
