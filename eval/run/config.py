@@ -111,7 +111,8 @@ class EvalConfig(Config):
     `always`, `never`, or `auto`: where neither an endpoint nor a chat reranker is asked."""
     ceiling: Beside = "auto"
     """Whether it is measured how many of the questions anyone could answer in this environment;
-    `auto` as in `baselines`."""
+    `auto` as in `baselines`. A run ends where none could, or where the graph has less than half of
+    the topic entities, unless this is `never`."""
     seed: int = 0
     """Seed of the sampling and of the bootstrap."""
 
@@ -136,7 +137,8 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
     questions = ground(loaded, environment.graph)
     check_questions(config.policy, questions, environment.oracle)
     if not isinstance(environment.agent, IOPromptAgent):  # that one asks no graph
-        refuse_unknown_topics(questions, environment.graph, config.graph)
+        least = 0.0 if config.ceiling == "never" else 0.5
+        refuse_unknown_topics(questions, environment.graph, config.graph, least)
     with ExitStack() as stack:
         workers = _workers(config, environment, out, stack)
         folder = evaluate_with(

@@ -154,7 +154,7 @@ class Evaluation:
 
     figures: Mapping[str, Any]
     """`em`, `f1`, `hits1`, ... each with `NAME_interval`; `questions`; `failures` of the
-    graph or the policy, which no figure counts."""
+    graph or the policy, which no figure counts; `missing` questions of `questions_total`."""
     trajectories: tuple[Trajectory, ...]
 
     def __repr__(self) -> str:
@@ -203,7 +203,7 @@ def evaluate(
         )
         done = read_run(folder)
     figures = summarise(done.trajectories, done.samples, failures=len(done.failures), seed=seed)
-    return Evaluation(figures, tuple(done.trajectories))
+    return Evaluation({**figures, **done.missing()}, tuple(done.trajectories))
 
 
 def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str, Any]:

@@ -16,9 +16,12 @@ LOOKED_AT = 50
 log = logging.getLogger(__name__)
 
 
-def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, name: str) -> None:
+def refuse_unknown_topics(
+    questions: Sequence[Question], graph: KnowledgeGraph, name: str, least: float = 0.0
+) -> None:
     """Raises `UserError` where the graph has no triple of any topic entity looked for: an empty
-    store, or the graph of other questions, on which every episode would be scored 0."""
+    store, or the graph of other questions, on which every episode would be scored 0. With `least`,
+    also where it has triples of a smaller share of them."""
     if isinstance(graph, PropertyGraphSet):
         _refuse_unknown_members(questions, graph, name)
         return
@@ -37,6 +40,11 @@ def refuse_unknown_topics(questions: Sequence[Question], graph: KnowledgeGraph, 
         raise UserError(
             f"{name}: has no triple of the topic entities of these questions ({count} looked for, "
             f"the first {looked_for!r}): is it their graph, and is it loaded?"
+        )
+    if known.count(True) < least * count:
+        raise UserError(
+            f"{name}: has no triple of the topic entities of {known.count(False)} of {count} "
+            "questions looked for: is it their graph? ceiling=never evaluates them all the same"
         )
     if missing := known.count(False):
         log.warning("%s: no triple of %d of %d topic entities looked for", name, missing, count)

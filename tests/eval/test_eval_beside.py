@@ -11,6 +11,7 @@ from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli import app as cli
 from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.base import Entity
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer
 from support.eval_toy import toy_environment, toy_questions, trained_script
@@ -114,5 +115,9 @@ def test_the_command_plays_them_by_itself(tmp_path, capsys):
     out = ("--out", str(tmp_path / "foreign"))
     assert command(*given, "first-relation", *out) == 2
     assert "ceiling 0" in (told := capsys.readouterr().err) and "are they of this graph?" in told
+    far = [replace(q, topic_entities=(Entity(f"m.far{q.id}", "Far"),)) for q in toy_questions()[1:]]
+    write_jsonl(path, [question.to_json() for question in [toy_questions()[0], *far]])
+    assert command(*given, "first-relation", "--out", str(tmp_path / "far")) == 2
+    assert "topic entities of 7 of 8 questions looked for" in capsys.readouterr().err
     assert command(*given, "first-relation", *out, "ceiling=perhaps") == 2
     assert "ceiling" in capsys.readouterr().err
