@@ -1,12 +1,10 @@
 """Plots as inline SVG: text stays text, colours are CSS variables, same data same bytes."""
 
 import io
-import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +29,6 @@ MOST_FIGURES = 16
 LETTERS_AN_INCH = 9
 """Of the names under bars."""
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One training curve: what happened to `label` over the steps."""
-
-    title: str
-    label: str
-    steps: tuple[float, ...]
-    values: tuple[float, ...]
 
 
 def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> Markup | None:
@@ -144,30 +132,6 @@ def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
         axes.set_xlabel("k sampled episodes")
         _legend(axes, min(4, len(lines)))
     return svg.finish("Pass@k of each stage")
-
-
-def training_curves(curves: Sequence[Curve]) -> Markup | None:
-    """Small panels side by side, one per curve; a running mean lies over the raw values."""
-    if not curves:
-        return None
-    columns = min(3, len(curves))
-    rows = math.ceil(len(curves) / columns)
-    with figure("training", 3.6 * columns, 2.6 * rows) as (canvas, svg):
-        panels = canvas.subplots(rows, columns, squeeze=False)
-        for place, axes in enumerate(panels.flat):
-            if place >= len(curves):
-                axes.set_axis_off()
-                continue
-            curve = curves[place]
-            smooth = running_mean(curve.values)
-            raw = 0.35 if smooth != list(curve.values) else 0.0
-            axes.plot(curve.steps, curve.values, color=SERIES[0], linewidth=0.9, alpha=raw)
-            axes.plot(curve.steps, smooth, color=SERIES[0], linewidth=1.8)
-            dress(axes, "", top=None)
-            axes.set_title(f"{plain(curve.title)}: {plain(curve.label)}", fontsize=10, color=INK)
-            axes.set_xlabel("step")
-        canvas.tight_layout()
-    return svg.finish("Training curves")
 
 
 def running_mean(values: Sequence[float]) -> list[float]:

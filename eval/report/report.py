@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import os
 import platform
 import sys
@@ -19,8 +18,9 @@ from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.intervals import INTERVALS
 from eval.report.beside import beside
 from eval.report.page import headline, render_page
-from eval.report.plots import Curve, group_bars, pass_curves, stage_bars, training_curves
+from eval.report.plots import group_bars, pass_curves, stage_bars
 from eval.report.published import load_published, published_markdown, published_record
+from eval.report.training import DrawnLine, Panel, draw_panels, is_finite, read_steps
 from eval.run.records import Run, SampledEpisode, read_chosen, read_run
 from eval.score.compat_papers import truth
 from eval.tables import (
@@ -36,7 +36,7 @@ from eval.viewer.archive import WalkArchive
 from eval.viewer.record import ShownWalk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, whole_file
+from graphwalker.files import whole_file
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -179,27 +179,20 @@ def hardware() -> dict[str, str]:
     return facts
 
 
-def read_curves(stages: Sequence[StageResult]) -> list[Curve]:
-    """The training curves that the stages' logs hold; what a log lacks has none."""
-    curves: list[Curve] = []
+def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
+    """A panel for each curve that the stages' training logs hold; what a log lacks has none."""
+    panels: list[Panel] = []
     for stage in stages:
-        if stage.train_metrics is None or not stage.train_metrics.is_file():
-            continue
-        # A resumed run may have logged a step twice: the last record of a step stands.
-        records = {
-            r["step"]: r
-            for r in read_jsonl(stage.train_metrics, nan=True)
-            if _finite(r.get("step"))
-        }
-        found: list[Curve] = []
-        for key, label in (RL_CURVES if _holds(records, "reward") else SFT_CURVES).items():
-            points = [(s, records[s][key]) for s in sorted(records) if _finite(records[s].get(key))]
-            steps, values = tuple(s for s, _ in points), tuple(v for _, v in points)
+        steps = read_steps(stage.train_metrics) if stage.train_metrics else {}
+        rewarded = any(is_finite(line.get("reward")) for line in steps.values())
+        drawn: list[list[tuple[float, float]]] = []
+        for key, label in (RL_CURVES if rewarded else SFT_CURVES).items():
+            points = [(s, line[key]) for s, line in steps.items() if is_finite(line.get(key))]
             # A reward that is the EM is one curve, not two.
-            if len(points) > 1 and values not in [curve.values for curve in found]:
-                found.append(Curve(stage.name, label, steps, values))
-        curves += found
-    return curves
+            if len(points) > 1 and points not in drawn:
+                drawn.append(points)
+                panels.append(Panel(f"{stage.name}: {label}", [DrawnLine(label, points)]))
+    return panels
 
 
 def _stage_records(
@@ -295,13 +288,9 @@ def _plots(
         "stages": stage_bars(records, metrics),
         "structures": group_bars(records, "by_structure"),
         "pass": pass_curves(records),
-        "training": training_curves(read_curves(stages)),
+        "training": draw_panels("training", training_panels(stages)),
     }
     return {name: svg for name, svg in drawn.items() if svg is not None}
-
-
-def _holds(records: Mapping[float, Mapping[str, Any]], key: str) -> bool:
-    return any(_finite(record.get(key)) for record in records.values())
 
 
 def _version(package: str) -> str:
@@ -318,10 +307,6 @@ def _processor() -> str:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "unknown"
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _write(path: Path, parts: Iterable[str]) -> None:

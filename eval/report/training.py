@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from markupsafe import Markup
 
 from eval.report.assets import templates
-from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain
+from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain, running_mean
 from eval.tables import Cell, FigureTable, as_terminal, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
@@ -69,14 +69,14 @@ def is_training_run(folder: Path) -> bool:
 
 def read_training(folder: Path) -> TrainingRun:
     """Raises `UserError` where no step was logged."""
-    metrics = _by_step(folder / METRICS)
+    metrics = read_steps(folder / METRICS)
     if not metrics:
         raise UserError(f"{folder / METRICS}: no step was logged yet")
     best = folder / "best.json"
     return TrainingRun(
         folder.resolve().name,
         metrics,
-        _by_step(folder / EVALUATIONS),
+        read_steps(folder / EVALUATIONS),
         json.loads(best.read_text(encoding="utf-8")) if best.is_file() else {},
     )
 
@@ -134,9 +134,9 @@ def console_table(table: FigureTable, title: str) -> Any:
 
 def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False) -> Cell:
     value = line.get(key)
-    if not _finite(value):
+    if not is_finite(value):
         return Cell("–")
-    ends = [end for side in ("low", "high") if _finite(end := line.get(f"{key}_{side}"))]
+    ends = [end for side in ("low", "high") if is_finite(end := line.get(f"{key}_{side}"))]
     small = brackets(ends, digits, sign) if len(ends) == 2 else ""
     return Cell(f"{value:+.{digits}f}" if sign else number(value, digits), small)
 
@@ -151,7 +151,7 @@ def _draw_run(place: int, run: TrainingRun) -> Any:
         drawn = [
             DrawnLine(label, points, _band(lines, key))
             for key, label in keys.items()
-            if len(points := [(s, v[key]) for s, v in lines.items() if _finite(v.get(key))]) > 1
+            if len(points := [(s, v[key]) for s, v in lines.items() if is_finite(v.get(key))]) > 1
         ]
         if drawn:
             panels.append(Panel(title, drawn))
@@ -161,7 +161,7 @@ def _draw_run(place: int, run: TrainingRun) -> Any:
 def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
     """The interval at each point, where the record has it."""
     ends = [(v.get(f"{key}_low"), v.get(f"{key}_high")) for v in lines.values() if key in v]
-    both = [(a, b) for a, b in ends if _finite(a) and _finite(b)]
+    both = [(a, b) for a, b in ends if is_finite(a) and is_finite(b)]
     return both if len(both) == len(ends) else []
 
 
@@ -173,14 +173,18 @@ def _lean(line: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in line.items() if key != "em_by_question"}
 
 
-def _by_step(path: Path) -> dict[int, dict[str, Any]]:
+def read_steps(path: Path) -> dict[int, dict[str, Any]]:
+    """Read the lines of a log by step; of a step that a resumed run wrote twice, the last one."""
     if not path.is_file():
         return {}
-    found = {line["step"]: line for line in read_jsonl(path, nan=True) if _finite(line.get("step"))}
+    found = {
+        line["step"]: line for line in read_jsonl(path, nan=True) if is_finite(line.get("step"))
+    }
     return {step: found[step] for step in sorted(found)}
 
 
-def _finite(value: object) -> TypeGuard[float]:
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether a value is a number that can be drawn."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
@@ -205,7 +209,10 @@ class Panel:
 
 
 def draw_panels(name: str, panels: Sequence[Panel]) -> Markup | None:
-    """All panels as one SVG; `None` for none. `name` keeps the ids of several figures apart."""
+    """Draw all panels as one SVG, a running mean over long lines; `None` for no panel.
+
+    `name` keeps the ids of several figures apart.
+    """
     if not panels:
         return None
     columns = min(3, len(panels))
@@ -228,9 +235,13 @@ def _draw(axes: Any, panel: Panel) -> None:
         if line.band:
             low, high = zip(*line.band, strict=True)
             axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+        values = [value for _, value in line.points]
+        smooth = values if line.band else running_mean(values)
+        if smooth != values:
+            axes.plot(steps, values, color=colour, linewidth=0.9, alpha=0.35)
         axes.plot(
             steps,
-            [value for _, value in line.points],
+            smooth,
             color=colour,
             linestyle=DASHES[place % len(DASHES)],
             linewidth=1.5,

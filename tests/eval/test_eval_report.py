@@ -22,8 +22,9 @@ from rich.console import Console
 
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.report.assets import picture_file, templates
-from eval.report.plots import Curve, running_mean, stage_bars, training_curves
-from eval.report.report import StageResult, console_table, read_curves, write_report
+from eval.report.plots import running_mean, stage_bars
+from eval.report.report import StageResult, console_table, training_panels, write_report
+from eval.report.training import DrawnLine, Panel, draw_panels
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
 from eval.tables import as_terminal
@@ -270,14 +271,15 @@ def test_training_logs_give_the_curves_they_hold(tmp_path: Path) -> None:
     records = [{"step": 1, "reward": 0.1}, {"step": 2, "reward": 0.2}, {"step": 2, "reward": 0.3},
                {"step": 3, "reward": float("nan")}, {"note": "resumed"}]  # fmt: skip
     write_jsonl(log, records)
-    curves = read_curves([StageResult("GRPO", tmp_path, log), StageResult("none", tmp_path)])
-    assert curves == [Curve("GRPO", "reward", (1, 2), (0.1, 0.3))]
+    panels = training_panels([StageResult("GRPO", tmp_path, log), StageResult("none", tmp_path)])
+    assert panels == [Panel("GRPO: reward", [DrawnLine("reward", [(1, 0.1), (2, 0.3)])])]
 
 
 def test_a_reward_that_is_the_em_is_drawn_once_and_its_loss_not_at_all(tmp_path: Path) -> None:
     log = tmp_path / "metrics.jsonl"
     write_jsonl(log, [{"step": i, "reward": i / 9, "em": i / 9, "loss": 0.1} for i in range(9)])
-    assert [c.label for c in read_curves([StageResult("GRPO", tmp_path, log)])] == ["reward"]
+    panels = training_panels([StageResult("GRPO", tmp_path, log)])
+    assert [panel.title for panel in panels] == ["GRPO: reward"]
 
 
 def test_running_mean_leaves_short_curves_alone() -> None:
@@ -287,7 +289,7 @@ def test_running_mean_leaves_short_curves_alone() -> None:
 
 
 def test_plots_take_their_colours_from_the_page() -> None:
-    svg = training_curves([Curve("a", "loss", (1, 2), (1.0, 0.5))])
+    svg = draw_panels("training", [Panel("a", [DrawnLine("loss", [(1, 1.0), (2, 0.5)])])])
     assert svg is not None and "var(--ink)" in svg and "#0102" not in svg
 
 
