@@ -178,7 +178,8 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
     """Replay and evaluation, where the config asks for them."""
     from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
-    from training.supervised.replay import Demonstrations, Replay
+    from training.supervised.data import Demonstrations
+    from training.supervised.replay import Replay
 
     out, tokenizer = Path(config.output_dir), trainer.processing_class
     max_context = config.max_prompt_tokens + config.max_response_tokens

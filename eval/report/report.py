@@ -20,7 +20,7 @@ from eval.report.beside import beside
 from eval.report.page import headline, render_page
 from eval.report.plots import group_bars, pass_curves, stage_bars
 from eval.report.published import load_published, published_markdown, published_record
-from eval.report.training import DrawnLine, Panel, draw_panels, is_finite, read_steps
+from eval.report.training import DrawnLine, Panel, Points, draw_panels, is_finite, read_steps
 from eval.run.records import Run, SampledEpisode, read_chosen, read_run
 from eval.score.compat_papers import truth
 from eval.tables import (
@@ -185,7 +185,7 @@ def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
     for stage in stages:
         steps = read_steps(stage.train_metrics) if stage.train_metrics else {}
         rewarded = any(is_finite(line.get("reward")) for line in steps.values())
-        drawn: list[list[tuple[float, float]]] = []
+        drawn: list[Points] = []
         for key, label in (RL_CURVES if rewarded else SFT_CURVES).items():
             points = [(s, line[key]) for s, line in steps.items() if is_finite(line.get(key))]
             # A reward that is the EM is one curve, not two.

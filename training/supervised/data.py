@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
@@ -21,17 +21,14 @@ StepPlan = list[list[list[int]]]
 """Optimizer steps; each a list of forward passes; each a list of row numbers."""
 
 
-class RowSource(Protocol):
-    """A source of rows, as `SftConfig` documents it."""
+@dataclass(frozen=True, slots=True)
+class Demonstrations:
+    """Trajectory files whose rows are replayed in GRPO; `SftConfig` documents each field."""
 
-    @property
-    def data(self) -> tuple[str, ...]: ...
-    @property
-    def format(self) -> FormatSetting: ...
-    @property
-    def max_length(self) -> int: ...
-    @property
-    def mask_injected_errors(self) -> bool: ...
+    data: tuple[str, ...]
+    format: FormatSetting
+    max_length: int
+    mask_injected_errors: bool = True
 
 
 @dataclass(slots=True)
@@ -86,7 +83,7 @@ class Rows:
         }
 
 
-def read_rows(config: RowSource, tokenizer: Any) -> Rows:
+def read_rows(config: SftConfig | Demonstrations, tokenizer: Any) -> Rows:
     """Tokenise the trajectory files. Raises `UserError` when nothing is left to train on."""
     fmt, result = chat_format(config.format), Rows()
     remembering = RememberingTokenizer(tokenizer)

@@ -10,21 +10,10 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from graphwalker.tokens.formats import FormatSetting
 from graphwalker.tokens.segments import IGNORED, Row
-from training.supervised.data import Collator, Rows, RowSource, read_rows
+from training.supervised.data import Collator, Demonstrations, Rows, read_rows
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstrations:
-    """The source of replayed rows (a `RowSource`)."""
-
-    data: tuple[str, ...]
-    format: FormatSetting
-    max_length: int
-    mask_injected_errors: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class Replay:
 
     @classmethod
     def read(
-        cls, source: RowSource, per_step: int, weight: float, tokenizer: Any, seed: int
+        cls, source: Demonstrations, per_step: int, weight: float, tokenizer: Any, seed: int
     ) -> "Replay":
         """Raises `UserError` where no row is left."""
         rows = read_rows(source, tokenizer)
