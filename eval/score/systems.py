@@ -11,6 +11,7 @@ from eval.score.files import read_predictions
 from eval.score.metrics import OWN
 from eval.score.predictions import Prediction, holds_lines, read_file
 from eval.score.score import score_record
+from graphwalker.errors import UserError
 from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
 
@@ -24,6 +25,8 @@ def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
     With `expected`, questions without a record are episodes without an answer, unless they are
     dropped. Raises `UserError`.
     """
+    if not path.exists():
+        raise UserError(f"{path}: no such file: not an evaluation run, nor a predictions file")
     if path.is_dir() or _holds_walks(path):
         run = read_run(path)
         if expected is None:
