@@ -41,7 +41,7 @@ from graphwalker.ranking.learned.train import (
     first_shares,
     train_ranker,
 )
-from graphwalker.ranking.words import masked
+from graphwalker.ranking.words import mask_entity
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister
 
@@ -56,7 +56,7 @@ class NaiveBayes:
         self._words: dict[str, Counter[str]] = defaultdict(Counter)
         self._all, self._gold, self._listed = Counter[str](), Counter[str](), Counter[str]()
         for example in seen:
-            found = masked(example.question, example.entity)[0]
+            found = mask_entity(example.question, example.entity)[0]
             self._words[example.gold[0]].update(found)
             self._all.update(found)
             self._gold[example.gold[0]] += 1
@@ -64,7 +64,7 @@ class NaiveBayes:
         self._total = self._all.total()
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
-        known = [word for word in masked(question, entity)[0] if word in self._all]
+        known = [word for word in mask_entity(question, entity)[0] if word in self._all]
         return sorted(
             set(relations), key=lambda relation: (-self._score(known, relation), relation)
         )

@@ -42,7 +42,7 @@ from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
 from data_pipeline.wording.vocabulary import lexicon_of, says_type
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -327,7 +327,7 @@ class Maker:
             says=self._says,
         )
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
-        trajectory = replace(untimed(next(run)), question=question)
+        trajectory = replace(without_times(next(run)), question=question)
         if trajectory.stop is StopReason.GRAPH_ERROR:
             # An outage is no fault of the question: dropped for it, it would be missing from the
             # data on one day and not on another.

@@ -124,12 +124,12 @@ def _by_kind(trajectory: Trajectory) -> dict[str, float]:
     gold = trajectory.question.gold
     assert gold is not None
     observations = [turn.observation for turn in trajectory.turns]
-    some, everything = gold.shown(observations)
+    some, everything = gold.find_in(observations)
     return {
         **gold.compare(trajectory.answer),
         "retrieval_any": float(some),
         "retrieval_all": float(everything),
-        "grounded": float(gold.grounded(trajectory.answer, observations)),
+        "grounded": float(gold.is_grounded(trajectory.answer, observations)),
     }
 
 

@@ -13,7 +13,7 @@ from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.presets import find_preset
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
@@ -118,7 +118,7 @@ class Expert:
                 concurrency=config.concurrency,
                 first_sample=sample,
             )
-        for trajectory in map(untimed, run):
+        for trajectory in map(without_times, run):
             yield self._score(trajectory)
 
     def _mend(self, failed: Trajectory) -> Trajectory | None:

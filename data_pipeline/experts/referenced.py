@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from data_pipeline.teacher.thoughts import Hidden, fits
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
@@ -55,7 +55,7 @@ def play_referenced(
     oracle = OraclePolicy(
         environment.graph, environment.protocol, plain=plain, speaker=environment.speaker
     )
-    gold = list(map(untimed, rollout(questions, environment, oracle, first_sample=sample)))
+    gold = list(map(without_times, rollout(questions, environment, oracle, first_sample=sample)))
     writer = _Writer(environment, policy, sampling)
     for number in range(max((len(episode.turns) for episode in gold), default=0)):
         gold = writer.turn(gold, number)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan
 from graphwalker.policies.base import Completion, Request
@@ -63,7 +63,7 @@ def ways_back(
     for at in reversed(ends[: drawn + 1]):
         policy.repeat(failed.turns[:at])
         run = rollout([failed.question], environment, policy, first_sample=failed.sample)
-        for episode in map(untimed, run):
+        for episode in map(without_times, run):
             about = {**episode.provenance, "way_back": at}
             name = f"{failed.policy}+{OraclePolicy.name}"
             yield replace(episode, policy=name, provenance=about)

@@ -19,7 +19,7 @@ from eval.run.records import (
 from eval.run.shards import adopt, has_shards, mark_complete
 from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import untimed
+from graphwalker.agents.rollout import without_times
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.jobs.shard import Shard
@@ -285,7 +285,7 @@ def _lean(trajectory: Trajectory) -> Trajectory:
     """Without clock readings and log-probabilities, whose last digits depend on the batch: the
     same run writes the same bytes."""
     turns = tuple(replace(turn, logprobs=None) for turn in trajectory.turns)
-    return untimed(replace(trajectory, turns=turns))
+    return without_times(replace(trajectory, turns=turns))
 
 
 def _settle(part: _Pass, questions: Sequence[Question]) -> None:

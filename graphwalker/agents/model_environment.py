@@ -320,7 +320,7 @@ def _environment(
         EnvironmentConfig, found, file, given=explicit, trust=trust, prefix="environment."
     )
     trained = parse_config(EnvironmentConfig, found | carried, str(file))
-    chosen = parse_config(EnvironmentConfig, _merged(found | carried, explicit), "environment")
+    chosen = parse_config(EnvironmentConfig, _merge(found | carried, explicit), "environment")
     before = _flat(trained.whole(), "environment.") | named
     different = _differences(before, _flat(chosen.whole(), "environment."))
     preset = find_preset(chosen.preset)
@@ -355,11 +355,11 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     ]
 
 
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = dict(base)
     for key, value in over.items():
         both = (merged.get(key), value)
-        merged[key] = _merged(*both) if all(isinstance(one, dict) for one in both) else value  # pyright: ignore[reportArgumentType]
+        merged[key] = _merge(*both) if all(isinstance(one, dict) for one in both) else value  # pyright: ignore[reportArgumentType]
     return merged
 
 

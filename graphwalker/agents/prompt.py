@@ -47,10 +47,10 @@ class Prompt:
         parts = [Message("system", self.system)] if self.system else []
         parts.append(Message("user", self.user))
         # One pass: a question that contains "{tools}" stays as it is.
-        return tuple(Message(m.role, _filled(m.content, values)) for m in parts)
+        return tuple(Message(m.role, _fill_fields(m.content, values)) for m in parts)
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill_fields(text: str, values: Mapping[str, str]) -> str:
     pieces = _pieces(text)
     fields = (values.get(name, f"{{{name}}}") for name in pieces[1::2])
     return pieces[0] + "".join(map(add, fields, pieces[2::2]))

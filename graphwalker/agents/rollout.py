@@ -94,11 +94,11 @@ class Inbox:
             if task is None:
                 self.over = True
                 break
-            if self.wanted(task):
+            if self.is_awaited(task):
                 tasks.append(task)
         return tasks
 
-    def wanted(self, task: Task) -> bool:
+    def is_awaited(self, task: Task) -> bool:
         """Whether somebody still waits for the task."""
         with self._lock:
             return task.sample in self._open
@@ -145,7 +145,7 @@ def rollout(
     return run.trajectories(max(1, concurrency))
 
 
-def untimed(trajectory: Trajectory) -> Trajectory:
+def without_times(trajectory: Trajectory) -> Trajectory:
     """The trajectory without its clock readings: equal for equal episodes, byte by byte."""
     turns = tuple(turn.without_time() for turn in trajectory.turns)
     usage = {key: value for key, value in trajectory.usage.items() if key != "seconds"}
@@ -190,7 +190,7 @@ class _Run:
     def trajectories(self, concurrency: int) -> Iterator[Trajectory]:
         started = due = 0
         try:
-            while not (self._ended and started == due):
+            while not (self._starts_no_more and started == due):
                 # Results keep the order of the questions, so one slow episode holds back all later
                 # ones: without this bound they would pile up in memory.
                 ahead = due + _READ_AHEAD * concurrency - started
@@ -223,7 +223,7 @@ class _Run:
                 self._threads.shutdown()
 
     @property
-    def _ended(self) -> bool:
+    def _starts_no_more(self) -> bool:
         """Whether no further episode is to start."""
         return self._source.over or self._hopeless is not None
 
@@ -331,7 +331,7 @@ class _Run:
         if isinstance(self._source, TaskList):
             return  # known beforehand, never cancelled
         for key, running in list(self._running.items()):
-            if not self._source.wanted(running.task):
+            if not self._source.is_awaited(running.task):
                 self._release(key)
                 self._finished[running.place] = None
 

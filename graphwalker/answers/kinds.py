@@ -39,12 +39,12 @@ class Names:
         first = next(iter(found), "")
         return measures(len(gold & found.keys()), len(found), len(gold), first in gold)
 
-    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
         text = fold("\n".join(observations))
         found = [fold(name) in text for name in self.names]
         return any(found), bool(found) and all(found)
 
-    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+    def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
         text = fold("\n".join(observations))
         return bool(given) and all(fold(name) in text for name in given)
 
@@ -108,12 +108,12 @@ class PathAnswer:
         jump = next((step for step in pairwise(nodes) if step not in known), None)
         return "" if jump is None else f"there is no step from {jump[0]} to {jump[1]}"
 
-    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
         words = _split_words(observations)
         found = [node in words for node in self.nodes]
         return any(found), all(found)
 
-    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+    def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
         words = _split_words(observations) | {self.nodes[0]}
         return bool(given) and all(node.strip() in words for node in given)
 
@@ -157,12 +157,12 @@ class Text:
         best = max(scores, key=lambda found: (found["em"], found["f1"]))
         return {**best, "hits1": best["em"]}
 
-    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
         seen = fold("\n".join(observations))
         found = any(fold(text) in seen for text in (self.text, *self.others))
         return found, found
 
-    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+    def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
         return bool(given) and fold("\n".join(given)) in fold("\n".join(observations))
 
     def to_json(self) -> dict[str, Any]:
@@ -197,11 +197,11 @@ class GoldAnswer(Protocol):
         """`em`, `f1`, `precision`, `recall`, `hits1`, `hit_any` and what the kind has besides."""
         ...
 
-    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
         """Whether the observations showed some, and all, of what the answer is made of."""
         ...
 
-    def grounded(self, given: _Given, observations: Sequence[str]) -> bool:
+    def is_grounded(self, given: _Given, observations: Sequence[str]) -> bool:
         """Whether everything that a given answer names was shown."""
         ...
 

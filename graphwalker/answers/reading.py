@@ -32,7 +32,7 @@ def read_rows(text: str) -> tuple[list[AnswerRow], FoundAnswer] | None:
     >>> read_rows('{"count": 3}')[0]
     [{'count': 3}]
     """
-    found = _row_lines(text) or _found(text, _are_rows)
+    found = _row_lines(text) or _find_last(text, _are_rows)
     if found is None:
         return None
     rows: list[Any] = found.value
@@ -48,7 +48,7 @@ def read_path(text: str) -> tuple[list[str], FoundAnswer] | None:
     >>> read_path('The path: [0, 1, "11"]')[0]
     ['0', '1', '11']
     """
-    found = _found(text, _are_nodes)
+    found = _find_last(text, _are_nodes)
     if found is None:
         return None
     nodes = _only_list(found.value[0]) if found.how == "object" else found.value
@@ -74,7 +74,7 @@ def _row_lines(text: str) -> FoundAnswer | None:
     return FoundAnswer(rows, "\n".join(lines).strip(), "lines")
 
 
-def _found(text: str, fits: Fits) -> FoundAnswer | None:
+def _find_last(text: str, fits: Fits) -> FoundAnswer | None:
     """The last JSON value of the text that fits and stands in no other one that does."""
     last: tuple[Any, int, int] | None = None
     at = 0
@@ -96,10 +96,10 @@ def _found(text: str, fits: Fits) -> FoundAnswer | None:
     if last is None:
         return None
     value, start, end = last
-    return _described(text, value, start, end)
+    return _describe_place(text, value, start, end)
 
 
-def _described(text: str, value: Any, start: int, end: int) -> FoundAnswer:
+def _describe_place(text: str, value: Any, start: int, end: int) -> FoundAnswer:
     before, after = text[:start], text[end:].strip()
     fence = before.rstrip().rpartition("```")
     fenced = bool(fence[1]) and len(fence[2].split()) <= 1 and after.startswith("```")

@@ -53,7 +53,7 @@ class Rows:
             return {**nothing(), "false_positives": 0.0}
         rows = list(map(read_row, given))
         keys = list(map(_key, rows))
-        answer, wanted, ties = Counter(keys), self._wanted(), Counter(map(_key, self.ties))
+        answer, wanted, ties = Counter(keys), self._count_rows(), Counter(map(_key, self.ties))
         if not self.repeats:
             answer, ties = Counter(set(answer)), Counter(set(ties))
         sure = (answer & wanted).total()
@@ -70,13 +70,13 @@ class Rows:
         best = sorted(self.ties, key=lambda row: _key(row) not in answer)
         return (*self.rows, *best[: self.pick])
 
-    def shown(self, observations: Sequence[str]) -> tuple[bool, bool]:
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
         text = "\n".join(observations)
         sure = [_stands_in(row, text) for row in self.rows]
         ties = sum(_stands_in(row, text) for row in self.ties)
         return any(sure) or ties > 0, all(sure) and ties >= self.pick
 
-    def grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+    def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
         text = "\n".join(observations)
         return bool(given) and all(_stands_in(read_row(row), text) for row in given)
 
@@ -95,7 +95,7 @@ class Rows:
             bool(record.get("repeats", False)),
         )
 
-    def _wanted(self) -> Counter[frozenset[tuple[str, str]]]:
+    def _count_rows(self) -> Counter[frozenset[tuple[str, str]]]:
         keys = map(_key, self.rows)
         return Counter(keys) if self.repeats else Counter(set(keys))
 

@@ -126,11 +126,13 @@ def _finds(reached: Reached, gold: GoldSet) -> tuple[bool, bool]:
 
 
 def _gold_walk(explorer: Explorer, query: Query, environment: Environment) -> Reached:
-    met = _met(branches(explorer, query))
-    return _weighed(explorer.follow(met, query.tail, query.avoided_ids), query, environment)
+    met = _intersect_walks(branches(explorer, query))
+    return _apply_constraint(
+        explorer.follow(met, query.tail, query.avoided_ids), query, environment
+    )
 
 
-def _met(walks: Sequence[Reached]) -> Reached:
+def _intersect_walks(walks: Sequence[Reached]) -> Reached:
     """Where walks meet, which all of them had to be taken for."""
     shared = set[str].intersection(*({end.id for end in walk.ends} for walk in walks))
     ends = tuple(end for end in walks[0].ends if end.id in shared)
@@ -138,7 +140,7 @@ def _met(walks: Sequence[Reached]) -> Reached:
     return Reached(ends, calls, listed, walks[-1].known)
 
 
-def _weighed(reached: Reached, query: Query, environment: Environment) -> Reached:
+def _apply_constraint(reached: Reached, query: Query, environment: Environment) -> Reached:
     """What the query's constraint keeps; a value costs a call, a type is known."""
     if query.constraint is None:
         return _within(reached, environment)
@@ -161,7 +163,7 @@ def _other_walks(
     query = question.query
     if query is not None:
         for other in _last_replaced(explorer, query):
-            yield _weighed(other, query, environment)
+            yield _apply_constraint(other, query, environment)
     if query is None or query.hops > 1 or len(query.branches) > 1:
         for topic in explorer.topics:
             for other in _steps(explorer, explorer.start(topic), frozenset()):
@@ -171,13 +173,13 @@ def _other_walks(
 def _last_replaced(explorer: Explorer, query: Query) -> Iterator[Reached]:
     golden = branches(explorer, query)
     if query.tail:
-        before = explorer.follow(_met(golden), query.tail[:-1], query.avoided_ids)
+        before = explorer.follow(_intersect_walks(golden), query.tail[:-1], query.avoided_ids)
         yield from _steps(explorer, before, query.avoided_ids)
         return
     for place, branch in enumerate(query.branches):
         before = explorer.follow(explorer.start(branch.topic), branch.hops[:-1], query.avoided_ids)
         for end in _steps(explorer, before, query.avoided_ids):
-            yield _met([*golden[:place], end, *golden[place + 1 :]])
+            yield _intersect_walks([*golden[:place], end, *golden[place + 1 :]])
 
 
 def _steps(explorer: Explorer, here: Reached, avoided: frozenset[str]) -> Iterator[Reached]:

@@ -63,7 +63,7 @@ class Explorer:
         from all of them.
         """
         for hop in hops:
-            here = self._looked(here, hop)
+            here = self._look_for(here, hop)
             if hop.relation not in here.known:
                 return replace(here, ends=())
             here = self.take(here, (hop,), avoided)
@@ -95,7 +95,7 @@ class Explorer:
         kept = (end for key, end in found.items() if key not in avoided)
         return replace(here, ends=tuple(kept), calls=calls)
 
-    def _looked(self, here: Reached, hop: Hop) -> Reached:
+    def _look_for(self, here: Reached, hop: Hop) -> Reached:
         calls, known, listed = here.calls, set(here.known), False
         for start in here.ends:
             for hops in self._listing(start.name):
@@ -115,7 +115,7 @@ class Explorer:
         if name not in self._listings:
             pages = self._paged
             further = partial(pages.relations_page, name) if pages else None
-            shown = self._shown(self._speaker.relations(name), further)
+            shown = self._read_pages(self._speaker.relations(name), further)
             self._listings[name] = [_listed_hops(page) for page in shown]
         return self._listings[name]
 
@@ -125,10 +125,10 @@ class Explorer:
             pages = self._paged
             further = partial(pages.triples_page, name, relation) if pages else None
             call = self._speaker.triples(name, relation)
-            self._pages[name, relation] = self._shown(call, further)
+            self._pages[name, relation] = self._read_pages(call, further)
         return self._pages[name, relation]
 
-    def _shown(self, call: Call, further: Callable[[int], Call] | None) -> list[Observation]:
+    def _read_pages(self, call: Call, further: Callable[[int], Call] | None) -> list[Observation]:
         """What the call shows, then each further page while something is hidden; no more of them
         than an episode has calls."""
         seen, found = self._box.call(call), list[Observation]()
@@ -182,7 +182,7 @@ class DirectedExplorer(Explorer):
 
     def follow(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
         for hop in hops:
-            here = self._followed(here, hop, avoided)
+            here = self._follow_hop(here, hop, avoided)
         return here
 
     def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
@@ -195,9 +195,9 @@ class DirectedExplorer(Explorer):
 
     def take(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
         found, calls, _ = self._step(here.ends, hops[0], here.calls)
-        return _arrived(here, found, calls, True, avoided)
+        return _reach_ends(here, found, calls, True, avoided)
 
-    def _followed(self, here: Reached, hop: Hop, avoided: frozenset[str]) -> Reached:
+    def _follow_hop(self, here: Reached, hop: Hop, avoided: frozenset[str]) -> Reached:
         steps = halves(self._graph, here.ends, hop) if self._look.walks_cvts else (hop,)
         found, calls, listed = self._step(here.ends, steps[0], here.calls)
         if len(steps) == 2:
@@ -208,7 +208,7 @@ class DirectedExplorer(Explorer):
                 start: tuple(e for n in ends for e in behind.get(n.id, ()) if e.id != start)
                 for start, ends in found.items()
             }
-        return _arrived(here, found, calls, listed, avoided)
+        return _reach_ends(here, found, calls, listed, avoided)
 
     def _step(self, entities: Sequence[Entity], hop: Hop, calls: int) -> tuple[Ends, int, bool]:
         """Looks at entities until one shows the relation, then asks the others for it alone."""
@@ -258,7 +258,7 @@ def _hops(seen: Observation, entity: Entity) -> tuple[Hop, ...]:
     return tuple(hop for one in listed if one.entity_id == entity.id for hop in one.hops)
 
 
-def _arrived(
+def _reach_ends(
     here: Reached, found: Ends, calls: int, listed: bool, avoided: frozenset[str]
 ) -> Reached:
     ends = {end.id: end for reached in found.values() for end in reached if end.id not in avoided}

@@ -28,7 +28,7 @@ def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str
     >>> bm25("which river crosses Kestrup?", "Kestrup", ("mayor", "river"))
     ('river', 'mayor')
     """
-    return _ranked(words(question) + words(entity), relations)
+    return _rank_by_words(words(question) + words(entity), relations)
 
 
 def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
@@ -59,7 +59,7 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
     >>> rank_relations("Where was she born?", ("b.film.genre", "a.person.born_in"))
     ('a.person.born_in', 'b.film.genre')
     """
-    return _ranked(words(query), relations)
+    return _rank_by_words(words(query), relations)
 
 
 @lru_cache(maxsize=16_384)
@@ -88,7 +88,7 @@ def stem_terms(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16_384)
-def _ranked(query: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
+def _rank_by_words(query: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
     ordered = tuple(sorted(set(relations)))
     return _by_score(ordered, _scores(query, ordered, words))
 

@@ -77,7 +77,8 @@ class ChatReranker:
             return ranked
         offered = ranked[: self.config.candidates]
         wanted = min(self._count, len(offered))
-        names = chosen(self._answer(fill(self._prompt, question, entity, offered, wanted)), offered)
+        answer = self._answer(fill(self._prompt, question, entity, offered, wanted))
+        names = known_relations(answer, offered)
         self._count_answer(bool(names))
         return tuple(dict.fromkeys((*names, *ranked)))
 
@@ -136,10 +137,10 @@ def fill(prompt: str, question: str, entity: str, relations: Sequence[str], coun
     return _SLOT.sub(lambda slot: values[slot[1]], prompt)
 
 
-def chosen(answer: str, relations: Sequence[str]) -> list[str]:
+def known_relations(answer: str, relations: Sequence[str]) -> list[str]:
     """The known relations of an answer, each once, in its order; none where it names none.
 
-    >>> chosen('["c.d", "made.up", "c.d"]', ["a.b", "c.d"])
+    >>> known_relations('["c.d", "made.up", "c.d"]', ["a.b", "c.d"])
     ['c.d']
     """
     known = set(relations)

@@ -42,13 +42,13 @@ class OwnRanker:
     def __init__(self, name: str, found: Any) -> None:
         self._name, self._rank = name, found
         if inspect.isclass(found):
-            self._rank = self._guarded(found)
+            self._rank = self._call_guarded(found)
         self._rank = getattr(self._rank, "rank", self._rank)
         if not callable(self._rank):
             raise UserError(f"ranker {name}: neither a function nor an object with a method rank")
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-        found: Any = self._guarded(self._rank, question, entity, relations)
+        found: Any = self._call_guarded(self._rank, question, entity, relations)
         if not isinstance(found, Sequence) or isinstance(found, str):
             raise self._wrong(cast(Any, found))
         ranked, known = cast("Sequence[Any]", found), set(relations)
@@ -57,7 +57,7 @@ class OwnRanker:
                 raise self._wrong(ranked, f", where {relation!r} is none of the relations")
         return ranked
 
-    def _guarded(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def _call_guarded(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return call(*arguments)
         except GraphWalkerError:

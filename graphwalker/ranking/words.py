@@ -40,11 +40,11 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(spaced)]
 
 
-def masked(question: str, entity: str) -> tuple[list[str], bool]:
+def mask_entity(question: str, entity: str) -> tuple[list[str], bool]:
     """The question's stems with `@` for the words of the entity's name, and whether any stood
     there: what is learned holds for every entity.
 
-    >>> masked("who is the wife of Ken Barlow?", "Ken Barlow")
+    >>> mask_entity("who is the wife of Ken Barlow?", "Ken Barlow")
     (['who', 'is', 'the', 'wif', 'of', '@'], True)
     """
     name = set(stems(entity)) - _UNMASKED

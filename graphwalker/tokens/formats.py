@@ -40,10 +40,10 @@ class ChatFormat:
     """How an agent's text begins, its thought at `{thought}` (empty where it has none), in families
     whose template writes thoughts in a form of its own. Empty: as the protocol writes them."""
 
-    def written(self, text: str) -> str:
+    def write_turn(self, text: str) -> str:
         """An agent's text as this family's template writes it. What a policy drew stays as drawn.
 
-        >>> ChatFormat("f", {}, {}, "", thought="<think>\\n{thought}\\n</think>\\n\\n").written(
+        >>> ChatFormat("f", {}, {}, "", thought="<think>\\n{thought}\\n</think>\\n\\n").write_turn(
         ...     "<think> So. </think>\\n<answer> [] </answer>")
         '<think>\\nSo.\\n</think>\\n\\n<answer> [] </answer>'
         """
@@ -287,7 +287,7 @@ def chat_format(setting: str | Mapping[str, Any]) -> ChatFormat:
     except ValidationError as error:
         problem = error.errors()[0]
         raise UserError(f"chat format: {problem['loc'][0]}: {problem['msg']}") from None
-    return _observed(_patterned(_base(config), config), config)
+    return _apply_observations(_apply_patterns(_base(config), config), config)
 
 
 def _check(setting: str | dict[str, Any]) -> str | dict[str, Any]:
@@ -324,7 +324,7 @@ def _base(config: FormatConfig) -> ChatFormat:
     return ChatFormat("custom", {}, {}, config.end_of_turn)
 
 
-def _patterned(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
+def _apply_patterns(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
     """With the parts that the config gives in place of the base's."""
     prefixes, suffixes = dict(fmt.prefixes), dict(fmt.suffixes)
     for role in ("system", "user", "observation"):
@@ -355,7 +355,7 @@ def _patterned(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
     )
 
 
-def _observed(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
+def _apply_observations(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
     if config.observations == "user":
         return fmt
     before, after = _parts("observation", config.observation or "\n{content}\n")

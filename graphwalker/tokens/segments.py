@@ -114,7 +114,7 @@ def completion_ids(
     (an observation follows) has no such token."""
     # Encoded alone, without the header before it and the observation behind it: across a border a
     # tokenizer may merge characters into tokens that no policy drew.
-    ids = _content(fmt.written(text), fmt, tokenizer)
+    ids = _content(fmt.write_turn(text), fmt, tokenizer)
     if continues and fmt.inline_observations:
         return ids
     return [*ids, end_of_turn_id(fmt, tokenizer)]
@@ -270,7 +270,7 @@ def _content(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
     if not text:
         return []
     ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-    reserved, spelled = _reserved(tokenizer, fmt.markup)
+    reserved, spelled = _reserved_tokens(tokenizer, fmt.markup)
     # The usual case: no text spells a token of the layout.
     if reserved.isdisjoint(ids):
         return ids
@@ -289,7 +289,7 @@ def _content(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
 
 
 @lru_cache(maxsize=16)
-def _reserved(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pattern[str]"]:
+def _reserved_tokens(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pattern[str]"]:
     """Ids that only the layout may write, and where a text spells them out."""
     special: set[str] = set(tokenizer.all_special_tokens)
     added = {token for token in tokenizer.get_added_vocab() if token in markup}

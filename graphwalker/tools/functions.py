@@ -100,7 +100,7 @@ class Function:
                 if parameter.required:
                     return f"{name} is missing: write {self.form}"
             elif not parameter.takes(arguments[name]):
-                return f"{name} must be {_wanted(parameter)}"
+                return f"{name} must be {_describe_parameter(parameter)}"
         return ""
 
 
@@ -113,7 +113,7 @@ def problem_of(call: Call, functions: Sequence[Function]) -> str:
     return known[call.tool].problem(call.arguments)
 
 
-def _wanted(parameter: Parameter) -> str:
+def _describe_parameter(parameter: Parameter) -> str:
     if parameter.choices:
         return " or ".join(json.dumps(choice) for choice in parameter.choices)
     kinds = [parameter.kind] if isinstance(parameter.kind, str) else parameter.kind

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,16 +45,6 @@ class Listing:
     def relations(self) -> tuple[str, ...]:
         return tuple(sorted({*self.out, *self.into}))
 
-    @classmethod
-    def merged(cls, listings: Iterable["Listing"]) -> "Listing":
-        """What any of those entities has; entities that two of them lead to are counted twice."""
-        out, into = dict[str, int](), dict[str, int]()
-        for listing in listings:
-            for total, part in ((out, listing.out), (into, listing.into)):
-                for relation, count in part.items():
-                    total[relation] = total.get(relation, 0) + count
-        return cls(out, into)
-
 
 class _Hops(dict[str, Hop]):
     """The hops over relations in one direction, each made once."""
@@ -83,7 +73,7 @@ Namer = Callable[[str], tuple[list[str], list[str]]]
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    list_many, shown = many_lister(graph, settings), _shown(settings.skip_relations)
+    list_many, shown = many_lister(graph, settings), _visible_filter(settings.skip_relations)
 
     @lru_cache(maxsize=remembered)
     def list_relations(entity_id: str) -> Listing:
@@ -98,7 +88,7 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
 
 def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
     """Lists the relations of several entities, in one round trip where the graph has any."""
-    shown = _shown(settings.skip_relations)
+    shown = _visible_filter(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
@@ -115,12 +105,12 @@ def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
     return list_many
 
 
-def _shown(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[str, int]]:
+def _visible_filter(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[str, int]]:
     """What is shown of the relations that a graph lists. A relation is looked at once."""
     is_hidden = hidden_test(patterns)
     known, hidden = set[str](), set[str]()
 
-    def shown(listed: list[tuple[str, int]]) -> dict[str, int]:
+    def keep_visible(listed: list[tuple[str, int]]) -> dict[str, int]:
         found = dict(listed)
         if not known.issuperset(found):
             hidden.update(filter(is_hidden, found.keys() - known))
@@ -129,7 +119,7 @@ def _shown(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[
             return {r: n for r, n in listed if n > 0 and r not in hidden}
         return found
 
-    return shown
+    return keep_visible
 
 
 def _without_inverses(
@@ -161,7 +151,7 @@ def hidden_test(patterns: tuple[str, ...]) -> HiddenTest:
     match = re.compile("|".join(map(fnmatch.translate, patterns))).match
 
     @lru_cache(maxsize=65_536)
-    def hidden(relation: str) -> bool:
+    def is_hidden(relation: str) -> bool:
         return any(match(half) for half in relation.split(FLATTENED))
 
-    return hidden
+    return is_hidden

@@ -90,14 +90,14 @@ class MazeTools:
         if cell not in self.marks:
             self.marks.append(cell)
         self._shown.update(dict.fromkeys([str(cell), *(str(key) for key, _ in keys)]))
-        listed = ", ".join(self._described(key, other) for key, other in keys)
+        listed = ", ".join(self._describe_cell(key, other) for key, other in keys)
         return Observation(
             f"Open cells beside {cell}: {listed or 'none'}",
-            shown=(_named(cells[0], cell), *(_named(other, key) for key, other in keys)),
+            shown=(_as_cell(cells[0], cell), *(_as_cell(other, key) for key, other in keys)),
             graph_calls=1,
         )
 
-    def _described(self, key: int, cell: Entity) -> str:
+    def _describe_cell(self, key: int, cell: Entity) -> str:
         known = self.graph.node_properties(cell.id)
         order = self.marks.index(key) if key in self.marks else -1
         marked = str(order >= 0).lower()
@@ -148,7 +148,7 @@ class MazeTools:
         return float(self.graph.node_properties(cell.id)["euclidean_distance"]) < 0
 
 
-def _named(cell: Entity, key: int) -> Entity:
+def _as_cell(cell: Entity, key: int) -> Entity:
     return Entity(cell.id, str(key))
 
 

@@ -83,10 +83,10 @@ class PagedTools(WalkerTools):
     ) -> Observation:
         hops = self._ends(entity, listing, relations)
         starts, number = [0] * len(hops), 1
-        shown = self._written(entity, hops, starts)
+        shown = self._write_page(entity, hops, starts)
         while number < self._page and shown.shown:
             starts = [start + n for start, n in zip(starts, shown.counts, strict=True)]
-            shown = self._written(entity, hops, starts)
+            shown = self._write_page(entity, hops, starts)
             number += 1
         if not shown.shown and number > 1:
             return self._no_page(number - 1, lambda page: _triples_call(entity, relations, page))
@@ -124,7 +124,7 @@ class PagedTools(WalkerTools):
             for (r, d, total), ends in zip(hops, found, strict=True)
         ]
 
-    def _written(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
+    def _write_page(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
         page, size = Page(self._book, self._settings.entry_chars), self._page_size
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)

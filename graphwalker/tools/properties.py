@@ -134,14 +134,14 @@ class PropertyTools:
             f"property of {label}", key, keys[label]
         ):
             return _error("unknown_schema", fault)
-        found = self._found(label, key, value)
+        found = self._find_nodes(label, key, value)
         if not found:
             what = f"no {label} node has {json.dumps(value, ensure_ascii=False)[:80]} as its {key}"
             return _error("no_nodes", f"{what}; {VALUES} shows the values that there are")
         self._ids.update((self._name(entity), entity.id) for entity in found)
         if tool == FIND:
             shown = [self.graph.node_properties(entity.id) for entity in found]
-            return self._shown(shown, [Entity(e.id, self._name(e)) for e in found])
+            return self._show_rows(shown, [Entity(e.id, self._name(e)) for e in found])
         return self._around(found)
 
     def _around(self, centres: list[Entity]) -> Observation:
@@ -153,7 +153,7 @@ class PropertyTools:
                 triples.append(triple)
         self._ids.update((end.name, end.id) for t in triples for end in (t.head, t.tail))
         centre_entities = [Entity(centre.id, self._name(centre)) for centre in centres]
-        return self._shown(rows, centre_entities, triples)
+        return self._show_rows(rows, centre_entities, triples)
 
     def _neighbours(self, centre: Entity) -> Iterator[tuple[dict[str, Any], ShownTriple]]:
         here = Entity(centre.id, self._name(centre))
@@ -191,12 +191,12 @@ class PropertyTools:
         ):
             return _error("unknown_schema", fault)
         values = sorted((value for value, _ in found(name, key)), key=_order)
-        observation = self._shown([{"values": value} for value in values])
+        observation = self._show_rows([{"values": value} for value in values])
         if what == "label" and not observation.hidden:
             self._shown_values[name, key] = values
         return observation
 
-    def _found(self, label: str, key: str, value: Value) -> list[Entity]:
+    def _find_nodes(self, label: str, key: str, value: Value) -> list[Entity]:
         """Numbers are equal by value, as in Cypher."""
         same: list[Value] = [value]
         if isinstance(value, float) and value.is_integer():
@@ -210,7 +210,7 @@ class PropertyTools:
         key = self.graph.node_properties(entity.id).get("key")
         return str(key) if key is not None else entity.name or entity.id
 
-    def _shown(
+    def _show_rows(
         self,
         rows: list[dict[str, Any]],
         shown: Iterable[Entity] = (),

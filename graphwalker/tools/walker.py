@@ -215,9 +215,9 @@ class WalkerTools(NamedTopics):
             # Beyond CVTS_PER_RELATION `total` is a lower bound, so more ends may come than were
             # counted.
             page.add(entity, relation, direction, ends, type(total)(max(total, len(ends))))
-        return self._observed(page, entity)
+        return self._observe_page(page, entity)
 
-    def _observed(self, page: Page, entity: Entity) -> Observation:
+    def _observe_page(self, page: Page, entity: Entity) -> Observation:
         """The page as an observation of the entity's triples."""
         if not page.shown:
             return self._no_named(entity)

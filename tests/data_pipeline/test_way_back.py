@@ -10,7 +10,7 @@ from data_pipeline.experts.experts import make_experts
 from data_pipeline.experts.way_back import ways_back
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import parse_config
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
@@ -81,7 +81,7 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world):
         '<answer> ["no idea"] </answer>',
     ]
     policy = ScriptedPolicy({question.id: script})
-    (failed,) = map(untimed, rollout([question], environment, policy))
+    (failed,) = map(without_times, rollout([question], environment, policy))
     back = next(iter(ways_back(failed, environment, seed=0)))
     assert [turn.completion for turn in back.turns[:2]] == script[:2]
     assert [turn.observation for turn in back.turns[:2]] == [

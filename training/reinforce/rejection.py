@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.errors import GraphWalkerError
 from graphwalker.files import JsonlAppender, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
@@ -98,7 +98,7 @@ def as_demonstration(episode: Trajectory) -> Trajectory:
     ]
     turns = tuple(replace(turn, token_ids=None, logprobs=None) for turn in episode.turns)
     about = {**episode.provenance, "errors": refused}
-    return untimed(replace(episode, turns=turns, provenance=about))
+    return without_times(replace(episode, turns=turns, provenance=about))
 
 
 def _keep_successes(

@@ -74,7 +74,7 @@ class ReleasedTools(WalkerTools):
             totals = behind.out if step.direction is Direction.OUT else behind.into
             total = max(len(ends), totals.get(step.relation, 0))
             page.add(entity, step.relation, step.direction, ends, total)
-        return self._observed(page, entity)
+        return self._observe_page(page, entity)
 
     def _steps(self, entity: Entity, listing: Listing, relation: str) -> list[Step]:
         """The relation itself, and the most relevant ways through its CVT nodes."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphwalker.graphs.triples import FLATTENED
 from graphwalker.ranking.bm25 import stem_scores
-from graphwalker.ranking.words import TOPIC, grams, last_part, masked, stems
+from graphwalker.ranking.words import TOPIC, grams, last_part, mask_entity, stems
 
 DENSE = (
     "shared 4-grams, last part of the id",
@@ -67,7 +67,7 @@ class ListingKeys:
 
 
 @lru_cache(maxsize=262_144)
-def hashed(text: str) -> int:
+def hash_text(text: str) -> int:
     """64 bits that are the same on every machine."""
     return int.from_bytes(
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
@@ -77,7 +77,7 @@ def hashed(text: str) -> int:
 @lru_cache(maxsize=4_096)
 def reading(question: str, entity: str) -> QuestionTerms:
     """What the question says to somebody who stands at that entity."""
-    words, named = masked(question, entity)
+    words, named = mask_entity(question, entity)
     marked = ["^", *words, "$"]
     pairs = (f"{a} {b}" for a, b in pairwise(marked))
     terms = list(dict.fromkeys((*words, *pairs)))
@@ -85,7 +85,7 @@ def reading(question: str, entity: str) -> QuestionTerms:
     share = _QUESTION_WEIGHT / math.sqrt(max(1, len(terms)))
     values = np.array([1.0, *[share] * len(terms), 1.0])
     plain = [word for word in words if word != TOPIC]
-    ids = np.array([hashed(name) for name in names], np.uint64)
+    ids = np.array([hash_text(name) for name in names], np.uint64)
     return QuestionTerms(ids, values, " ".join(plain), frozenset[str]().union(*map(grams, plain)))
 
 
@@ -108,7 +108,7 @@ def options(relations: tuple[str, ...]) -> ListingKeys:
     columns = np.array(keys, np.int64)
     by_key = np.argsort(columns, kind="stable")
     return ListingKeys(
-        ids=np.array([hashed(key) for key in numbers], np.uint64),
+        ids=np.array([hash_text(key) for key in numbers], np.uint64),
         keys=columns,
         values=np.array(values),
         starts=np.array(starts, np.int64),
@@ -118,7 +118,7 @@ def options(relations: tuple[str, ...]) -> ListingKeys:
     )
 
 
-def crossed(options: ListingKeys, reading: QuestionTerms, bits: int) -> Places:
+def cross_places(options: ListingKeys, reading: QuestionTerms, bits: int) -> Places:
     """(keys, words): where the weight of each pair stands in a table of `2 ** bits`."""
     mixed = (options.ids[:, None] * _MIX + reading.ids[None, :]) * _MIX
     return (mixed >> np.uint64(64 - bits)).astype(np.int64)
@@ -176,7 +176,7 @@ class Weights:
     ) -> Floats:
         """(relations,): of one model, rounded, so that a tie stays a tie on every machine."""
         read, listed = reading(question, entity), options(relations)
-        by_key = (self.words[crossed(listed, read, BITS), model] * read.values).sum(axis=1)
+        by_key = (self.words[cross_places(listed, read, BITS), model] * read.values).sum(axis=1)
         sparse = np.add.reduceat(by_key[listed.keys] * listed.values, listed.starts)
         return np.round(sparse + dense(relations, read) @ self.dense[:, model], 6)
 
@@ -204,7 +204,7 @@ class Trainer:
         """One example. `gold`: places in the listing, at least one; `seen_by`: (models,), the
         weight of the example in each model, 0 where it is held out."""
         read, listed = reading(question, entity), options(relations)
-        cells = crossed(listed, read, BITS)
+        cells = cross_places(listed, read, BITS)
         numbers = dense(relations, read)
         words = self.weights.words
         by_key = np.einsum("kqm,q->km", words[cells], read.values)

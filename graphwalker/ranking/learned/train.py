@@ -21,7 +21,7 @@ from graphwalker.ranking.learned.ranker import (
     TrainingFile,
     question_key,
 )
-from graphwalker.ranking.words import masked
+from graphwalker.ranking.words import mask_entity
 
 RelationsOf = Callable[[str], tuple[str, ...]]
 """The relations that the environment lists of an entity, by its id."""
@@ -47,12 +47,12 @@ class Example:
         """The fold that holds out this way of saying it; of that share of the relations, every way
         in which a phrase says them."""
         relation = f"{seed} relation {self.gold[0]}"
-        if self.phrased and _drawn(relation) < whole_relations * 2**64:
-            return _drawn(f"{relation} fold") % folds
-        return _drawn(f"{seed} {self.wording}") % folds
+        if self.phrased and _hash_text(relation) < whole_relations * 2**64:
+            return _hash_text(f"{relation} fold") % folds
+        return _hash_text(f"{seed} {self.wording}") % folds
 
 
-def _drawn(text: str) -> int:
+def _hash_text(text: str) -> int:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest()[:8], "little")
 
@@ -92,7 +92,7 @@ def _example(question: Question, hop: _Hop, listed: RelationsOf) -> Example | No
                 entity.name,
                 relations,
                 tuple(relation for relation in hop.gold if relation in relations),
-                hop.wording or " ".join(masked(question.text, entity.name)[0]),
+                hop.wording or " ".join(mask_entity(question.text, entity.name)[0]),
                 bool(hop.wording),
                 tuple(dict.fromkeys(other.name for other in hop.entities)),
             )
@@ -181,7 +181,7 @@ def train_ranker(
         sources=tuple(sources),
     )
     weights = _fit(found, about, tick)
-    return LearnedRanker(about, weights, _known([e for e, _ in found], about))
+    return LearnedRanker(about, weights, _known_questions([e for e, _ in found], about))
 
 
 def _read(
@@ -226,7 +226,7 @@ def _fold(example: Example, about: About) -> int:
     return example.fold(about.folds, about.seed, about.whole_relations)
 
 
-def _known(found: Sequence[Example], about: About) -> KnownQuestions:
+def _known_questions(found: Sequence[Example], about: About) -> KnownQuestions:
     """The first example of a question decides where two of them meet."""
     known: dict[int, int] = {}
     for example in found:

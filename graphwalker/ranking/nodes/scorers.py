@@ -45,7 +45,7 @@ class Postings:
         """Postings of texts, numbered in order; `kind` is `bm25` or `tfidf`."""
         terms, counts, documents, lengths = array("Q"), array("f"), array("i"), array("f")
         for number, text in enumerate(texts):
-            found = hashed(text, kind)
+            found = hash_terms(text, kind)
             terms.extend(found.keys())
             counts.extend(found.values())
             documents.extend([number] * len(found))
@@ -75,7 +75,7 @@ class Postings:
         """The documents that share a term with the text, and the score of each."""
         parts: list[tuple[Any, Any]] = []
         norm = 0.0
-        for term, count in hashed(text, self.kind).items():
+        for term, count in hash_terms(text, self.kind).items():
             at = int(np.searchsorted(self.terms, np.uint64(term)))
             if at >= len(self.terms) or int(self.terms[at]) != term:
                 continue
@@ -98,7 +98,7 @@ class Postings:
         return {name: getattr(self, name) for name in names}
 
 
-def hashed(text: str, kind: str) -> Counter[int]:
+def hash_terms(text: str, kind: str) -> Counter[int]:
     """The terms of a text as hashes: stems; for `tfidf` their letter trigrams besides, so that a
     misspelt name is found."""
     found: Sequence[str] = stems(text)
@@ -124,12 +124,12 @@ class Embeddings:
     def of(cls, batches: Iterable[Sequence[str]], model: str) -> Self:
         """The vectors of texts, batch by batch. Raises `UserError` where the model cannot be
         loaded."""
-        parts = [_encoded(batch, model) for batch in batches]
+        parts = [_encode(batch, model) for batch in batches]
         return cls(model, np.concatenate(parts).astype(np.float32))
 
     def scores(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Every node and its cosine with the text."""
-        wanted = _encoded([text], self.model)[0]
+        wanted = _encode([text], self.model)[0]
         return np.arange(len(self.vectors), dtype=np.int32), (self.vectors @ wanted).astype(float)
 
     def arrays(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Embeddings:
         return {"vectors": self.vectors}
 
 
-def _encoded(texts: Sequence[str], model: str) -> NDArray[np.float32]:
+def _encode(texts: Sequence[str], model: str) -> NDArray[np.float32]:
     return sentence_model(model).encode(
         list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
     )

@@ -13,7 +13,7 @@ from eval.run.evaluate import evaluate, evaluate_with
 from eval.run.workers import WorkerProcesses, worker_maker
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.presets import presets
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.answers.rows import Rows
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import read_jsonl
@@ -52,7 +52,7 @@ def played(
     environment: Environment, questions: Any, policy: Policy | None = None, **options: Any
 ) -> list[Trajectory]:
     chosen = policy or player(environment)
-    return [untimed(t) for t in rollout(questions, environment, chosen, **options)]
+    return [without_times(t) for t in rollout(questions, environment, chosen, **options)]
 
 
 @every_preset
@@ -216,7 +216,7 @@ def test_a_killed_run_resumes_to_the_same_files(preset: str, tmp_path: Path) -> 
         with pytest.raises(KeyboardInterrupt):
             evaluate(world.questions, environment, Killed(player(environment)), folder, **once)
     evaluate(world.questions, environment, player(environment), folder, **once)
-    files = [[untimed(Trajectory.from_json(r)) for r in read_jsonl(one / "predictions.jsonl")]
+    files = [[without_times(Trajectory.from_json(r)) for r in read_jsonl(one / "predictions.jsonl")]
              for one in (whole, folder)]  # fmt: skip
     assert files[0] == files[1] and len(files[0]) == len(world.questions)
 

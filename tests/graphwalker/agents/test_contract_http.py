@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graphwalker.agents.presets import presets
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import parse_config
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
@@ -35,7 +35,7 @@ def act(text: str, on_wire: bool) -> Act:
 
 
 def bare(trajectory: Trajectory) -> Trajectory:
-    return replace(untimed(trajectory), policy="", usage={})
+    return replace(without_times(trajectory), policy="", usage={})
 
 
 @pytest.mark.parametrize("form", ["wire", "text"])

@@ -6,7 +6,7 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import dumps
 from graphwalker.graphs.base import Entity
@@ -265,7 +265,7 @@ def test_concurrency_and_arrival_order_change_nothing(latest_first):
     def records(concurrency, **order):
         policy = ScriptedPolicy(script, **order)
         done = rollout(questions(*ids), environment(), policy, Sampling(), concurrency=concurrency)
-        return [dumps(untimed(t).to_json()) for t in done]
+        return [dumps(without_times(t).to_json()) for t in done]
 
     assert records(16, latest_first=latest_first) == records(1)
 

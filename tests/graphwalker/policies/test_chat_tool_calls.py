@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout, untimed
+from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import parse_config
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.chat.config import ChatApiConfig
@@ -83,7 +83,7 @@ def test_the_same_episode_as_text_is_recorded_word_for_word_alike():
     assert "<tools>" in server.requests[0]["messages"][0]["content"]
     assert server.requests[1]["messages"][2] == {"role": "assistant", "content": text}
     wired, _ = played(on_wire(*look(*LOOKS), content=THOUGHT), Act(ANSWER))
-    assert untimed(told) == untimed(wired)
+    assert without_times(told) == without_times(wired)
     assert wired.turns[0].completion == text
     assert wired.turns[0].action["further"] == [{"tool": "search", "arguments": LOOKS[1].arguments}]
     assert len(wired.turns[0].observation.split("\n\n")) == 2

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("httpx")
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
-from graphwalker.agents.rollout import rollout, untimed  # noqa: E402
+from graphwalker.agents.rollout import rollout, without_times  # noqa: E402
 from graphwalker.errors import PolicyError  # noqa: E402
 from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.config import PolicyConfig  # noqa: E402
@@ -294,7 +294,7 @@ def test_no_episode_waits_for_a_longer_one(engine, toy):
 def walked(policy):
     environment = Environment(toy_graph(), EnvironmentConfig(prompt="compact", max_turns=3))
     sampling = Sampling(max_tokens=16)
-    return [untimed(t) for t in rollout(questions()[:3], environment, policy, sampling)]
+    return [without_times(t) for t in rollout(questions()[:3], environment, policy, sampling)]
 
 
 @pytest.mark.long

@@ -100,7 +100,7 @@ def test_trained_tokens_decode_to_exactly_the_agents_turns(name, chat_tokenizer)
     segments = segment_messages(conversation(), fmt, chat_tokenizer)
     said = [decode(chat_tokenizer, s.ids) for s in segments if s.trained]
     turns = [m.content for m in conversation() if m.role == "assistant"]
-    assert said == [fmt.written(turn) + fmt.end_of_turn for turn in turns]
+    assert said == [fmt.write_turn(turn) + fmt.end_of_turn for turn in turns]
 
 
 def test_chatml_reads_as_qwens_template_writes_it(chat_tokenizer) -> None:

@@ -152,7 +152,7 @@ def test_a_text_in_qwen3s_form_stays_as_it_is() -> None:
     written = FORMATS["qwen3"].written
     for text in (THINKS, ANSWERS, "<think>\n\n</think>\n\nx", "x </think> y"):
         assert written(text) == text
-    assert FORMATS["qwen2.5"].written("<think> x </think>\ny") == "<think> x </think>\ny"
+    assert FORMATS["qwen2.5"].write_turn("<think> x </think>\ny") == "<think> x </think>\ny"
 
 
 @pytest.mark.parametrize(("template", "end"), [(QWEN25, "<|im_end|>"), (LLAMA31, "<|eot_id|>")])

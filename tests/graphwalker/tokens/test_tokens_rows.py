@@ -83,7 +83,7 @@ def test_trained_ids_decode_to_exactly_the_agents_turns(trajectory, setting, cha
     if fmt.inline_observations:
         ends[:-1] = [""] * (len(ends) - 1)
     said = "".join(
-        fmt.written(t.completion) + end for t, end in zip(trajectory.turns, ends, strict=True)
+        fmt.write_turn(t.completion) + end for t, end in zip(trajectory.turns, ends, strict=True)
     )
     assert text_of([i for i in row.labels if i != IGNORED], chat_tokenizer) == said
 

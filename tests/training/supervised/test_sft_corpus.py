@@ -67,7 +67,7 @@ def test_trained_tokens_decode_to_the_turns_and_masked_ones_hold_every_observati
         said = [i for i in row.labels if i != IGNORED]
         read = [i for i, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED]
         turns = "".join(
-            FORMATS[name].written(turn.completion) + END[name] for turn in trajectory.turns
+            FORMATS[name].write_turn(turn.completion) + END[name] for turn in trajectory.turns
         )
         assert tokenizer.decode(said, skip_special_tokens=False) == turns
         context = tokenizer.decode(read, skip_special_tokens=False)

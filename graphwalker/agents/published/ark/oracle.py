@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 
-from graphwalker.agents.published.ark.tools import keyed
+from graphwalker.agents.published.ark.tools import key_triples
 from graphwalker.agents.published.oracles import DecisionOracle, DecisionTurn, prefer_gold, query_of
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.graphs.base import Direction, Entity
@@ -45,7 +45,7 @@ class _Walk:
         yield from self._do(
             "",
             "reason",
-            triples=list(keyed(turn.triples)),
+            triples=list(key_triples(turn.triples)),
             implication=found,
             **{"continue": not last, "reset": False},
         )

@@ -87,7 +87,7 @@ class ArkTools(NamedTopics):
         triples = [
             ShownTriple(anchor, relation, Entity(end.id, self._book.show(end))) for end in ends
         ]
-        self._triples = keyed(triples)
+        self._triples = key_triples(triples)
         lines = [f"{key}: {self._line(one)}" for key, one in self._triples.items()]
         more = f"\n... ({hidden} more)" if hidden else ""
         return Observation(
@@ -131,15 +131,15 @@ class ArkTools(NamedTopics):
         return bm25_stems(relation[:200], "", tuple(known))[:NEAR_RELATIONS]
 
 
-def keyed(triples: Sequence[ShownTriple]) -> dict[str, ShownTriple]:
+def key_triples(triples: Sequence[ShownTriple]) -> dict[str, ShownTriple]:
     """Short keys that depend on the triple alone; where two would be equal, on their place too."""
-    keyed: dict[str, ShownTriple] = {}
+    by_key: dict[str, ShownTriple] = {}
     for one in triples:
         text, count = f"{one.head.id}\t{one.relation}\t{one.tail.id}", 0
-        while (key := _digest(f"{text}\t{count}" if count else text)) in keyed:
+        while (key := _digest(f"{text}\t{count}" if count else text)) in by_key:
             count += 1
-        keyed[key] = one
-    return keyed
+        by_key[key] = one
+    return by_key
 
 
 def _digest(text: str) -> str:

@@ -111,7 +111,7 @@ class GraphCotTools(NamedTopics):
         hits = self._index().search(text[:500], limit=1)
         if not hits:
             return _mistake(ErrorKind.UNKNOWN_ENTITY, f"nothing fits {quote(text[:100])}")
-        entity = self._shown(hits[0].entity)
+        entity = self._show(hits[0].entity)
         types = ", ".join(map(str, self._types(entity.id)))
         label = f"{RETRIEVE}[{quote(text[:100])}]: id {quote(entity.id)}, {quote(entity.name)}"
         return Observation(f"{label}; types: {types}", shown=(entity,), graph_calls=3)
@@ -138,8 +138,8 @@ class GraphCotTools(NamedTopics):
         if function == DEGREE:
             return Observation(f"{label}: {total}", graph_calls=2)
         step = Step(entity.id, hop.relation, hop.direction, self._most)
-        ends = [self._shown(end) for end in self._graph.step_many([step])[0]]
-        triples = tuple(shown_triple(self._shown(entity), hop, end) for end in ends)
+        ends = [self._show(end) for end in self._graph.step_many([step])[0]]
+        triples = tuple(shown_triple(self._show(entity), hop, end) for end in ends)
         hidden = max(0, total - len(ends))
         text = ", ".join(f"{quote(end.id)}: {quote(end.name)}" for end in ends)
         more = f" (and {hidden} more)" if hidden else ""
@@ -149,7 +149,7 @@ class GraphCotTools(NamedTopics):
         listing = self._list(entity_id)
         return list(listing.hops(listing.relations))
 
-    def _shown(self, entity: Entity) -> Entity:
+    def _show(self, entity: Entity) -> Entity:
         return Entity(entity.id, self._book.show(entity))
 
 

@@ -91,7 +91,7 @@ class RagTools(NamedTopics):
     def retrieve(self) -> Observation:
         """The nodes nearest to the question, then triples ring by ring, cut at the budget."""
         hits = self._index().search(self._question.text, limit=self._options.nodes)
-        nodes = [self._shown(hit.entity) for hit in hits]
+        nodes = [self._show(hit.entity) for hit in hits]
         budget = self._options.tokens * CHARS_PER_TOKEN
         lines = [f"- {quote(node.name)}" for node in nodes]
         budget -= sum(map(len, lines))
@@ -134,9 +134,9 @@ class RagTools(NamedTopics):
         found = self._graph.triples_many([Side(node.id, s) for s in sides], None, self._each)
         for triples in found:
             for one in triples[: self._each]:
-                yield ShownTriple(self._shown(one.head), one.relation, self._shown(one.tail))
+                yield ShownTriple(self._show(one.head), one.relation, self._show(one.tail))
 
-    def _shown(self, entity: Entity) -> Entity:
+    def _show(self, entity: Entity) -> Entity:
         return Entity(entity.id, self._book.show(entity))
 
 

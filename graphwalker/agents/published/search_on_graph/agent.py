@@ -120,7 +120,7 @@ def _read() -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 def _speaker(settings: AgentSettings) -> SearchSpeaker:
     flavour = _flavour(settings)
-    return SearchSpeaker(flavour.shown, lambda relation: flavour.relation(relation)[0])
+    return SearchSpeaker(flavour.show_id, lambda relation: flavour.relation(relation)[0])
 
 
 SEARCH_ON_GRAPH = Preset(

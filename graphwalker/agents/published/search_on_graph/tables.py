@@ -20,7 +20,7 @@ class Flavour:
     usual prefixes before those of the Wikidata layer.
 
     >>> wikidata = Flavour("wikidata")
-    >>> wikidata.shown("Q42"), wikidata.entity_id("wd:Q42")
+    >>> wikidata.show_id("Q42"), wikidata.entity_id("wd:Q42")
     ('wd:Q42', 'Q42')
     >>> wikidata.relation("wdt.P19.place_of_birth")
     ('wdt:P19', 'place of birth')
@@ -28,7 +28,7 @@ class Flavour:
 
     kind: FlavourName
 
-    def shown(self, entity_id: str) -> str:
+    def show_id(self, entity_id: str) -> str:
         """The id as tables and calls write it."""
         item = self.kind == "wikidata" and _QID.fullmatch(entity_id)
         return f"wd:{entity_id}" if item else entity_id

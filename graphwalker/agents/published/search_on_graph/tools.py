@@ -109,7 +109,7 @@ class SearchTools:
     def topic_text(self) -> str:
         """The topic entities with their ids, for the prompt."""
         pairs = zip(self.topic_names(), self._topics, strict=True)
-        return "{" + ", ".join(f"{n!r}: {self._flavour.shown(t.id)!r}" for n, t in pairs) + "}"
+        return "{" + ", ".join(f"{n!r}: {self._flavour.show_id(t.id)!r}" for n, t in pairs) + "}"
 
     def entity_id(self, name: str) -> str:
         """By the label shown, else by the id: what has no label is answered so."""
@@ -120,7 +120,7 @@ class SearchTools:
     def choices(self, call: Call, argument: str) -> Sequence[str] | None:
         """Ids that were shown, and the properties of an entity's side, where they were."""
         if argument == "entity":
-            return [self._flavour.shown(one) for one in self._ids if not is_literal(one)]
+            return [self._flavour.show_id(one) for one in self._ids if not is_literal(one)]
         if argument != FILTER:
             return None
         place = (str(call.arguments.get("entity")), str(call.arguments.get("direction")))
@@ -147,13 +147,13 @@ class SearchTools:
         counts = {r: n for r, n in found if n > 0 and not self._hidden(r)}
         if not counts:
             way, other = _ways(side)
-            text = f"{self._flavour.shown(entity_id)} has no {way} triples; try {other}"
+            text = f"{self._flavour.show_id(entity_id)} has no {way} triples; try {other}"
             return self._error(ErrorKind.NO_TRIPLES, text)
         chosen = [r for r in counts if not wanted or {r, self._flavour.relation(r)[0]} & {*wanted}]
         if not chosen:
             return self._no_such_property(entity_id, side, counts, wanted)
         if not wanted:
-            place = self._flavour.shown(entity_id), _ways(side)[0]
+            place = self._flavour.show_id(entity_id), _ways(side)[0]
             shown = chosen[: self._options.most_rows]
             self._listed[place] = [self._flavour.relation(relation)[0] for relation in shown]
         rows = sum(counts[relation] for relation in chosen)
@@ -225,7 +225,7 @@ class SearchTools:
         if is_literal(end.id):
             return TableCell(shown.name), TableCell("")
         unnamed = names_nothing(end.name)
-        return id_cell(self._flavour.shown(end.id)), TableCell("" if unnamed else shown.name)
+        return id_cell(self._flavour.show_id(end.id)), TableCell("" if unnamed else shown.name)
 
     def _show(self, entity: Entity) -> Entity:
         """The entity under the name that this episode shows."""
@@ -234,9 +234,9 @@ class SearchTools:
 
     def _unknown(self, given: str) -> Observation:
         by_name = self._book.entity_id(given)
-        known = [f"{self._flavour.shown(t.id)!r} ({t.name})" for t in self._topics if t.id]
+        known = [f"{self._flavour.show_id(t.id)!r} ({t.name})" for t in self._topics if t.id]
         if by_name:
-            move = f"that is a name; its id is {self._flavour.shown(by_name)!r}"
+            move = f"that is a name; its id is {self._flavour.show_id(by_name)!r}"
         else:
             move = f"search an id that was shown, such as {known[0]}" if known else "no such id"
         return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {given[:200]!r}: {move}")
@@ -249,7 +249,7 @@ class SearchTools:
         what = ", ".join(text[:100] for text in wanted[:5])
         return self._error(
             ErrorKind.UNKNOWN_RELATION,
-            f"{self._flavour.shown(entity_id)} has no {_ways(side)[0]} {what}; it has "
+            f"{self._flavour.show_id(entity_id)} has no {_ways(side)[0]} {what}; it has "
             f"{named}{_more(len(counts) - len(near))}",
             (Listed(entity_id, tuple(Hop(relation, side) for relation in near)),),
         )

@@ -120,11 +120,11 @@ def test_the_budget_ends_with_a_forced_answer_and_malformed_completions_with_non
 
 
 def test_keys_of_triples_are_the_same_on_every_graph_order_and_distinct():
-    from graphwalker.agents.published.ark.tools import keyed
+    from graphwalker.agents.published.ark.tools import key_triples
     from graphwalker.tools.base import ShownTriple
 
     many = [ShownTriple(ADA, "r", Entity(f"m.{i}", "x")) for i in range(3000)]
-    assert len(keyed(many)) == 3000
+    assert len(key_triples(many)) == 3000
 
 
 def test_qualifiers_stand_behind_the_triple(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graphwalker.agents.rollout import untimed
+from graphwalker.agents.rollout import without_times
 from graphwalker.cli.app import app
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
@@ -97,7 +97,7 @@ def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(loaded, tmp_path):
         run_grpo(config)
         outs.append(Path(config.output_dir))
     played = [read_records(out / "trajectories.jsonl", Trajectory.from_json) for out in outs]
-    compiled, endpoint = ([untimed(episode).to_json() for episode in of_run] for of_run in played)
+    compiled, endpoint = ([without_times(one).to_json() for one in of_run] for of_run in played)
     assert len(compiled) == 16
     assert compiled == endpoint
     ours, theirs = map(weights, outs)
