@@ -1,7 +1,9 @@
 """Our own strict metrics: one module is the metric, the reward and the rejection filter.
 
 Names are compared after Unicode NFKC, case folding, stripping and folding of inner white space;
-nothing else is dropped. Where both sides carry an id, ids are compared instead.
+nothing else is dropped. Where both sides carry an id, ids are compared instead. Dates, numbers and
+truth values are compared by what they mean (`graphwalker.answers.values`), unless the gold answer
+is an entity with an id.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +12,7 @@ from functools import lru_cache
 from math import comb
 from typing import NamedTuple
 
+from graphwalker.answers.values import answer_key
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.names import fold
 from graphwalker.question import Answer
@@ -171,9 +174,11 @@ def _match(predictions: Sequence[Entity], gold: GoldSet) -> _Match:
             hits = [i for i in hits if not gold.ids[i]]
             if id_ in gold.with_id:
                 hits.append(gold.with_id[id_])
+        elif not hits:
+            hits = gold.with_name.get(answer_key(name), [])
         found.update(hits)
         if not hits:
-            wrong.add(id_ or name)
+            wrong.add(id_ or answer_key(name))
         elif rank == 0:
             hits1 = 1.0
     return _Match(len(found), len(wrong), len(gold.ids), hits1)
@@ -185,13 +190,16 @@ def _id(entity_id: str) -> str:
 
 
 def _names(answer: Answer) -> frozenset[str]:
-    return frozenset(normalise(name) for name in (answer.name, *answer.aliases)) - {""}
+    names = {normalise(name) for name in (answer.name, *answer.aliases)}
+    # An entity may be called 1984 or May 1968: a value is no name of it.
+    keys = set[str]() if _id(answer.id) else set(map(answer_key, (answer.name, *answer.aliases)))
+    return frozenset(names | keys) - {""}
 
 
 def _distinct(answers: Iterable[Answer]) -> list[Answer]:
     found: dict[str, Answer] = {}
     for answer in answers:
-        found.setdefault(f"id {answer.id}" if _id(answer.id) else normalise(answer.name), answer)
+        found.setdefault(f"id {answer.id}" if _id(answer.id) else answer_key(answer.name), answer)
     return list(found.values())
 
 
@@ -216,6 +224,8 @@ def _is_grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
     predictions = predicted_entities(trajectory)
     ids = {entity.id for entity in shown if entity.id}
     names = {normalise(entity.name) for entity in shown}
+    names |= {answer_key(entity.name) for entity in shown if not _id(entity.id)}
     return bool(predictions) and all(
-        entity.id in ids if entity.id else normalise(entity.name) in names for entity in predictions
+        entity.id in ids if entity.id else {normalise(entity.name), answer_key(entity.name)} & names
+        for entity in predictions
     )

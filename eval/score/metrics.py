@@ -9,10 +9,11 @@ from pathlib import Path
 from eval.score import compat, compat_papers
 from eval.score.compat_webqsp import webqsp
 from eval.score.predictions import PredictedEntities, Prediction
+from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
-from graphwalker.scoring import GoldSet, compare, is_right, normalise, pass_at_k
+from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def _majority(record: Prediction) -> Scores:
     votes: dict[frozenset[str], list[PredictedEntities]] = {}
     for sample in record.samples:
         if sample is not None:
-            votes.setdefault(frozenset(normalise(e.name or e.id) for e in sample), []).append(
+            votes.setdefault(frozenset(answer_key(e.name or e.id) for e in sample), []).append(
                 sample
             )
     winner = max(votes.values(), key=len)[0] if votes else None

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from graphwalker.answers.measures import measures, nothing
 from graphwalker.answers.rows import Rows
+from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.names import fold
 
@@ -35,7 +36,7 @@ class Names:
     def compare(self, given: Sequence[str] | None) -> dict[str, float]:
         if given is None:
             return nothing()
-        gold, found = {fold(name) for name in self.names}, dict.fromkeys(map(fold, given))
+        gold, found = set(map(answer_key, self.names)), dict.fromkeys(map(answer_key, given))
         first = next(iter(found), "")
         return measures(len(gold & found.keys()), len(found), len(gold), first in gold)
 

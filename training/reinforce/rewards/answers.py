@@ -4,8 +4,9 @@ a thought, an observation or the prompt can earn one."""
 import re
 from collections.abc import Callable, Mapping
 
+from graphwalker.answers.values import answer_key
 from graphwalker.question import Question
-from graphwalker.scoring import GoldSet, normalise, predicted_entities
+from graphwalker.scoring import GoldSet, predicted_entities
 from graphwalker.trajectory import Trajectory
 
 Reward = Callable[[Trajectory, Question, Mapping[str, float]], float]
@@ -59,7 +60,7 @@ def answered(trajectory: Trajectory, question: Question, scores: Mapping[str, fl
 
 def over_answer(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
     """Penalty from -1 to 0: the share of the distinct answers beyond the gold set's number."""
-    predicted = {e.id or normalise(e.name) for e in predicted_entities(trajectory) or ()}
+    predicted = {e.id or answer_key(e.name) for e in predicted_entities(trajectory) or ()}
     gold = len(GoldSet.of(question.answers).ids)
     return -max(0, len(predicted) - gold) / len(predicted) if predicted else 0.0
 
