@@ -99,7 +99,7 @@ def prepare(data: Path) -> None:
     evaluated = ("--graph", graph, "--questions", questions, "--model", "oracle")
     _run("eval", *evaluated, "--out", str(data / "eval"))
     if not (data / "model").is_dir():
-        from graphwalker.graphs.compiled.graph import open_compiled
+        from graphwalker.graphs.compiled.properties import open_compiled
         from graphwalker.trajectory import Trajectory
         from training.tiny.config import TinyModelConfig
         from training.tiny.make import conversation_texts, make_tiny

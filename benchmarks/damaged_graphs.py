@@ -23,7 +23,8 @@ from benchmarks.record import record
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format.layout import FILE_NAME
 
 PAGE = 4096

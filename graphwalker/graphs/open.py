@@ -95,8 +95,8 @@ def _open(
         from graphwalker.graphs.property.sets import PropertyGraphSet
 
         return PropertyGraphSet(Path(spec))
-    from graphwalker.graphs.compiled.graph import open_compiled
     from graphwalker.graphs.compiled.local import local_copy
+    from graphwalker.graphs.compiled.properties import open_compiled
 
     return open_compiled(local_copy(Path(spec)))
 

@@ -1,7 +1,7 @@
 """One graph on every backend: the same N-Triples, read by each in its own way."""
 
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import FREEBASE

@@ -178,7 +178,7 @@ def index(
 
     Example: graphwalker graph index runs/graph --aliases aliases.tsv
     """
-    from graphwalker.graphs.compiled.graph import open_compiled
+    from graphwalker.graphs.compiled.properties import open_compiled
     from graphwalker.graphs.views.name_index import build_index, name_rows, read_aliases
     from graphwalker.runs import locked_file
 
@@ -226,7 +226,7 @@ def _show_built(folder: Path, built: dict[str, Any]) -> None:
 def _show_facts(folder: Path) -> None:
     """Print three facts, from which a person sees whether the input was read as it was meant."""
     from graphwalker.graphs.base import Direction
-    from graphwalker.graphs.compiled.graph import open_compiled
+    from graphwalker.graphs.compiled.properties import open_compiled
 
     graph = open_compiled(folder)
     places = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
@@ -265,7 +265,7 @@ def conformance(
     Example: graphwalker graph conformance --endpoint http://localhost:8890/sparql
     --reference runs/graph
     """
-    from graphwalker.graphs.compiled.graph import open_compiled
+    from graphwalker.graphs.compiled.properties import open_compiled
     from graphwalker.graphs.conformance import check_graph
     from graphwalker.tools.transcript import differences
 

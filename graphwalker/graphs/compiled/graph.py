@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, TypeVar
 
 from graphwalker.errors import GraphError, GraphWalkerError
@@ -306,17 +305,3 @@ def _bytes(text: str) -> bytes:
 
 def _literal_or_nothing(entity_id: str) -> str:
     return literal_name(entity_id) if is_literal(entity_id) else ""
-
-
-def open_compiled(path: Path | str) -> CompiledGraph:
-    """Open what `build_graph` wrote; `path` is its folder or the file inside.
-
-    Built from property-graph files, it is a `PropertyGraph`, too. Raises `UserError` for a file
-    that is missing, foreign or of a newer format, `GraphError` for one that is damaged.
-    """
-    layout = Layout(path)
-    if layout.has("schema"):
-        from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
-
-        return CompiledPropertyGraph(layout)
-    return CompiledGraph(layout)

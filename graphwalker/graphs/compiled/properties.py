@@ -1,10 +1,11 @@
-"""The compiled property graph: a compiled graph that also finds nodes by what they have."""
+"""The compiled property graph, which also finds nodes by what they have, and opening of either."""
 
 import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
@@ -100,6 +101,18 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
     ) -> tuple[int, int, int]:
         kind = self.relation_number(relation)
         return self.node_number(start_id), kind, self.node_number(end_id)
+
+
+def open_compiled(path: Path | str) -> CompiledGraph:
+    """Open what `build_graph` wrote; `path` is its folder or the file inside.
+
+    Built from property-graph files, it is a `PropertyGraph`, too. Raises `UserError` for a file
+    that is missing, foreign or of a newer format, `GraphError` for one that is damaged.
+    """
+    layout = Layout(path)
+    if layout.has("schema"):
+        return CompiledPropertyGraph(layout)
+    return CompiledGraph(layout)
 
 
 def _schema(data: bytes, counts: Mapping[tuple[str, str, str, str], int]) -> Schema:

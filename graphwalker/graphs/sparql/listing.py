@@ -1,10 +1,9 @@
 """Listings over SPARQL: the relations of an entity, CVT nodes crossed, in one request.
 
-A request counts the relations and brings along what stands behind CVT nodes among the first
-edges of a side; a side with more edges needs a second one. What comes out is what
-`cvt.flat_relations_many` gives on any other graph. A side with more than a thousand edges is a
-hub: what its relations lead to is known from probes of the relations, and counts are bounded.
-Its listing is remembered: a portion of it is counted again each time.
+A request counts the relations and brings what stands behind CVT nodes among the first edges of a
+side; a side with more edges needs a second one. The result is that of `cvt.flat_relations_many`.
+A side with more than a thousand edges is a hub: probes of its relations tell what they lead to, and
+counts are bounded. Its listing is remembered; a portion of it is counted again each time.
 """
 
 import math

@@ -14,7 +14,7 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_walks
 from data_pipeline.walks.endpoint import EndpointGraph, open_for_walks
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.world.generate import make_world
 from support.oxigraph import load_store

@@ -12,7 +12,8 @@ from data_pipeline.walks.memory import RememberedGraph
 from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled import hops
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.tools.listing import lister, namer
 from graphwalker.tools.settings import WalkerSettings

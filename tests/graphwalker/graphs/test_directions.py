@@ -5,7 +5,7 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from support.backends import in_memory, to_ntriples
 from support.oxigraph import load_store

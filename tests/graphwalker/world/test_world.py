@@ -9,7 +9,8 @@ import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.world.facts import entity_triples
 from graphwalker.world.generate import make_world
 from graphwalker.world.kinds import KINDS, World

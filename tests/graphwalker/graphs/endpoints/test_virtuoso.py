@@ -14,7 +14,7 @@ from graphwalker.cli.app import app, run
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.graphs.virtuoso.load import load

@@ -10,7 +10,8 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.intake import sorter
 from graphwalker.graphs.literals import is_literal, literal_id
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES

@@ -13,7 +13,7 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import offsets
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.format.offsets import (

@@ -7,7 +7,7 @@ from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.intake.columns import TableForm
 
 FACTS = (("Ana", "knows", "Ben"), ("Ana", "born_in", "Oslo"), ("Ben", "knows", "Cleo"))

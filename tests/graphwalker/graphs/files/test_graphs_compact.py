@@ -10,7 +10,8 @@ from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import sides
 from graphwalker.graphs.format.integers import IntegersWriter, read_integers
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format.header import FORMAT_VERSION
 from graphwalker.graphs.format.layout import FILE_NAME
 from graphwalker.graphs.literals import is_literal, literal_id

@@ -11,7 +11,7 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import is_literal
 
 TSV = "m.1\ta.b.c\tm.2\n"

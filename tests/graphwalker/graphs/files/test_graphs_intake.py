@@ -16,7 +16,8 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build import build
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.intake import blocks, readers
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.sorter import size_of

@@ -12,8 +12,8 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
-from graphwalker.graphs.compiled.properties import CompiledPropertyGraph
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import CompiledPropertyGraph, open_compiled
 from graphwalker.graphs.conformance import check_graph as check_conformance
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.property_files import CsvReader

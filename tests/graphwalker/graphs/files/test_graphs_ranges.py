@@ -12,7 +12,7 @@ import pytest
 from graphwalker.graphs.build import build
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import open_compiled
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.intake.sorter import Sorter
 from graphwalker.graphs.names import names_nothing
 

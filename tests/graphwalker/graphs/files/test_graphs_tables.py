@@ -7,7 +7,8 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 
 
 def built(folder: Path, text: str) -> CompiledGraph:

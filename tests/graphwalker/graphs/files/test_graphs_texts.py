@@ -10,7 +10,8 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build import nodes
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.graph import CompiledGraph, open_compiled
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import arrays
 from graphwalker.graphs.format.arrays import TextBlocks, TextBlockWriter
 from graphwalker.graphs.format.header import TEXTS
