@@ -22,15 +22,20 @@ if TYPE_CHECKING:
         Question,
         Trajectory,
         Triple,
+        ask,
+        build_graph,
         ceiling,
+        compare,
         evaluate,
         load_dataset,
         load_policy,
+        load_trajectories,
         make_world,
         open_graph,
         rollout,
         score,
         synthesize,
+        train,
     )
 
 __version__ = "0.1.0"
@@ -46,15 +51,20 @@ __all__ = [
     "Question",
     "Trajectory",
     "Triple",
+    "ask",
+    "build_graph",
     "ceiling",
+    "compare",
     "evaluate",
     "load_dataset",
     "load_policy",
+    "load_trajectories",
     "make_world",
     "open_graph",
     "rollout",
     "score",
     "synthesize",
+    "train",
 ]
 
 

@@ -353,3 +353,8 @@ def read_address(spec: Path | str) -> str:
     if not address.startswith(("http://", "https://")) or len(address.split()) != 1:
         raise UserError(f"{path}: holds no address of the form http://HOST:PORT/...")
     return address + mark + named
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again, below the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphwalker"

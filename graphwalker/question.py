@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.answers.kinds import GoldAnswer, read_gold
 from graphwalker.errors import UserError
@@ -49,9 +49,32 @@ class Question:
     its texts, for people; scores go by this."""
 
     def __post_init__(self) -> None:
+        if type(cast("Any", self.text)) is not str:  # Question("who?", ["Ana"], ["x"])
+            self._shift()
         if self.gold is not None and not self.answers:
             answers = tuple(Answer(text) for text in self.gold.texts())
             object.__setattr__(self, "answers", answers)
+
+    @property
+    def question(self) -> str:
+        """The text, by the name that it has in a file."""
+        return self.text
+
+    def _shift(self) -> None:
+        """Read text, names of topic entities and names of answers, as a person writes them."""
+        names: Any = self.text
+        answers: Any = self.topic_entities
+        lists = (names, answers)
+        if not all(isinstance(one, list | tuple) for one in lists) or self.answers:
+            raise TypeError(
+                "Question(id, text, topic_entities, answers), or Question(text, names of topic "
+                f"entities, names of answers); got {self.id!r}, {names!r}, {answers!r}"
+            )
+        topics = (e if isinstance(e, Entity) else Entity("", str(e)) for e in names)
+        object.__setattr__(self, "text", self.id)
+        object.__setattr__(self, "topic_entities", tuple(topics))
+        gold = (a if isinstance(a, Answer) else Answer(str(a)) for a in answers)
+        object.__setattr__(self, "answers", tuple(gold))
 
     def to_json(self) -> dict[str, Any]:
         record: dict[str, Any] = {

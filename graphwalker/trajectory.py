@@ -108,6 +108,21 @@ class Trajectory:
     def id(self) -> str:
         return f"{self.question.id}#{self.sample}"
 
+    def __bool__(self) -> bool:
+        return True  # an episode without turns is one all the same
+
+    def __len__(self) -> int:
+        """The number of turns."""
+        return len(self.turns)
+
+    def __getitem__(self, turn: int) -> Turn:
+        return self.turns[turn]
+
+    @property
+    def messages(self) -> list[Message]:
+        """Every message in order, as `conversation` gives them."""
+        return self.conversation()
+
     def conversation(self) -> list[Message]:
         """Every message in order, the completions as assistant messages."""
         messages: list[Message] = []

@@ -3,15 +3,20 @@
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.api.calls import (
     Evaluation,
+    ask,
+    build_graph,
     ceiling,
+    compare,
     evaluate,
     load_dataset,
     load_policy,
+    load_trajectories,
     make_world,
     rollout,
     synthesize,
+    train,
 )
-from graphwalker.api.calls import ScriptEnvironment as Environment
+from graphwalker.api.environment import ScriptEnvironment as Environment
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question
@@ -29,13 +34,18 @@ __all__ = [
     "Question",
     "Trajectory",
     "Triple",
+    "ask",
+    "build_graph",
     "ceiling",
+    "compare",
     "evaluate",
     "load_dataset",
     "load_policy",
+    "load_trajectories",
     "make_world",
     "open_graph",
     "rollout",
     "score",
     "synthesize",
+    "train",
 ]

@@ -1,5 +1,6 @@
 """The pipeline as plain functions: each is one command of the command line, without its files."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -8,40 +9,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.model_environment import environment_of
-from graphwalker.agents.preset import Preset
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout as run_episodes
+from graphwalker.api.environment import ScriptEnvironment
 from graphwalker.config import parse_config
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
-
-
-class ScriptEnvironment(Environment):
-    """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
-
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        config: EnvironmentConfig | None = None,
-        preset: Preset | None = None,
-        *,
-        model: str | Path | None = None,
-        trust: Sequence[str] = (),
-    ) -> None:
-        """`model` is a model's folder: the environment that it was trained in, with what the
-        config sets. `preset` is one at hand, in place of the one that the config names. `trust`
-        holds folders whose files may name code, paths, addresses and variables.
-
-        Raises `UserError` for a folder that does not say its environment, and for another preset
-        than the model's.
-        """
-        if model is not None:
-            config = environment_of(model, config or EnvironmentConfig(), trust)
-        super().__init__(graph, config, preset)
 
 
 def make_world(out: str | Path, entities: int = 3000, seed: int = 0) -> KnowledgeGraph:
@@ -156,6 +132,53 @@ class Evaluation:
     """`em`, `f1`, `hits1`, ... each with `NAME_interval`; `questions`; `failures` of the
     graph or the policy, which no figure counts; `missing` questions of `questions_total`."""
     trajectories: tuple[Trajectory, ...]
+    folder: Path = Path()
+    """Its files, as `graphwalker eval` writes them; `save` copies them to a place that stays."""
+    _place: TemporaryDirectory[str] | None = None
+
+    @property
+    def em(self) -> float:
+        """Exact match."""
+        return self["em"]
+
+    @property
+    def failures(self) -> int:
+        """Questions that the graph or the policy failed."""
+        return self["failures"]
+
+    def __getitem__(self, figure: str) -> Any:
+        if figure not in self.figures:
+            raise KeyError(f"{figure}; there are {', '.join(self.figures)}")
+        return self.figures[figure]
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each question: its answer, gold, end and scores."""
+        import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+        rows = [
+            {
+                "id": t.question.id,
+                "question": t.question.text,
+                "answer": list(t.answer or ()),
+                "gold": [answer.name for answer in t.question.answers],
+                "stop": t.stop.value,
+                "turns": len(t.turns),
+                **t.scores,
+            }
+            for t in self.trajectories
+        ]
+        return pandas.DataFrame(rows)
+
+    def save(self, out: str | Path) -> Path:
+        """Copy the files of the run to a folder, which `graphwalker compare` and `report` read."""
+        return Path(shutil.copytree(self.folder, out, dirs_exist_ok=True))
+
+    def report(self, out: str | Path) -> Path:
+        """Write report.html, report.md and report.json to a folder; returns the page."""
+        from eval.report.report import StageResult, write_report
+
+        write_report(Path(out), [StageResult("evaluation", self.folder)])
+        return Path(out) / "report.html"
 
     def __repr__(self) -> str:
         if "em" not in self.figures:
@@ -190,20 +213,79 @@ def evaluate(
     from eval.run.records import read_run
 
     _refuse_other(_FOLDERS.get(policy), environment)
-    with TemporaryDirectory() as temporary:
-        folder = run(
-            questions,
-            environment,
-            policy,
-            Path(out or temporary),
-            samples=samples,
-            seed=seed,
-            concurrency=concurrency,
-            max_tokens=max_tokens,
-        )
-        done = read_run(folder)
+    place = None if out else TemporaryDirectory()
+    folder = run(
+        questions,
+        environment,
+        policy,
+        Path(out or place.name),  # pyright: ignore[reportOptionalMemberAccess]
+        samples=samples,
+        seed=seed,
+        concurrency=concurrency,
+        max_tokens=max_tokens,
+    )
+    done = read_run(folder)
     figures = summarise(done.trajectories, done.samples, failures=len(done.failures), seed=seed)
-    return Evaluation({**figures, **done.missing()}, tuple(done.trajectories))
+    return Evaluation({**figures, **done.missing()}, tuple(done.trajectories), folder, place)
+
+
+def compare(first: Evaluation, second: Evaluation, seed: int = 0) -> dict[str, Any]:
+    """Compare two evaluations of the same questions: figures of both, and paired tests."""
+    from eval.analysis.comparison import compare_runs, read_runs
+
+    return compare_runs(read_runs([first.folder, second.folder], ["first", "second"]), seed)
+
+
+def ask(
+    text: str,
+    topic: str | Sequence[str],
+    graph: KnowledgeGraph,
+    model: str,
+    **settings: Any,
+) -> Trajectory:
+    """Ask a model about entities of a graph, named by `topic`, in the model's own environment.
+
+    `settings` are those of `load_policy`. Raises `UserError` for an unknown name.
+    """
+    from graphwalker.agents.model_environment import read_environment
+    from graphwalker.serve.ask import ask as ask_agent
+
+    trained = None if settings.get("api") else read_environment(model)
+    environment = ScriptEnvironment(graph, model=model if trained else None)
+    policy = load_policy(model, environment, **settings)
+    return ask_agent(text, [topic] if isinstance(topic, str) else topic, environment, policy)
+
+
+def train(model: str, data: Sequence[str], out: str = "runs/sft", **settings: Any) -> Path:
+    """Fine-tune a model on files of trajectories; returns the folder of the final model.
+
+    `settings` are those of `graphwalker config sft`. A stopped run resumes. Raises `UserError`.
+    """
+    from training.config import SftConfig
+    from training.sft import run_sft
+
+    given = {"model": model, "data": tuple(data), "output_dir": out, **settings}
+    return run_sft(parse_config(SftConfig, given, "train()"))
+
+
+def load_trajectories(path: str | Path) -> list[Trajectory]:
+    """Trajectories of a file, such as graphsynth.jsonl or predictions.jsonl, plain or .gz."""
+    from graphwalker.files import read_records
+
+    return list(read_records(Path(path), Trajectory.from_json))
+
+
+def build_graph(path: str | Path, out: str | Path | None = None) -> KnowledgeGraph:
+    """Compile a file of triples into the folder `out` and open it; by default into a cache.
+
+    Raises `UserError` for a file that cannot be read, or that can be read in two ways.
+    """
+    from graphwalker.graphs.build.build import build_graph as build
+
+    if out is None:
+        return open_graph(path)
+    build([Path(path)], Path(out))
+    return open_graph(out)
 
 
 def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str, Any]:

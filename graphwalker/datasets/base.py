@@ -89,6 +89,9 @@ def load_dataset(
 ) -> Loaded:
     """As `load_questions`, with the form that was found, companions, and the published size."""
     path, reading = Path(path), reading or Reading()
+    known = dataset(str(path))
+    if known.url and not path.exists():
+        raise UserError(f"{path}: no such file; download {known.title} from {known.url}")
     contents, form, name = _open(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))

@@ -123,9 +123,6 @@ def look_at_disk(folder: Path) -> Iterator[Diagnosis]:
         yield ok("disk", found)
 
 
-GIB = 2**30
-
-
 def promised_gpus(environment: Mapping[str, str]) -> str:
     """The variable, with its value, or the layout that promises this process a GPU; else `""`."""
     on_node = environment.get("SLURM_GPUS_ON_NODE", "")

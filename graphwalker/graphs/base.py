@@ -1,11 +1,11 @@
 """The knowledge graph as agents see it, and two bases of backends: batched calls, and views."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from graphwalker.graphs import cvt
+from graphwalker.graphs import browse, cvt
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import names_nothing
 from graphwalker.graphs.triples import (
@@ -112,6 +112,47 @@ class KnowledgeGraph(Protocol):
     def info(self) -> dict[str, int | str]:
         """Counts and other facts, for people and for provenance."""
         return {"entities": self.size, "checksum": self.checksum}
+
+    def __repr__(self) -> str:
+        return browse.describe(self)
+
+    def __bool__(self) -> bool:
+        return True  # a graph without triples is one all the same
+
+    def __len__(self) -> int:
+        """The number of triples. Raises `TypeError` where they cannot be counted."""
+        return browse.count_facts(self)
+
+    def __iter__(self) -> Iterator[Triple]:
+        return browse.facts(self)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether the graph has an entity, by name or id, or a triple of ids."""
+        return browse.contains(self, item)
+
+    def __getitem__(self, name: str) -> list[Triple]:
+        """The triples of an entity, by its name or id. Raises `KeyError` with names like it."""
+        return browse.facts_of(self, name)
+
+    def search(self, text: str, limit: int = 10) -> list[Entity]:
+        """Entities whose name or alias looks like the text, best first."""
+        return browse.search(self, text, limit)
+
+    def sample(self, count: int, seed: int = 0) -> list[Entity]:
+        """So many named entities, drawn at random."""
+        return browse.sample(self, count, seed)
+
+    def subgraph(self, entities: Iterable[str], hops: int = 1) -> "KnowledgeGraph":
+        """The triples within so many hops of the entities, given by names or ids."""
+        return browse.subgraph(self, entities, hops)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame of all triples: ids in `head`, `relation`, `tail`, and two of names."""
+        return browse.to_pandas(self)
+
+    def to_networkx(self) -> Any:
+        """A networkx MultiDiGraph: a node is an id with a `name`, an edge's key its relation."""
+        return browse.to_networkx(self)
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
         """`name` of each."""

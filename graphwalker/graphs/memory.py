@@ -29,6 +29,7 @@ class MemoryGraph(KnowledgeGraph):
         types: Mapping[str, Sequence[str]] = _NO_TYPES,
     ) -> None:
         facts = sorted(set(triples))
+        self._triples = len(facts)
         for head, relation, tail in facts:
             if is_literal(head):
                 raise UserError(f"a literal cannot be a head: {head} {relation} {tail}")
@@ -50,6 +51,15 @@ class MemoryGraph(KnowledgeGraph):
         self._to_cvts = {
             Direction.OUT: {r for _, r, t in facts if self._is_cvt(t)},
             Direction.IN: {r for h, r, t in facts if self._is_cvt(h) and not is_literal(t)},
+        }
+
+    def info(self) -> dict[str, int | str]:
+        """Counts and the checksum."""
+        return {
+            "entities": self.size,
+            "relations": len(self._relations),
+            "triples": self._triples,
+            "checksum": self.checksum,
         }
 
     def entity_at(self, index: int) -> Entity:

@@ -12,9 +12,17 @@ from graphwalker.named import failure, is_own, own
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph
 
+TABLES_AND_RDF = (
+    *(".csv", ".tsv", ".nt", ".nq", ".trig", ".parquet", ".graphml", ".gexf", ".gml", ".bz2"),
+    ".zst",
+)
+"""Endings of files that are compiled when they are opened, or refused as `graph build` does."""
+RDF = (".ttl", ".rdf", ".owl", ".jsonld")
+"""Endings of files that rdflib reads."""
+
 
 def open_graph(
-    spec: Path | str,
+    spec: Any,
     *,
     cache_dir: Path | str = "",
     record: Path | str = "",
@@ -31,12 +39,17 @@ def open_graph(
       networkx graph. The module may lie in the working directory.
     - a `neo4j://` or `bolt://` address: a Neo4j database; `#NAME` at the end is the database.
     - a folder with `graphs.jsonl`: a set of property graphs (`graph synthetic`, `graph mazes`).
-    - anything else: a compiled graph, by its folder or the file inside.
+    - a compiled graph, by its folder or the file inside.
+    - any other file: compiled as `graph build` does, into a cache folder that its digest names.
+
+    In Python `spec` may be a DataFrame, a networkx or rdflib graph, or a list of triples as well.
 
     An endpoint stands behind the cache of this process, which `cache_dir` keeps on disk as well;
     `wikidata` is its vocabulary, other options go to `SparqlGraph`. `record` is a file to which
     all calls are written. Raises `UserError` for what cannot be opened.
     """
+    if not isinstance(spec, Path | str):
+        return _open_object(spec)
     graph = _open(str(spec), cache_dir, wikidata, endpoint)
     if record:
         from graphwalker.graphs.cache.recording import RecordedGraph
@@ -98,7 +111,48 @@ def _open(
     from graphwalker.graphs.compiled.local import local_copy
     from graphwalker.graphs.compiled.properties import open_compiled
 
-    return open_compiled(local_copy(Path(spec)))
+    path = Path(spec)
+    if path.suffix.lower() in RDF and path.is_file():
+        from rdflib import Graph
+
+        return _open_object(Graph().parse(path))
+    if (path / "graph").is_dir() and not (path / "graph.gwk").exists():
+        path = path / "graph"  # the folder of `graph make`, and of a demo
+    if path.is_file() and path.name.lower().removesuffix(".gz").endswith(TABLES_AND_RDF):
+        return open_compiled(compile_file(path))
+    return open_compiled(local_copy(path))
+
+
+def compile_file(path: Path) -> Path:
+    """Return the folder of the compiled graph of a file, made once. Raises `UserError`."""
+    import hashlib
+
+    from graphwalker.files import cache_folder
+    from graphwalker.graphs.build.build import build_graph
+
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    out = cache_folder() / "graphs" / f"{path.name[:60]}-{digest[:16]}"
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        build_graph([path], out)
+    return out
+
+
+def _open_object(given: Any) -> KnowledgeGraph:
+    """The graph of an object in Python; one of rdflib as its N-Triples would be read."""
+    if isinstance(given, KnowledgeGraph):
+        return given
+    if type(given).__module__.startswith("rdflib."):
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as place:
+            path = Path(place) / "graph.nt"
+            given.serialize(destination=str(path), format="nt", encoding="utf-8")
+            return _open(str(path), "", False, {})
+    from graphwalker.graphs.adapters.objects import from_object
+
+    return from_object(given)
 
 
 def _cached_endpoint(

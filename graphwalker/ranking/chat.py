@@ -1,7 +1,6 @@
 """The reranker: a chat model that orders relations, each of its answers paid for once."""
 
 import logging
-import os
 import re
 import threading
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from graphwalker.errors import HopelessError, PolicyError, UserError
+from graphwalker.files import cache_folder
 from graphwalker.loose_json import string_list
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
@@ -150,5 +150,4 @@ def known_relations(answer: str, relations: Sequence[str]) -> list[str]:
 def _folder(config: RerankerConfig) -> Path:
     if config.cache_dir:
         return Path(config.cache_dir)
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "graphwalker" / "reranker"
+    return cache_folder() / "reranker"

@@ -9,18 +9,12 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.views.freebase import machine_id
 from graphwalker.graphs.views.name_index import (
-    FILE_NAME,
     NameIndex,
-    build_index,
-    name_rows,
-    open_index,
+    index_of,
 )
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
-
-SEARCHED_AT_ONCE = 100_000
-"""Entities of a graph whose names are searched without an index made beforehand."""
 
 Show = Callable[[int, Turn], None]
 """Called with (turn number from 1, turn) as soon as a turn is over."""
@@ -72,7 +66,7 @@ def find_topic(
     entity_id = machine_id(name)
     if graph.name(entity_id):
         return Entity(entity_id, graph.name(entity_id))
-    near = [hit.entity.name for hit in _index_of(graph, index).search(name, 3)]
+    near = [hit.entity.name for hit in index_of(graph, index).search(name, 3)]
     advice = f"did you mean {', '.join(near)}?" if near else "copy a name exactly, or give its id"
     raise UserError(f"no entity is named {name!r} in this graph: {advice}")
 
@@ -81,16 +75,6 @@ def _describe(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
     kinds = ((entity, graph.types(entity.id)[:1]) for entity in found[:5])
     shown = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
     return ", ".join(shown) + (", ..." if len(found) > 5 else "")
-
-
-def _index_of(graph: KnowledgeGraph, index: NameIndex | None) -> NameIndex:
-    """The index given, else the one beside the graph, else one made now of a small graph."""
-    beside = graph.path.parent / FILE_NAME if graph.path else None
-    if index is None and beside is not None and beside.is_file():
-        index = open_index(beside, graph.checksum)
-    if index is None and graph.size <= SEARCHED_AT_ONCE:
-        index = build_index(name_rows(graph))
-    return index or build_index([])
 
 
 LONGEST = 8

@@ -21,6 +21,8 @@ ALIAS_RELATIONS = ("common.topic.alias", "http://www.w3.org/2004/02/skos/core#al
 _KIND = "graphwalker names 1"
 _CANDIDATES = 300
 _TRIGRAMS = 48
+SEARCHED_AT_ONCE = 100_000
+"""Entities of a graph whose names are searched without an index made beforehand."""
 _BATCH = 10_000
 
 NameRow = tuple[str, str, bool, int]
@@ -210,3 +212,13 @@ class AliasedGraph(FilteredGraph):
         by_alias = [e.id for e in self._index.resolve(name) if e.id not in known]
         names = self.graph.names_many(by_alias) if by_alias else []
         return by_name + [Entity(i, n) for i, n in zip(by_alias, names, strict=True)]
+
+
+def index_of(graph: KnowledgeGraph, index: NameIndex | None = None) -> NameIndex:
+    """The index given, else the one beside the graph, else one made now of a small graph."""
+    beside = graph.path.parent / FILE_NAME if graph.path else None
+    if index is None and beside is not None and beside.is_file():
+        index = open_index(beside, graph.checksum)
+    if index is None and graph.size <= SEARCHED_AT_ONCE:
+        index = build_index(name_rows(graph))
+    return index or build_index([])

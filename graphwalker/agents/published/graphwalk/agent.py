@@ -1,7 +1,6 @@
 """GraphWalk (arXiv:2604.01610): agents with tools and without, over property graphs and mazes."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from graphwalker.agents.published.graphwalk.oracle import GRAPHWALK_ORACLE, MAZE
 from graphwalker.agents.react import ReActAgent, single_completion
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.files import cache_folder
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
@@ -137,8 +137,7 @@ class Extractor:
 
     def __init__(self, config: ExtractorConfig) -> None:
         self._config = config
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = config.cache_dir or Path(caches) / "graphwalker" / "extractor"
+        folder = config.cache_dir or cache_folder() / "extractor"
         self._completions = Completions(config, config.model, Path(folder))
 
     def __call__(self, text: str) -> str:

@@ -1,0 +1,80 @@
+"""The environment of a script: as the settings say, or as a model was trained; also by hand."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.episode import Episode
+from graphwalker.agents.model_environment import environment_of
+from graphwalker.agents.preset import Preset
+from graphwalker.datasets.grounding import ground
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.browse import find
+from graphwalker.policies.base import Completion
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from graphwalker.trajectory import Trajectory
+
+
+class ScriptEnvironment(Environment):
+    """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        config: EnvironmentConfig | None = None,
+        preset: Preset | None = None,
+        *,
+        model: str | Path | None = None,
+        trust: Sequence[str] = (),
+    ) -> None:
+        """`model` is a model's folder: the environment that it was trained in, with what the
+        config sets. `preset` is one at hand, in place of the one that the config names. `trust`
+        holds folders whose files may name code, paths, addresses and variables.
+
+        Raises `UserError` for a folder that does not say its environment, and for another preset
+        than the model's.
+        """
+        if model is not None:
+            config = environment_of(model, config or EnvironmentConfig(), trust)
+        super().__init__(graph, config, preset)
+        self._episode: Episode | None = None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools, each of which is a method here, too."""
+        return tuple(self.preset.calls)
+
+    def reset(self, question: Question) -> str:
+        """Begin an episode that `step` plays by hand; returns what the agent is told first."""
+        (question,) = ground([question], self.graph)
+        self._episode = Episode(question, 0, self)
+        ask = self._episode.ask
+        return ask.messages[-1].content if ask else ""
+
+    def step(self, text: str) -> str | Trajectory:
+        """Play a turn as the model would write it; returns the observation, or the scored episode
+        where that turn ended it. Raises `TypeError` before `reset`."""
+        from graphwalker.scoring import score
+
+        if self._episode is None or self._episode.stop is not None:
+            raise TypeError("no episode is under way: call reset(question) first")
+        self._episode.feed(Completion(text))
+        if self._episode.stop is None:
+            return self._episode.turns[-1].observation
+        done = self._episode.trajectory("by hand")
+        return done if done.stop.infrastructure_failure else done.with_scores(**score(done))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "preset" not in self.__dict__ or name not in self.tools:
+            raise AttributeError(f"{type(self).__name__} has no attribute or tool {name!r}")
+        return partial(self._call, name)
+
+    def _call(self, tool: str, entity: str = "", **arguments: Any) -> str:
+        """What a tool shows of an entity, by its name or id, outside of an episode."""
+        topics = (find(self.graph, entity),) if entity else ()
+        toolbox = self.toolbox(Question("by hand", "", topics))
+        named = {"entity": toolbox.topic_names()[0]} if entity else {}
+        return toolbox.call(Call(tool, {**named, **arguments})).text

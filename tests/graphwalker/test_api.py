@@ -1,0 +1,133 @@
+"""`import graphwalker as gw`, as a person at a prompt uses it."""
+
+import networkx
+import pandas
+import pytest
+
+import graphwalker as gw
+from graphwalker.errors import UserError
+from support.eval_toy import toy_environment, toy_questions, trained_script
+from support.toy import TOY_NAMES, TOY_TRIPLES, toy_graph
+
+ROWS = [("Ana", "knows", "Ben"), ("Ben", "lives in", "Oslo"), ("Ana", "lives in", "Oslo")]
+
+
+def named(graph):
+    return {(fact.head.name, fact.relation, fact.tail.name) for fact in graph}
+
+
+def test_a_graph_gives_each_of_its_triples_once():
+    graph = toy_graph()
+    ids = [(fact.head.id, fact.relation, fact.tail.id) for fact in graph]
+    assert sorted(ids) == sorted(set(TOY_TRIPLES)) and len(graph) == len(ids)
+    assert repr(graph).startswith("MemoryGraph(entities=") and f"triples={len(ids)}" in repr(graph)
+
+
+def test_an_entity_is_found_by_its_name_its_id_or_its_look():
+    graph = toy_graph()
+    (entity_id, name), *_ = TOY_NAMES.items()
+    assert name in graph and entity_id in graph and "Nobody at all" not in graph
+    assert graph[name] == graph[entity_id] != []
+    assert graph[name][0] in graph and ("x", "y", "z") not in graph
+    assert name in [entity.name for entity in graph.search(name[:-1])]
+    assert graph.sample(3) == graph.sample(3) and len(graph.sample(3)) == 3
+    with pytest.raises(KeyError, match="near: "):
+        graph[name[:-1]]
+
+
+def test_a_subgraph_holds_what_lies_around_its_entities():
+    graph = gw.open_graph(ROWS)
+    assert named(graph.subgraph(["Ben"])) == set(ROWS[:2])
+    assert named(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
+
+
+def test_one_graph_in_every_form_holds_the_same_names(tmp_path, monkeypatch):
+    rdflib = pytest.importorskip("rdflib")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    frame = pandas.DataFrame(ROWS, columns=["head", "relation", "tail"])
+    edges = networkx.MultiDiGraph()
+    for head, relation, tail in ROWS:
+        edges.add_edge(head, tail, relation=relation)
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    rdf, site = rdflib.Graph(), "http://x.org/"
+    for row in ROWS:
+        rdf.add(tuple(rdflib.URIRef(site + text.replace(" ", "_")) for text in row))
+    rdf.serialize(str(tmp_path / "own.ttl"), format="turtle")
+    graph = gw.open_graph(ROWS)
+    forms = [frame, frame.rename(columns={"head": "subject"}), edges, graph, graph.to_pandas(),
+             graph.to_networkx(), tmp_path / "own.csv", str(tmp_path / "own.csv")]  # fmt: skip
+    assert all(named(gw.open_graph(form)) == set(ROWS) for form in forms)
+    assert named(gw.build_graph(tmp_path / "own.csv", tmp_path / "graph")) == set(ROWS)
+    assert len(gw.open_graph(rdf)) == len(gw.open_graph(tmp_path / "own.ttl")) == 3
+
+
+@pytest.mark.parametrize("given", [3, None, [1, 2], [("a", "b")], ["abc"], b"x"])
+def test_what_is_no_graph_is_a_type_error_that_says_so(given):
+    with pytest.raises(TypeError, match="open_graph takes a path, an address, a DataFrame"):
+        gw.open_graph(given)
+
+
+def test_a_table_whose_columns_can_be_read_in_two_ways_is_refused():
+    for columns in (["source", "target", "relation"], ["a", "b", "c"]):
+        with pytest.raises(UserError, match="which are head, relation, tail"):
+            gw.open_graph(pandas.DataFrame(ROWS, columns=columns))
+    with pytest.raises(UserError, match="1 rows without"):
+        gw.open_graph(pandas.DataFrame([*ROWS, ("a", None, "b")]))
+
+
+def test_a_question_may_be_written_by_hand():
+    question = gw.Question("who?", ["Ana", gw.Entity("b", "Ben")], ["x"])
+    assert question == gw.Question(
+        id="who?",
+        text="who?",
+        topic_entities=(gw.Entity("", "Ana"), gw.Entity("b", "Ben")),
+        answers=(gw.Answer("x"),),
+    )
+    assert question.question == "who?"
+    with pytest.raises(TypeError, match=r"Question\(text, names of topic entities"):
+        gw.Question("who?", 3, 4)
+
+
+def test_an_environment_played_by_hand_shows_what_a_policy_sees():
+    question = next(q for q in toy_questions() if q.id == "q02")
+    environment = gw.Environment(toy_graph(), toy_environment().config)
+    *turns, last = trained_script()["q02"]
+    with pytest.raises(TypeError, match="call reset"):
+        environment.step("x")
+    assert question.text in environment.reset(question)
+    seen = [environment.step(text) for text in turns]
+    done = environment.step(last)
+    assert isinstance(done, gw.Trajectory) and done.scores["em"] == 1
+    assert [turn.observation for turn in done.turns[:-1]] == seen
+    assert len(done) == len(turns) + 1 and done[0] == done.turns[0]
+    assert done.messages == done.conversation()
+
+
+def test_a_tool_is_a_method():
+    environment = gw.Environment(toy_graph())
+    name = next(iter(TOY_NAMES.values()))
+    assert environment.tools == ("get_relations", "get_triples")
+    relation = environment.get_relations(name).split(", ")[0]
+    assert name in environment.get_triples(name, relations=[relation])
+    with pytest.raises(AttributeError, match="no attribute or tool 'get_nothing'"):
+        environment.get_nothing("x")
+
+
+def test_an_evaluation_has_its_figures_a_table_files_and_a_page(tmp_path):
+    environment, questions = gw.Environment(toy_graph()), toy_questions()[:4]
+    done = gw.evaluate(questions, environment, gw.load_policy("first-relation", environment))
+    assert done.em == done["em"] == done.figures["em"] and done.failures == 0
+    frame = done.to_pandas()
+    assert list(frame["id"]) == [question.id for question in questions] and "em" in frame
+    with pytest.raises(KeyError, match="nothing; there are "):
+        done["nothing"]
+    saved = gw.load_trajectories(done.save(tmp_path / "run") / "predictions.jsonl")
+    assert saved == list(done.trajectories)
+    assert done.report(tmp_path / "page").read_text().startswith("<!")
+    pair = gw.compare(done, done)["pairs"][0]
+    assert pair
+
+
+def test_a_model_is_asked_in_one_line():
+    answer = gw.ask("Where?", next(iter(TOY_NAMES.values())), toy_graph(), "first-relation")
+    assert answer.question.text == "Where?" and answer.stop.value == "answered"
