@@ -62,7 +62,7 @@ def by_model(
     folder = out.with_name(f"{out.name}.answers")
     with closing(TeacherClient(settings.teacher, folder)) as client:
         found = ask(client, shown, settings.teacher.concurrency, tick)
-        spent = client.spent
+        spent = client.usage
     if not found.kept:
         raise UserError(f"{settings.teacher.model} wrote no usable text: {dict(found.refused)}")
     write_text(out, model_text(name, settings.teacher.model, shown, found))

@@ -13,7 +13,7 @@ from data_pipeline.teacher.prompts import Prompts
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.chat.client import Completions, Messages
 from graphwalker.policies.chat.connection import ContextFull, Declined
-from graphwalker.policies.chat.store import Spent, StoredAnswer
+from graphwalker.policies.chat.store import StoredAnswer, Usage
 
 T = TypeVar("T")
 
@@ -47,9 +47,9 @@ class TeacherClient:
         self._end: UserError | None = None
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What all that share the folder have cost."""
-        return self._completions.spent
+        return self._completions.usage
 
     def request(
         self,

@@ -21,7 +21,7 @@ from graphwalker.loose_json import without_reasoning
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ChatError
-from graphwalker.policies.chat.store import Spent
+from graphwalker.policies.chat.store import Usage
 
 PROMPT = """A question, its right answer, and an answer that was given. Does the given answer say \
 the same as the right one? Other wording, order and extra words do not matter; missing or further \
@@ -65,7 +65,7 @@ class JudgeResult:
     right: int
     no_answer: int
     unreadable: tuple[str, ...]
-    spent: Spent
+    usage: Usage
 
     def to_json(self) -> dict[str, Any]:
         with_verdict = self.answers - len(self.unreadable)
@@ -75,10 +75,10 @@ class JudgeResult:
             "right": self.right,
             "no answer": self.no_answer,
             "unreadable": list(self.unreadable),
-            "requests": self.spent.requests,
-            "prompt tokens": self.spent.prompt_tokens,
-            "completion tokens": self.spent.completion_tokens,
-            "cost": round(self.spent.cost, 6),
+            "requests": self.usage.requests,
+            "prompt tokens": self.usage.prompt_tokens,
+            "completion tokens": self.usage.completion_tokens,
+            "cost": round(self.usage.cost, 6),
         }
 
 
@@ -128,7 +128,7 @@ def judge_file(
     except HopelessError as error:
         raise UserError(f"judge: {error}; answers so far are kept in {folder}") from None
     finally:
-        spent = completions.spent
+        spent = completions.usage
         completions.close()
     if failures:
         raise IncompleteError(

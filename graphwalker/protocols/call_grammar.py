@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphwalker.protocols.braces import in_braces
+from graphwalker.protocols.answers import in_braces
 from graphwalker.tokens.tool_calls import neutral
 from graphwalker.tools.base import Call, Choices
 from graphwalker.tools.functions import Function

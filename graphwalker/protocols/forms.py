@@ -76,7 +76,7 @@ class FormProtocol:
                 raise ValueError(f"{action.tool} cannot be written with {sorted(action.arguments)}")
             fields = {key: action.arguments[key] for key in form}
         opening = {THOUGHT: thought.strip()} if thought.strip() else {}
-        return written({**opening, **fields})
+        return write_form({**opening, **fields})
 
     def observe(self, text: str, own: bool = False) -> str:
         """The observation as it is, what could act as a tag made harmless; not in `own` words."""
@@ -88,7 +88,7 @@ class FormProtocol:
 
     def hint(self, tool: str) -> str:
         """The form with example values; `""` for an unknown one."""
-        return written(self._forms[tool]) if tool in self._forms else ""
+        return write_form(self._forms[tool]) if tool in self._forms else ""
 
     def _any(self) -> str:
         first = next(iter(self._forms), "")
@@ -107,7 +107,7 @@ class FormProtocol:
         raise _Unreadable(f"no {', '.join(map(repr, missing))} in it: write {self.hint(nearest)}")
 
 
-def written(fields: Mapping[str, Any]) -> str:
+def write_form(fields: Mapping[str, Any]) -> str:
     """A JSON object on one line, without anything that could be taken for a tag."""
     return neutral(json.dumps(fields, ensure_ascii=False))
 

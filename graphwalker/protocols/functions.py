@@ -2,7 +2,7 @@
 
 The text is what Hermes and Qwen models are trained on, and what every trajectory records. A chat
 server that has `tools` and `tool_calls` on the wire is sent the same conversation taken apart
-(`policies/chat/tool_calls.py`). A message without a call is the answer, in a form that the preset
+(`policies/chat/wire.py`). A message without a call is the answer, in a form that the preset
 chooses. A tag inside a name or a thought is escaped, so that it can never act as a tag.
 """
 
@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from graphwalker.protocols.answers import BracedNames
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
-from graphwalker.protocols.braces import BracedNames
 from graphwalker.protocols.call_grammar import CallGrammar
 from graphwalker.protocols.grammar import Shown
 from graphwalker.tokens.tool_calls import (
@@ -96,9 +96,9 @@ class FunctionProtocol:
             if written:
                 calls = [Call(*call) for call in written]
                 thoughts.append(before)
-                action = self._called(calls)
+                action = self._calls_action(calls)
             else:
-                before, action = self._answered(text)
+                before, action = self._answer_action(text)
                 thoughts.append(before)
         except (_Unreadable, UnreadableCall) as problem:
             action = Malformed(f"{problem}: write {self._example()}")
@@ -133,14 +133,14 @@ class FunctionProtocol:
         names = [*shown.names] if isinstance(self._answer, BracedNames) else []
         return CallGrammar([*self._functions.values()], shown.choices, names)
 
-    def _called(self, calls: Sequence[Call]) -> Action:
+    def _calls_action(self, calls: Sequence[Call]) -> Action:
         if not self._functions:
             raise _Unreadable("there is nothing to call")
         if len(calls) > MOST_CALLS:
             raise _Unreadable(f"at most {MOST_CALLS} calls in one message")
         return calls[0] if len(calls) == 1 else Calls(tuple(calls))
 
-    def _answered(self, text: str) -> tuple[str, Action]:
+    def _answer_action(self, text: str) -> tuple[str, Action]:
         thought, answer = self._answer.read(text)
         if answer is None:
             raise _Unreadable("no call and no answer found")

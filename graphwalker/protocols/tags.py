@@ -91,7 +91,7 @@ class TagProtocol:
             tool: (*call.arguments, *self._last(tool)) for tool, call in self._examples.items()
         }
         # Made once: every call that is read may have to be told how it should look.
-        self._hints = {tool: self._written(call) for tool, call in self._examples.items()}
+        self._hints = {tool: self._write_call(call) for tool, call in self._examples.items()}
         self._order = list(self._hints.values())
         self.stop: tuple[str, ...] = (f"</{call_tag}>", "</answer>") if tools else ("</answer>",)
 
@@ -124,7 +124,7 @@ class TagProtocol:
         if isinstance(action, FinalAnswer):
             block = f"<answer> {self._write(list(action.names))} </answer>"
         else:
-            block = f"<{self._tag}> {self._written(action)} </{self._tag}>"
+            block = f"<{self._tag}> {self._write_call(action)} </{self._tag}>"
         thought = thought.strip()
         if "<" in thought:
             thought = self._markup.in_thoughts.sub(r"<\\", thought)
@@ -214,7 +214,7 @@ class TagProtocol:
         values = _read_arguments(body, opening.end(), self._hint(-1), numbers, self._tag)
         return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
 
-    def _written(self, call: Call) -> str:
+    def _write_call(self, call: Call) -> str:
         keys = self._keys(call.tool, len(call.arguments))
         if set(keys) != set(call.arguments):
             raise ValueError(f"{call.tool} cannot be written with {sorted(call.arguments)}")

@@ -13,7 +13,7 @@ from graphwalker.files import cache_folder
 from graphwalker.loose_json import string_list
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
-from graphwalker.policies.chat.store import Spent
+from graphwalker.policies.chat.store import Usage
 from graphwalker.ranking.bm25 import Ranker, bm25
 from graphwalker.trust import Address, FilePath, Text
 
@@ -67,9 +67,9 @@ class ChatReranker:
         self.answers = self.unreadable = 0
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What all that share `cache_dir` have paid."""
-        return self._completions.spent
+        return self._completions.usage
 
     def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
         ranked = self._first(question, entity, relations)

@@ -9,7 +9,7 @@ import time
 
 from graphwalker.errors import HopelessError
 from graphwalker.policies.chat.config import Prices
-from graphwalker.policies.chat.store import Spent, Store, StoredAnswer, book, keep
+from graphwalker.policies.chat.store import Store, StoredAnswer, Usage, book, keep
 
 POLL_S = 0.1
 """How often a request that waits looks for what other processes have settled."""
@@ -55,33 +55,33 @@ class Budget:
         self._settled = threading.Condition()
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """All that was paid, and what lost requests may have cost."""
         with self._store.change() as database:
             self._sweep(database)
             return _total(database, "spent")
 
     @property
-    def lost(self) -> int:
+    def lost_requests(self) -> int:
         """Requests that may have been paid for nothing, those under way among them."""
         with self._store.change() as database:
             lost = "SELECT requests FROM spent WHERE state = 'lost'"
             return database.execute(lost).fetchone()[0] + _total(database, "sent").requests
 
-    def priced(self, prompt_tokens: int, completion_tokens: int) -> Spent:
+    def price(self, prompt_tokens: int, completion_tokens: int) -> Usage:
         """One request of that many tokens."""
         cost = (
             prompt_tokens * self._prices.prompt_per_million
             + completion_tokens * self._prices.completion_per_million
         ) / 1_000_000
-        return Spent(1, prompt_tokens, completion_tokens, cost)
+        return Usage(1, prompt_tokens, completion_tokens, cost)
 
-    def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Spent:
+    def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Usage:
         """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
         chat templates add few to each message."""
-        return self.priced(prompt_bytes + 32 * (messages + 1), completion_tokens)
+        return self.price(prompt_bytes + 32 * (messages + 1), completion_tokens)
 
-    def reserve(self, worst: Spent, key: str = "") -> int | None:
+    def reserve(self, worst: Usage, key: str = "") -> int | None:
         """Set the worst price aside, under the number that is returned; `None`: not now.
 
         That is while a request under way may still leave money for it, or has the same key and may
@@ -118,7 +118,7 @@ class Budget:
         self,
         ticket: int,
         state: str,
-        actual: Spent,
+        actual: Usage,
         answer: StoredAnswer | None = None,
     ) -> None:
         """Book as `paid` or `lost` what a reservation came to, and store its answer."""
@@ -139,7 +139,7 @@ class Budget:
         for ticket, owner, until, *worst in rows:
             if until < time.time() or self._is_dead(owner):
                 database.execute("DELETE FROM sent WHERE id = ?", (ticket,))
-                book(database, "lost", Spent(1, *worst))
+                book(database, "lost", Usage(1, *worst))
 
     def _is_dead(self, owner: str) -> bool:
         host, process, _ = owner.split(" ")
@@ -155,7 +155,7 @@ class Budget:
             pass
         return False
 
-    def _allows(self, total: Spent) -> bool:
+    def _allows(self, total: Usage) -> bool:
         caps = self._prices
         return (
             (not caps.max_cost or total.cost <= caps.max_cost)
@@ -163,7 +163,7 @@ class Budget:
             and (not caps.max_requests or total.requests <= caps.max_requests)
         )
 
-    def _refusal(self, spent: Spent) -> str:
+    def _refusal(self, spent: Usage) -> str:
         prices = self._prices
         caps = [f"max_cost={prices.max_cost:g}"] if prices.max_cost else []
         if prices.max_total_tokens:
@@ -178,8 +178,8 @@ class Budget:
         )
 
 
-def _total(database: sqlite3.Connection, table: str) -> Spent:
+def _total(database: sqlite3.Connection, table: str) -> Usage:
     requests = "sum(requests)" if table == "spent" else "count(*)"
     costs = "coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
     query = f"SELECT {requests}, {costs}, coalesce(sum(cost), 0.0) FROM {table}"
-    return Spent(*database.execute(query).fetchone())
+    return Usage(*database.execute(query).fetchone())

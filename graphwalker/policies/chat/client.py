@@ -18,9 +18,8 @@ from graphwalker.policies.chat.connection import (
     Stopped,
     clean,
 )
-from graphwalker.policies.chat.replies import finish_of, first_choice
-from graphwalker.policies.chat.store import SUMMARY, Spent, Store, StoredAnswer
-from graphwalker.policies.chat.tool_calls import text_of
+from graphwalker.policies.chat.store import SUMMARY, Store, StoredAnswer, Usage
+from graphwalker.policies.chat.wire import finish_of, first_choice, text_of
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -42,9 +41,9 @@ class Completions:
         self._budget = Budget(config.prices, self._store, (config.retries + 1) * attempt_s)
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What all that shares the folder has cost so far."""
-        return self._budget.spent
+        return self._budget.usage
 
     def complete(
         self,
@@ -80,12 +79,12 @@ class Completions:
         state, actual, answer = "lost", worst, None
         try:
             reply = self._connection.post(body, size // 4 + limit, again, retries)
-            actual = self._billed(reply, worst)
+            actual = self._charge(reply, worst)
             state, answer = "paid", _answer(reply, actual, purpose)
             return answer
         except ChatError as error:
             if not error.billed:  # counted, at no cost
-                state, actual = "paid", Spent(1)
+                state, actual = "paid", Usage(1)
             if isinstance(error, Refused):
                 self.refusal = error
             raise
@@ -103,20 +102,20 @@ class Completions:
         store, for people: `spent.json`."""
         self._connection.close()
         if self._store.folder:
-            spent = self._budget.spent
+            spent = self._budget.usage
             summary = {
                 "requests": spent.requests,
                 "prompt_tokens": spent.prompt_tokens,
                 "completion_tokens": spent.completion_tokens,
                 "cost": round(spent.cost, 6),
-                "lost": self._budget.lost,
+                "lost": self._budget.lost_requests,
                 "answers": self._store.purposes(),
             }
             text = json.dumps(summary, indent=1) + "\n"
             (self._store.folder / SUMMARY).write_text(text, encoding="utf-8")
         self._store.close()
 
-    def _begin(self, key: str, worst: Spent) -> StoredAnswer | int:
+    def _begin(self, key: str, worst: Usage) -> StoredAnswer | int:
         """The stored answer, else a reservation; waits while another asks for the same."""
         while True:
             if found := self._store.find(key):
@@ -145,13 +144,13 @@ class Completions:
         }
         return {field: value for field, value in body.items() if value is not None}
 
-    def _billed(self, reply: Json, worst: Spent) -> Spent:
+    def _charge(self, reply: Json, worst: Usage) -> Usage:
         """What the server says it used; where it says nothing that can be, the worst."""
         usage = reply.get("usage")
         used = cast(Json, usage) if isinstance(usage, dict) else {}
         tokens = [used.get("prompt_tokens"), used.get("completion_tokens")]
         known = [t for t in tokens if type(t) is int and 0 <= t < 1 << 32]
-        return self._budget.priced(*known) if len(known) == 2 else worst
+        return self._budget.price(*known) if len(known) == 2 else worst
 
 
 def _clean(message: Mapping[str, Any]) -> Json:
@@ -174,7 +173,7 @@ def _key(body: Json, seed: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _answer(reply: Json, spent: Spent, purpose: str) -> StoredAnswer:
+def _answer(reply: Json, spent: Usage, purpose: str) -> StoredAnswer:
     choice = first_choice(reply)
     text, reason = clean(text_of(choice["message"])), choice.get("stop_reason")
     ended = reason if isinstance(reason, str) else ""

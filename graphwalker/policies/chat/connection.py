@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
-from graphwalker.policies.chat.replies import TOO_LONG, error_text, failure_in
+from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
 from graphwalker.workers import waiting_for
 
 if TYPE_CHECKING:
@@ -147,16 +147,16 @@ class Connection:
                 raise Stopped("the policy was closed")
         except (PolicyError, UserError) as error:
             call.error = error
-            return self._failed(request, call)
+            return self._failed_response(request, call)
         call.attempts += 1
         try:
             with waiting_for(f"an answer of {self._config.base_url}"):
                 response = self._exchange(request, send)
         except ChatError as error:
             call.error = error
-            return self._failed(request, call)
+            return self._failed_response(request, call)
         call.error = self._error_of(response)
-        return response if call.error is None else self._failed(request, call, response)
+        return response if call.error is None else self._failed_response(request, call, response)
 
     def _exchange(
         self, request: "httpx.Request", send: "Callable[[], httpx.Response]"
@@ -186,7 +186,7 @@ class Connection:
 
     def _error_of(self, response: "httpx.Response") -> ChatError | None:
         if response.status_code != 200:
-            return self._refused(response)
+            return self._refusal_of(response)
         failure = failure_in(_json(response))
         if failure is None:
             return None
@@ -194,7 +194,7 @@ class Connection:
         error.billed = True
         return error
 
-    def _refused(self, response: "httpx.Response") -> ChatError:
+    def _refusal_of(self, response: "httpx.Response") -> ChatError:
         status = response.status_code
         return self._refusal(status, f"HTTP {status}: {self._line(_message(response))}")
 
@@ -208,7 +208,7 @@ class Connection:
             return ContextFull(line)
         return ChatError(line) if status in PASSING else Declined(line)
 
-    def _failed(
+    def _failed_response(
         self, request: "httpx.Request", call: _Call, response: "httpx.Response | None" = None
     ) -> "httpx.Response":
         """What tells the package that this attempt failed, and whether to make another."""

@@ -15,8 +15,8 @@ from graphwalker.policies.base import Completion, Request, refuse_grammar
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
-from graphwalker.policies.chat.store import Spent, StoredAnswer
-from graphwalker.policies.chat.tool_calls import to_wire
+from graphwalker.policies.chat.store import StoredAnswer, Usage
+from graphwalker.policies.chat.wire import to_wire
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class ChatPolicy:
             thread.start()
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What the run has cost, its earlier parts included."""
-        return self._completions.spent
+        return self._completions.usage
 
     def submit(self, request: Request) -> None:
         refuse_grammar(request)

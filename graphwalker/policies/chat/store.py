@@ -24,7 +24,7 @@ _TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Usage:
     """Requests, tokens and money."""
 
     requests: int = 0
@@ -32,8 +32,8 @@ class Spent:
     completion_tokens: int = 0
     cost: float = 0.0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
             self.requests + other.requests,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -54,7 +54,7 @@ class StoredAnswer:
     text: str
     finish: str = "stop"
     stop_reason: str = ""
-    spent: Spent = Spent()
+    spent: Usage = Usage()
     purpose: str = ""
 
 
@@ -78,7 +78,7 @@ class Store:
             # In WAL mode this survives any kill of the process; only a power cut may lose the end.
             self._database.execute("PRAGMA synchronous=NORMAL")
         except (sqlite3.Error, OSError) as error:
-            raise self._damaged(error) from None
+            raise self._damage(error) from None
         with self.change() as database:
             if not database.execute("PRAGMA user_version").fetchone()[0]:
                 for statement in _TABLES:
@@ -94,7 +94,7 @@ class Store:
                 yield self._database
                 self._database.execute("COMMIT")
             except sqlite3.Error as error:
-                raise self._damaged(error) from None
+                raise self._damage(error) from None
             finally:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
@@ -109,11 +109,11 @@ class Store:
             try:
                 row = self._database.execute(query, (key,)).fetchone()
             except sqlite3.Error as error:
-                raise self._damaged(error) from None
+                raise self._damage(error) from None
         if row is None:
             return None
         text, finish, stop_reason, prompt, completion, cost, purpose = row
-        return StoredAnswer(text, finish, stop_reason, Spent(1, prompt, completion, cost), purpose)
+        return StoredAnswer(text, finish, stop_reason, Usage(1, prompt, completion, cost), purpose)
 
     def purposes(self) -> dict[str, int]:
         """How many answers are stored, by purpose."""
@@ -126,7 +126,7 @@ class Store:
         with self._lock:
             self._database.close()
 
-    def _damaged(self, error: Exception) -> UserError:
+    def _damage(self, error: Exception) -> UserError:
         return UserError(f"{self.path}: no store of answers ({error}); delete it or choose another")
 
 
@@ -140,7 +140,7 @@ def keep(database: sqlite3.Connection, key: str, answer: StoredAnswer) -> None:
     )
 
 
-def book(database: sqlite3.Connection, state: str, spent: Spent) -> None:
+def book(database: sqlite3.Connection, state: str, spent: Usage) -> None:
     """Add to what is `paid`, or `lost`: sent and perhaps billed, but never answered."""
     database.execute(
         "UPDATE spent SET requests = requests + ?, prompt_tokens = prompt_tokens + ?, "

@@ -118,7 +118,7 @@ class DecodingBatch:
             written=list(written) or [None] * count,
         )
 
-    def joined(self, other: "DecodingBatch") -> "DecodingBatch":
+    def join(self, other: "DecodingBatch") -> "DecodingBatch":
         """The rows of both, the other's behind; of the same list of stop tables."""
 
         def both(one: Tensor, two: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class DecodingBatch:
     def take(self, order: Tensor) -> "DecodingBatch":
         """These rows, in this order."""
         tensors = {name: value.index_select(0, order) for name, value in self._tensors.items()}
-        places = listed(order)
+        places = to_list(order)
         written: list[Written | None] = [self.written[i] for i in places]
         return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)
 
@@ -158,7 +158,7 @@ class DecodingBatch:
         count, stops = self.count[rows], self.stops[rows]
         draws = None if self.greedy else self.draws[rows, count]
         cut = None if self.whole else Cut(self.top_p[rows], self.top_k[rows], self.min_p[rows])
-        numbers: list[int] = listed(rows) if any(self.written) else []
+        numbers: list[int] = to_list(rows) if any(self.written) else []
         allowed = self._allowed(numbers, logits.device)
         token, logprob = draw(logits, draws, self.temperature[rows], cut, allowed)
         self.ids[rows, count] = token
@@ -172,16 +172,16 @@ class DecodingBatch:
         # The tables settle almost every token on the device; only one that may complete a stop
         # string costs a decoding of text.
         if bool(unsure.any()):
-            places: list[int] = listed(unsure.nonzero().squeeze(1))
+            places: list[int] = to_list(unsure.nonzero().squeeze(1))
             for place in places:
                 row = int(rows[place])
                 # The string may have begun in an earlier token, so the tail is decoded, not this
                 # token.
                 stop = self.jobs[row].request.stop
-                done[place] |= stop_tokens.reached(self._end(row), stop)
+                done[place] |= stop_tokens.holds_stop(self._end(row), stop)
         self.alive[rows] = ~done
         if numbers:
-            self._write(numbers, listed(token), listed(done))
+            self._write(numbers, to_list(token), to_list(done))
 
     def _write(self, rows: Sequence[int], tokens: Sequence[int], done: Sequence[bool]) -> None:
         """Add what was drawn to the constrained rows; one that is done needs no grammar."""
@@ -205,23 +205,23 @@ class DecodingBatch:
                 table[i, : len(tokens)] = tokens
         return torch.as_tensor(table, device=device)
 
-    def drawn(self, alive: bool) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
-        """(job, position, ids, log-probabilities) of the rows that are (not) alive."""
-        ids, logprobs = listed(self.ids), listed(self.logprobs)
+    def finished_rows(self) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
+        """Return (job, position, ids, log-probabilities) of each row that is done."""
+        ids, logprobs = to_list(self.ids), to_list(self.logprobs)
         facts = zip(
-            self.jobs, listed(self.position), listed(self.count), listed(self.alive), strict=True
+            self.jobs, to_list(self.position), to_list(self.count), to_list(self.alive), strict=True
         )
         return [
             (job, position, ids[i][:count], tuple(logprobs[i][:count]))
             for i, (job, position, count, on) in enumerate(facts)
-            if on is alive
+            if not on
         ]
 
     def _end(self, row: int) -> list[int]:
         count = int(self.count[row])
-        return listed(self.ids[row, max(0, count - STOP_TAIL) : count])
+        return to_list(self.ids[row, max(0, count - STOP_TAIL) : count])
 
 
-def listed(tensor: Any) -> list[Any]:
+def to_list(tensor: Any) -> list[Any]:
     """A tensor as Python lists."""
     return tensor.tolist()

@@ -44,7 +44,7 @@ class SlotLayer(CacheLayerMixin):
             self.lazy_initialization(key_states, value_states)
         plan = self.plan
         assert plan is not None and self.keys is not None and self.values is not None
-        self.keys, self.values = plan.grown(self.keys), plan.grown(self.values)
+        self.keys, self.values = plan.grow(self.keys), plan.grow(self.values)
         return plan.write(self.keys, key_states), plan.write(self.values, value_states)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -81,7 +81,7 @@ class Placement:
             self.row_index = index[:, None].expand_as(slots)[valid]
             self.slot_index = slots[valid]
 
-    def grown(self, buffer: Tensor) -> Tensor:
+    def grow(self, buffer: Tensor) -> Tensor:
         """The buffer, or a larger copy where the rows or slots do not fit."""
         rows, slots = self.size
         if rows <= buffer.shape[0] and slots <= buffer.shape[2]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.local.constraint import TokenTexts, Written
-from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, listed
+from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, to_list
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
 from graphwalker.policies.token_record import TurnEnds
@@ -132,7 +132,7 @@ class TransformersPolicy:
             written = [self._written(job) for job in jobs]
             batch = DecodingBatch.start(jobs, self._stop_kinds, self.model.device, written)
             if self._batch is not None:
-                batch = self._batch.joined(batch)
+                batch = self._batch.join(batch)
             self._batch = self._compact(batch, range(len(batch.jobs)))
         return results
 
@@ -197,12 +197,12 @@ class TransformersPolicy:
         width = max(e.cached + count for e, count in zip(episodes, counts, strict=True))
         rows = torch.tensor([e.row for e in episodes], device=device)
         valid = offset < torch.tensor(counts, device=device)[:, None]
-        self._cache.place(self._placed(rows, position, valid, width))
+        self._cache.place(self._placement(rows, position, valid, width))
         self._forward(torch.as_tensor(ids, device=device), position, width)
         for episode, count in zip(episodes, counts, strict=True):
             episode.cached += count
 
-    def _placed(
+    def _placement(
         self, rows: Tensor | None, slots: Tensor, valid: Tensor | None, width: int
     ) -> Placement:
         size = (len(self._owners), width)
@@ -234,8 +234,8 @@ class TransformersPolicy:
         while alive >= COMPACT_BELOW * len(batch.jobs):
             batch.advance(self._next_logits(batch), tables, self._stops)
             alive = int(batch.alive.sum())
-        results = [self._finish(*row) for row in batch.drawn(alive=False)]
-        left = [i for i, on in enumerate(listed(batch.alive)) if on]
+        results = [self._finish(*row) for row in batch.finished_rows()]
+        left = [i for i, on in enumerate(to_list(batch.alive)) if on]
         self._batch = self._compact(batch, left) if left else None
         return results
 
@@ -265,12 +265,12 @@ class TransformersPolicy:
     def _next_logits(self, batch: DecodingBatch) -> Tensor:
         position = batch.position[:, None]
         width = int(position.max()) + 1
-        self._cache.place(self._placed(None, position, None, width))
+        self._cache.place(self._placement(None, position, None, width))
         return self._forward(batch.last[:, None], position, width)
 
     def _compact(self, batch: DecodingBatch, left: Sequence[int]) -> DecodingBatch:
         """Only these rows of the batch, in the first rows of the cache."""
-        positions = listed(batch.position)
+        positions = to_list(batch.position)
         for i in left:
             batch.jobs[i].episode.cached = positions[i]
         before = {id(batch.jobs[i]): i for i in left}

@@ -72,13 +72,13 @@ def _pick(
     cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
     total = cumulative[:, -1]
     if cut is not None:
-        cumulative = _kept(weights, cut).cumsum(dim=-1, dtype=torch.float64)
+        cumulative = _cut_weights(weights, cut).cumsum(dim=-1, dtype=torch.float64)
     wanted = draws * cumulative[:, -1]
     drawn = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
     return torch.where(greedy, column, drawn.clamp_(max=scaled.shape[-1] - 1)), best, total
 
 
-def _kept(weights: Tensor, cut: Cut) -> Tensor:
+def _cut_weights(weights: Tensor, cut: Cut) -> Tensor:
     """`weights`, (rows, vocab), without the unlikely ones: the `top_k` likeliest, of these those of
     `min_p` of the likeliest, of these the likeliest up to the share `top_p` of what they weigh."""
     ordered, index = weights.sort(dim=-1, descending=True)
@@ -105,7 +105,7 @@ class StopTokens:
             self._tables[stop] = self._build(stop)
         return self._tables[stop]
 
-    def reached(self, ids: Sequence[int], stop: tuple[str, ...]) -> bool:
+    def holds_stop(self, ids: Sequence[int], stop: tuple[str, ...]) -> bool:
         """Whether the text of these last tokens holds a stop string."""
         text = self._tokenizer.decode(ids, skip_special_tokens=False)
         return any(s in text for s in stop)

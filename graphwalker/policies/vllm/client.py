@@ -4,14 +4,17 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.doctor.software import unsupported_reason
 from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Request
+from graphwalker.policies.chat.policy import turn_seed
+from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.config import VllmConfig
-from graphwalker.policies.vllm.replicas import Replicas
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +27,7 @@ _FIELDS = {"return_token_ids": True, "return_tokens_as_token_ids": True, "stream
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTurn:
     """The ids of a turn as the engine drew them, a log-probability each."""
 
     ids: tuple[int, ...]
@@ -32,7 +35,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """A model as the server lists it."""
 
     name: str
@@ -58,7 +61,7 @@ class TokenClient:
 
     async def draw(
         self, ids: Sequence[int], settings: Mapping[str, Any], key: str = ""
-    ) -> Drawn | PolicyError:
+    ) -> DrawnTurn | PolicyError:
         """One turn of the episode `key`. Failures that further attempts do not mend are returned.
 
         A replica that fails is left at once where another is there; else the same one is asked
@@ -81,10 +84,12 @@ class TokenClient:
             finally:
                 self._replicas.give_back(url)
             others = len(self._http) > len(tried | {url})
-            if not isinstance(answer, Passing) and not (others and isinstance(answer, Silent)):
+            if not isinstance(answer, TransientFailure) and not (
+                others and isinstance(answer, NoAnswer)
+            ):
                 return answer
             tried.add(url)
-            self._replicas.failed(url)
+            self._replicas.rest(url)
             problem = answer
         return PolicyError(f"{problem} (after {attempts} attempts)")
 
@@ -96,33 +101,96 @@ class TokenClient:
         for http in self._http.values():
             await http.aclose()
 
-    async def _attempt(self, url: str, body: Mapping[str, Any]) -> "Drawn | PolicyError":
+    async def _attempt(self, url: str, body: Mapping[str, Any]) -> "DrawnTurn | PolicyError":
         import httpx
 
         try:
             response = await self._http[url].post("/v1/completions", json=body)
         except httpx.TimeoutException:
-            return Silent(f"{url}: no answer in {self._config.timeout_s:g} s")
+            return NoAnswer(f"{url}: no answer in {self._config.timeout_s:g} s")
         except httpx.TransportError as error:
-            return Passing(f"{url}: no connection ({_line(error)})")
+            return TransientFailure(f"{url}: no connection ({_line(error)})")
         if response.status_code != 200:
-            kind = Passing if response.status_code in RETRIED else PolicyError
+            kind = TransientFailure if response.status_code in RETRIED else PolicyError
             return kind(f"{url}: HTTP {response.status_code}: {_line(response.text)}")
         try:
-            return drawn(response.json(), body["prompt"])
+            return read_turn(response.json(), body["prompt"])
         except ValueError as error:
             return PolicyError(f"{url}: the answer is no completion in token ids ({_line(error)})")
 
 
-class Passing(PolicyError):
+class Replicas:
+    """Servers of one model. An episode stays with its server while that works; a new one goes to
+    the server with the least under way; one that failed rests."""
+
+    def __init__(self, addresses: Sequence[str], rest_s: float) -> None:
+        self._addresses, self._rest_s = tuple(addresses), rest_s
+        self._home: dict[str, str] = {}
+        self._busy: Counter[str] = Counter()
+        self._rests_until: dict[str, float] = {}
+
+    def take(self, key: str, tried: Collection[str] = ()) -> str:
+        """The server for a turn of the episode `key`, none of `tried` where there is another; to be
+        given back."""
+        now = time.monotonic()
+        open_ones = [url for url in self._addresses if url not in tried] or list(self._addresses)
+        awake = [url for url in open_ones if self._rests_until.get(url, 0.0) <= now]
+        # Where all rest, the one that has rested longest: its rest ends first.
+        choice = awake or [min(open_ones, key=lambda url: self._rests_until.get(url, 0.0))]
+        home = self._home.get(key)
+        url = home if home in choice else min(choice, key=lambda url: self._busy[url])
+        if key:
+            self._home[key] = url
+        self._busy[url] += 1
+        return url
+
+    def give_back(self, url: str) -> None:
+        """The turn that was taken for this server has ended."""
+        self._busy[url] -= 1
+
+    def rest(self, url: str) -> None:
+        """Let a server rest."""
+        self._rests_until[url] = time.monotonic() + self._rest_s
+
+    def forget(self, key: str) -> None:
+        """The episode has ended."""
+        self._home.pop(key, None)
+
+
+def sampling_settings(
+    request: Request, budget: int, book: Transcripts, seeded: bool
+) -> dict[str, Any]:
+    """The fields of vLLM's sampling parameters, each one named: servers fill in what is missing
+    from a model's `generation_config.json`."""
+    sampling = request.sampling
+    return {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "repetition_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "max_tokens": budget,
+        "seed": turn_seed(request) if seeded else None,
+        "stop": list(request.stop),
+        "stop_token_ids": sorted(book.ends.end_ids),
+        "include_stop_str_in_output": True,
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "logprobs": 0,
+    }
+
+
+class TransientFailure(PolicyError):
     """A failure that another attempt may mend."""
 
 
-class Silent(PolicyError):
+class NoAnswer(PolicyError):
     """No answer in time, which the same server would not give to a second attempt either."""
 
 
-def drawn(answer: Any, prompt: Sequence[int]) -> Drawn:
+def read_turn(answer: Any, prompt: Sequence[int]) -> DrawnTurn:
     """What a completion holds. Raises `ValueError` for anything but the ids, finite
     log-probabilities, and a turn that ended by itself or at its limit."""
     try:
@@ -142,10 +210,10 @@ def drawn(answer: Any, prompt: Sequence[int]) -> Drawn:
         raise ValueError(f"token_logprobs is no list of {len(ids)} numbers")
     if not all(map(math.isfinite, logprobs)):
         raise ValueError("a log-probability is not finite")
-    return Drawn(tuple(ids), tuple(logprobs))
+    return DrawnTurn(tuple(ids), tuple(logprobs))
 
 
-def served_model(config: VllmConfig) -> Served:
+def served_model(config: VllmConfig) -> ServedModel:
     """The model that all servers have, with the smallest of their contexts. Raises `UserError`
     where one does not answer, has another model, or is of a version that does not go with ours."""
     found = [_served_at(url, config) for url in config.addresses]
@@ -155,16 +223,16 @@ def served_model(config: VllmConfig) -> Served:
                 f"{url} serves {one.name!r}, {config.addresses[0]} {found[0].name!r}: replicas "
                 "serve one model; name it in vllm.served_model"
             )
-    return Served(found[0].name, min(one.max_context for one in found))
+    return ServedModel(found[0].name, min(one.max_context for one in found))
 
 
-def _served_at(url: str, config: VllmConfig) -> Served:
+def _served_at(url: str, config: VllmConfig) -> ServedModel:
     library = _library()
     deadline = time.monotonic() + config.wait_s
     while True:
         try:
             response = library.get(f"{url}/v1/models", timeout=min(30.0, config.timeout_s))
-            served = _chosen(response.json(), url, config)
+            served = _choose_model(response.json(), url, config)
             _check_version(library, url)
             return served
         except (library.TransportError, ValueError) as error:
@@ -179,7 +247,7 @@ def _served_at(url: str, config: VllmConfig) -> Served:
         time.sleep(2)
 
 
-def _chosen(answer: Any, url: str, config: VllmConfig) -> Served:
+def _choose_model(answer: Any, url: str, config: VllmConfig) -> ServedModel:
     try:
         lengths = {str(m["id"]): m["max_model_len"] for m in answer["data"]}
         # An adapter has the context of its base model, which the list gives for that alone.
@@ -190,7 +258,7 @@ def _chosen(answer: Any, url: str, config: VllmConfig) -> Served:
         raise ValueError("its list of models is not vLLM's") from None
     if name not in models:
         raise UserError(f"{url}: serves {', '.join(models)}, not {name!r}")
-    return Served(name, models[name])
+    return ServedModel(name, models[name])
 
 
 def _check_version(library: Any, url: str) -> None:

@@ -16,7 +16,7 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request, refuse_grammar
 from graphwalker.policies.token_record import Transcripts
-from graphwalker.policies.vllm.request import sampling_settings
+from graphwalker.policies.vllm.client import sampling_settings
 
 log = logging.getLogger(__name__)
 
@@ -87,9 +87,9 @@ class VllmPolicy:
             alive = self.engine.has_unfinished_requests()
             outputs: list[Any] = self.engine.step() if alive else []
         except _failures() as error:
-            return self._lost(PolicyError(f"vLLM failed: {_line(error)}"))
+            return self._fail_all(PolicyError(f"vLLM failed: {_line(error)}"))
         if not alive:
-            return self._lost(PolicyError("vLLM lost its requests"))
+            return self._fail_all(PolicyError("vLLM lost its requests"))
         return [
             (key, self._result(output))
             for output in outputs
@@ -110,7 +110,7 @@ class VllmPolicy:
         logprobs = [step[token].logprob for step, token in zip(drawn.logprobs, ids, strict=True)]
         return self._book.finish(request, ids, logprobs)
 
-    def _lost(self, error: PolicyError) -> list[Result]:
+    def _fail_all(self, error: PolicyError) -> list[Result]:
         self._abort([ticket for ticket, _ in self._pending.values()])
         return [(key, error) for key in self._pending]
 
@@ -132,7 +132,7 @@ def load_engine(model: str, **settings: Any) -> Any:
     try:
         vllm: Any = import_module("vllm")
     except ImportError as error:
-        raise missing(error) from None
+        raise missing_vllm(error) from None
     try:
         return vllm.LLM(
             model=model,
@@ -144,7 +144,7 @@ def load_engine(model: str, **settings: Any) -> Any:
         raise UserError(f"{model}: vLLM does not start ({_line(error)})") from error
 
 
-def missing(error: ImportError | None = None) -> UserError:
+def missing_vllm(error: ImportError | None = None) -> UserError:
     """What to do where vLLM cannot be imported."""
     why = "" if error is None or getattr(error, "name", "") == "vllm" else f" ({error})"
     return UserError(f"engine: vllm needs vLLM: pip install 'graphwalker-kgqa[vllm]'{why}")

@@ -13,12 +13,11 @@ from itertools import count
 from graphwalker.errors import PolicyError
 from graphwalker.policies.base import Completion, Request, refuse_grammar
 from graphwalker.policies.token_record import Transcripts
-from graphwalker.policies.vllm.client import Drawn, TokenClient
+from graphwalker.policies.vllm.client import DrawnTurn, TokenClient, sampling_settings
 from graphwalker.policies.vllm.config import VllmConfig
-from graphwalker.policies.vllm.request import sampling_settings
 
 Result = tuple[str, Completion | PolicyError]
-EngineAnswer = Drawn | Completion | PolicyError
+EngineAnswer = DrawnTurn | Completion | PolicyError
 
 
 class VllmServerPolicy:
@@ -70,7 +69,7 @@ class VllmServerPolicy:
             ticket, key = self._done.get()
             if key in self._pending and self._pending[key][0] == ticket:  # else nobody waits for it
                 _, request, future = self._pending.pop(key)
-                ready.append((key, self._completed(request, future.result())))
+                ready.append((key, self._completion(request, future.result())))
         return ready
 
     def release(self, key: str) -> None:
@@ -89,8 +88,8 @@ class VllmServerPolicy:
         self._thread.join()
         self._loop.close()
 
-    def _completed(self, request: Request, answer: EngineAnswer) -> Completion | PolicyError:
-        if isinstance(answer, Drawn):
+    def _completion(self, request: Request, answer: EngineAnswer) -> Completion | PolicyError:
+        if isinstance(answer, DrawnTurn):
             return self._book.finish(request, answer.ids, answer.logprobs)
         return answer
 

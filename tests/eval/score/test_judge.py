@@ -59,7 +59,7 @@ def test_an_answer_is_paid_once(predictions, tmp_path):
         for _ in range(2):
             judged = judge_file(predictions, tmp_path / "j.jsonl", config(server.url))
         assert len(server.requests) == 2
-    assert judged.spent.requests == 2
+    assert judged.usage.requests == 2
 
 
 def test_prose_is_asked_again_once_and_then_named(predictions, tmp_path):

@@ -21,9 +21,9 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.protocols.answers import PathForm, RowsForm
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.functions import FunctionProtocol
-from graphwalker.protocols.tables import PathForm, RowsForm
 from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.synthetic.graphs import size_of

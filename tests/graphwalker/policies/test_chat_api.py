@@ -19,7 +19,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy, finish_text, turn_seed
-from graphwalker.policies.chat.store import Spent
+from graphwalker.policies.chat.store import Usage
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason
 from support.chat_server import Act, ChatServer, serve
@@ -154,7 +154,7 @@ def test_usage_that_cannot_be_is_booked_at_its_worst(usage: dict[str, Any]):
     with serve(Act(usage=usage)) as server, asking(server, prices=PRICES) as policy:
         policy.submit(request())
         ((_, result),) = policy.collect()
-        assert isinstance(result, Completion) and policy.spent.completion_tokens == 20
+        assert isinstance(result, Completion) and policy.usage.completion_tokens == 20
 
 
 def test_half_a_surrogate_pair_neither_stops_a_request_nor_a_record():
@@ -180,7 +180,7 @@ def test_a_resumed_run_pays_for_no_answer_twice(tmp_path: Path):
                 policy.submit(request())
                 ((_, result),) = policy.collect()
                 assert isinstance(result, Completion) and result.cost == 20
-                assert policy.spent == Spent(1, 10, 5, 20.0)
+                assert policy.usage == Usage(1, 10, 5, 20.0)
         assert len(server.requests) == 1
     assert json.loads((tmp_path / "spent.json").read_text())["requests"] == 1
 

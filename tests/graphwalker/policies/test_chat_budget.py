@@ -45,7 +45,7 @@ def test_money_is_counted_and_the_cap_holds():
                 results.append(error)
         while waiting := policy.collect():
             results += [result for _, result in waiting]
-        spent = policy.spent
+        spent = policy.usage
     paid = [result for result in results if isinstance(result, Completion)]
     assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
     assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
@@ -66,15 +66,15 @@ def test_what_was_never_reported_is_booked_at_its_worst():
     with serve(Act(usage=None)) as server, asking(server, prices=PRICES) as policy:
         policy.submit(request())
         policy.collect()
-        assert policy.spent.completion_tokens == 20
-        assert policy.spent.prompt_tokens > len("Who?")
+        assert policy.usage.completion_tokens == 20
+        assert policy.usage.prompt_tokens > len("Who?")
 
 
 def test_a_refused_request_costs_nothing():
     with serve(Act(status=400)) as server, asking(server, prices=PRICES) as policy:
         policy.submit(request())
         policy.collect()
-        assert (policy.spent.requests, policy.spent.cost) == (1, 0.0)
+        assert (policy.usage.requests, policy.usage.cost) == (1, 0.0)
 
 
 def test_a_cap_without_prices_is_refused():

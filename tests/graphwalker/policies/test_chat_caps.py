@@ -11,7 +11,7 @@ import pytest
 
 from graphwalker.policies.chat.budget import Budget
 from graphwalker.policies.chat.config import Prices
-from graphwalker.policies.chat.store import Spent, Store
+from graphwalker.policies.chat.store import Store, Usage
 from support.chat_server import Act, ChatServer, serve
 
 COST, CAP = 20.0, 6_000.0
@@ -107,29 +107,29 @@ def test_eight_workers_that_are_killed_never_pass_the_cap(kind: str, tmp_path: P
     assert spent.cost > CAP - 200  # and the cap is what ended the workers
 
 
-def spent_in(folder: Path) -> Spent:
-    return Budget(Prices(), Store(folder), 1.0).spent
+def spent_in(folder: Path) -> Usage:
+    return Budget(Prices(), Store(folder), 1.0).usage
 
 
 def test_what_a_dead_process_had_under_way_counts_at_its_worst(tmp_path: Path) -> None:
     child = os.fork()
     if not child:
-        Budget(Prices(), Store(tmp_path), 600.0).reserve(Spent(1, 30, 20, 0.5), "key")
+        Budget(Prices(), Store(tmp_path), 600.0).reserve(Usage(1, 30, 20, 0.5), "key")
         os._exit(0)
     os.waitpid(child, 0)
     after = Budget(Prices(max_requests=2), Store(tmp_path), 600.0)
-    assert after.spent == Spent(1, 30, 20, 0.5)
-    ticket = after.reserve(Spent(1, 1, 1, 0.1), "key")  # nobody waits for the dead
+    assert after.usage == Usage(1, 30, 20, 0.5)
+    ticket = after.reserve(Usage(1, 1, 1, 0.1), "key")  # nobody waits for the dead
     assert ticket is not None
-    after.settle(ticket, "paid", Spent(1, 1, 0, 0.0))
-    assert (after.spent.requests, after.lost) == (2, 1)
+    after.settle(ticket, "paid", Usage(1, 1, 0, 0.0))
+    assert (after.usage.requests, after.lost_requests) == (2, 1)
 
 
 def test_a_request_waits_for_one_under_way_that_may_leave_money(tmp_path: Path) -> None:
     prices = Prices(prompt_per_million=1e6, max_cost=10)
     one, other = (Budget(prices, Store(tmp_path), 600.0) for _ in range(2))
-    ticket = one.reserve(one.priced(8, 0))
+    ticket = one.reserve(one.price(8, 0))
     assert ticket is not None
-    assert other.reserve(other.priced(5, 0)) is None
-    one.settle(ticket, "paid", one.priced(2, 0))
-    assert other.reserve(other.priced(5, 0)) is not None
+    assert other.reserve(other.price(5, 0)) is None
+    one.settle(ticket, "paid", one.price(2, 0))
+    assert other.reserve(other.price(5, 0)) is not None

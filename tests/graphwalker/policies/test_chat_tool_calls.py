@@ -13,7 +13,7 @@ from graphwalker.config import parse_config
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.policies.chat.tool_calls import text_of, to_wire
+from graphwalker.policies.chat.wire import text_of, to_wire
 from graphwalker.protocols.base import Malformed
 from graphwalker.question import Question
 from graphwalker.tokens import tool_calls

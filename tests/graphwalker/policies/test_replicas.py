@@ -7,11 +7,10 @@ pytest.importorskip("httpx")
 
 from graphwalker.doctor.software import vllm_faults  # noqa: E402
 from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.vllm.client import served_model  # noqa: E402
+from graphwalker.policies.vllm.client import Replicas, served_model  # noqa: E402
 from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
 from graphwalker.policies.vllm.engine import lora_settings  # noqa: E402
 from graphwalker.policies.vllm.load import server_policy  # noqa: E402
-from graphwalker.policies.vllm.replicas import Replicas  # noqa: E402
 from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only  # noqa: E402
 from support.token_server import Fault, serve  # noqa: E402
 
@@ -79,13 +78,13 @@ def test_a_turn_that_no_replica_takes_fails(toy, three):
 def test_an_episode_stays_with_its_server_while_that_works():
     servers = Replicas(("a", "b", "c"), rest_s=60)
     assert [servers.take(key) for key in ("e1", "e2", "e3", "e2")] == ["a", "b", "c", "b"]
-    servers.failed("b")
+    servers.rest("b")
     assert servers.take("e2") in ("a", "c")
     servers.give_back("a")
     servers.forget("e1")
     assert servers.take("e4") == "a"
     for name in ("a", "c"):
-        servers.failed(name)
+        servers.rest(name)
     assert servers.take("e5") == "b", "all rest: it began first"
 
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
+from graphwalker.protocols.answers import RowsForm
 from graphwalker.protocols.call_grammar import CallGrammar
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.protocols.grammar import Shown
-from graphwalker.protocols.tables import RowsForm
 from graphwalker.tools.base import Call
 from graphwalker.tools.functions import Function, Parameter
 

@@ -1,11 +1,17 @@
-"""What an HTTP 200 of a chat server holds: a turn of the model, or a failure of somebody else.
+"""What is sent to a chat server and what it answers, and the text that an episode records of both.
+
+The text of the functions protocol is what an episode records. A server with `tool_calls` gets the
+same conversation taken apart: the tools in `tools` and no longer in the prompt, calls in
+`tool_calls`, each tool's answer in a message of its own. Its answer is put together to text again.
+
+An HTTP 200 holds a turn of the model or somebody's failure:
 
 *Retry*
 : `error` at the top, in a choice or as the whole body, without a `code` that says more
   (OpenRouter, LiteLLM, vLLM, SGLang); `finish_reason` error, abort, network_error or
   insufficient_system_resource (OpenRouter, vLLM, SGLang, z.AI, DeepSeek); no choices, no message,
   or neither a text nor a reason to end nor a token written (LiteLLM before Gemini, OpenRouter).
-  Asked again; after the last attempt the episode is set aside.
+  After the last attempt the episode is set aside.
 
 *Set aside*
 : `finish_reason` content_filter or sensitive, with or without text (OpenAI, Azure, Gemini, z.AI).
@@ -14,17 +20,24 @@
 *The model's own*
 : `finish_reason` length without text, whether or not `reasoning_content` (llama.cpp, SGLang,
   DeepSeek) or `reasoning` (vLLM, OpenRouter) says why: an empty turn, which is counted. `refusal`
-  in place of the content (OpenAI, Azure): its words. Content in parts (Mistral), and null beside
-  `tool_calls`. Scored as it stands.
+  in place of the content (OpenAI, Azure). Content in parts (Mistral), and null beside `tool_calls`.
+  Scored as it stands.
 
 An `error` with a `code` counts as that HTTP status: 402 ends the run, 403 sets the episode aside,
 429 is retried. Words of a context that is too long end the episode, as the agent's own doing.
 """
 
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
+
+from graphwalker.tokens.tool_calls import UnreadableCall, block_of_tools, neutral, read_calls
+from graphwalker.trajectory import Message
 
 Json = dict[str, Any]
 
+_RESPONSE = re.compile(r"<tool_response>\n(.*?)\n</tool_response>\n?", re.DOTALL)
 TOO_LONG = ("context_length_exceeded", "maximum context length", "longer than the maximum")
 """Words by which servers say that a conversation is longer than the model's context."""
 _FILTERED = frozenset({"content_filter", "sensitive", "content_policy_violation"})
@@ -125,3 +138,91 @@ def _tokens(body: Json) -> int | None:
     usage = body.get("usage")
     count = cast(Json, usage).get("completion_tokens") if isinstance(usage, dict) else None
     return count if type(count) is int else None
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """The messages as the server takes them. A call that cannot be read stays text, and so does
+    what was answered to it: servers refuse calls that are no JSON."""
+    block = block_of_tools(tools)
+    sent: list[Json] = []
+    called: list[Json] = []
+    made = 0
+    for place, message in enumerate(messages):
+        if message.role == "assistant":
+            following = messages[place + 1].content if place + 1 < len(messages) else ""
+            wire, called = _assistant_message(
+                message.content, made, len(_RESPONSE.findall(following))
+            )
+            made += len(called)
+            sent.append(wire)
+        elif called:
+            sent += _tool_messages(message.content, called)
+            called = []
+        else:
+            text = _RESPONSE.sub(r"\1\n", message.content.replace(block, "")).strip()
+            sent.append({"role": message.role, "content": text})
+    return sent
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a server's message: its words, then its calls, their arguments exactly as the
+    server wrote them where that is JSON, else as a string that no parser takes for arguments."""
+    content, calls = message_text(dict(message)), message.get("tool_calls")
+    parts = [content] if content else []
+    listed = cast(list[Any], calls) if isinstance(calls, list) else []
+    for call in listed:
+        function = cast(Json, call).get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            parts.append(_call_text(cast(Json, function)))
+    return "\n".join(parts)
+
+
+def _assistant_message(text: str, made: int, answers: int) -> tuple[Json, list[Json]]:
+    """The assistant's message, and its calls where each of them was answered."""
+    try:
+        before, calls = read_calls(text)
+    except UnreadableCall:
+        calls, before = [], text
+    if not calls or len(calls) != answers:
+        return {"role": "assistant", "content": text}, []
+    wire: list[Json] = [
+        {
+            # Nine letters and digits: Mistral's servers refuse any other id.
+            "id": f"call{number:05d}",
+            "type": "function",
+            "function": {
+                "name": call.tool,
+                "arguments": json.dumps(call.arguments, ensure_ascii=False),
+            },
+        }
+        for number, call in enumerate(calls, start=made)
+    ]
+    message: Json = {"role": "assistant", "content": before.strip() or None, "tool_calls": wire}
+    return message, wire
+
+
+def _tool_messages(text: str, called: Sequence[Json]) -> list[Json]:
+    """One message for each call; what stands behind the last is the user's."""
+    shown = _RESPONSE.findall(text)
+    answers = [
+        {"role": "tool", "tool_call_id": call["id"], "content": answer}
+        for call, answer in zip(called, shown, strict=True)
+    ]
+    rest = _RESPONSE.sub("", text).strip()
+    return [*answers, {"role": "user", "content": rest}] if rest else answers
+
+
+def _call_text(function: Mapping[str, Any]) -> str:
+    name, arguments = function.get("name"), function.get("arguments") or "{}"
+    raw = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    if not _is_object(raw):
+        raw = json.dumps(raw, ensure_ascii=False)
+    body = f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {raw.strip()}}}'
+    return f"<tool_call>\n{neutral(body)}\n</tool_call>"
+
+
+def _is_object(raw: str) -> bool:
+    try:
+        return isinstance(json.loads(raw, strict=False), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,9 +1,15 @@
-"""Answers in braces: `Final answer: {Oslo} {Bergen}`."""
+"""How a message states its answer: names in braces, rows of a table, the nodes of a path."""
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
+from graphwalker.answers.rows import read_row, row_texts
+from graphwalker.files import dumps
 from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed
+from graphwalker.tokens.tool_calls import neutral
 
 _OPENING = re.compile(r"^[ \t*#>_]*final answer[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
 _ANYWHERE = re.compile(r"final answer[\s*_]*:[\s*_]*", re.IGNORECASE)
@@ -68,3 +74,60 @@ def _read(name: str) -> str | None:
             return None
         name = value
     return None if any("\ud800" <= c <= "\udfff" for c in name) else name
+
+
+Extract = Callable[[str], str]
+"""A second reader: what JSON a message means that holds none. Raises `PolicyError`."""
+
+
+@dataclass(slots=True)
+class RowsForm:
+    """`[{"count": 3}]`, wherever it stands in the message; the last one counts.
+
+    >>> form = RowsForm()
+    >>> form.read('I counted. [{"count": 3}]')
+    ('I counted.', FinalAnswer(names=('{"count":3}',)))
+    """
+
+    example: str = '[{"COLUMN": VALUE}]'
+    extract: Extract | None = None
+
+    def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
+        found = read_rows(text)
+        if found is None and self.extract is not None and text.strip():
+            found = read_rows(self.extract(text))
+            if found is not None:
+                return text, FinalAnswer(row_texts(found[0]), "rows", "extractor")
+        if found is None:
+            return text, None
+        return _found(text, row_texts(found[0]), "rows", found[1])
+
+    def write(self, answer: FinalAnswer) -> str:
+        return neutral(f"[{', '.join(dumps(dict(read_row(text))) for text in answer.names)}]")
+
+
+@dataclass(slots=True)
+class PathForm:
+    """`[0, 1, 11]`: the keys of the cells, in order.
+
+    >>> PathForm().read("[0, 1, 11]")[1]
+    FinalAnswer(names=('0', '1', '11'))
+    """
+
+    example: str = "[KEY, KEY, KEY]"
+
+    def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
+        found = read_path(text)
+        return (text, None) if found is None else _found(text, tuple(found[0]), "path", found[1])
+
+    def write(self, answer: FinalAnswer) -> str:
+        cells = [int(name) if name.isascii() and name.isdigit() else name for name in answer.names]
+        return neutral(f"[{', '.join(map(dumps, cells))}]")
+
+
+def _found(
+    text: str, names: tuple[str, ...], kind: str, found: FoundAnswer
+) -> tuple[str, FinalAnswer | Malformed]:
+    if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
+        return text, Malformed("a \\u escape stands for half a character: copy what was shown")
+    return found.before, FinalAnswer(names, kind, found.how)
