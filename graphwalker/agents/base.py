@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwalker.policies.base import Completion, Grammar
+from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Observation, ToolBox
@@ -17,7 +17,8 @@ class Ask:
 
     `forced` marks the one last completion that is asked for after the turn budget; `restart` a
     conversation that does not extend the one before it. `tools` are those that may be called, by
-    JSON schema, for chat servers that are told of them. `grammar` says what may be named.
+    JSON schema, for chat servers that are told of them. `grammar` (GBNF) is what the
+    completion has to follow.
     """
 
     messages: tuple[Message, ...]
@@ -25,7 +26,7 @@ class Ask:
     restart: bool = False
     forced: bool = False
     tools: tuple[Mapping[str, Any], ...] = ()
-    grammar: Grammar | None = None
+    grammar: str = ""
 
 
 @dataclass(slots=True)

@@ -41,9 +41,9 @@ class AgentSettings(WalkerSettings):
     stop_repeats: int = Field(default=0, ge=0)
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
     constrained: bool = False
-    """Constrained decoding: a call or an answer names only entities and relations that the episode
-    has shown, no list repeats itself, and a call whose whole result was shown is not made again.
-    For local models (`engine: transformers`) and agents that think, query and read."""
+    """Constrained decoding: a call or an answer has the form that the agent reads and names only
+    what the episode has shown; a call whose whole result was shown is not made again. Local models
+    need the extra `constrained` (xgrammar), chat servers `policy.api.grammar`."""
     options: Annotated[dict[str, Any], ByHand(RUNS, is_number)] = Field(default_factory=dict)
     """Settings that only this preset has, such as `options.rows=50`."""
     layers: GraphLayers = GraphLayers()

@@ -26,7 +26,7 @@ from graphwalker.protocols.base import (
     Malformed,
     calls_of,
 )
-from graphwalker.protocols.shown import shown_by
+from graphwalker.protocols.grammar import episode_facts
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import Call, Observation, ToolBox, abilities_of, together
@@ -111,8 +111,9 @@ class ReActAgent:
         self, messages: tuple[Message, ...], tools: ToolBox, log: Log, forced: bool = False
     ) -> Ask:
         able = abilities_of(self.protocol)
-        constrain = able.grammar if self.constrained else None
-        grammar = constrain(shown_by(tools, log.turns)) if constrain else None
+        grammar = ""
+        if self.constrained and able.grammar:
+            grammar = able.grammar(episode_facts(tools, log.turns), forced)
         return Ask(messages, self.protocol.stop, False, forced, able.schemas, grammar)
 
     def _turn(

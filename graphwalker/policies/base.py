@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, Turn
 
@@ -33,15 +33,6 @@ class Sampling:
         return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
 
 
-class Grammar(Protocol):
-    """What may follow in a completion."""
-
-    def continuations(self, written: bytes) -> Sequence[bytes] | None:
-        """The texts with one of which what is written (UTF-8) must continue, each up to the end of
-        a name; anything may follow it. None where everything is allowed."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """Complete `messages`. `key` names the episode: engines keep token ids and KV cache by it.
@@ -62,18 +53,9 @@ class Request:
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools that may be called, by JSON schema; `messages` describe them, too, for models that are
     told of tools in their text alone."""
-    grammar: Grammar | None = None
-    """What the completion may name; an engine that cannot follow it raises `UserError`."""
-
-
-def refuse_grammar(request: Request) -> None:
-    """Raises `UserError` for a request whose completion is to follow a grammar; of engines that
-    cannot."""
-    if request.grammar is not None:
-        raise UserError(
-            "environment.constrained is for local models with policy.engine=transformers: this "
-            "engine cannot constrain a completion; set environment.constrained=false"
-        )
+    grammar: str = ""
+    """A grammar in GBNF that the completion has to follow; an engine that cannot follow one raises
+    `UserError`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from graphwalker.protocols.answers import BracedNames
+from graphwalker.protocols.answers import BracedNames, in_braces
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
-from graphwalker.protocols.call_grammar import CallGrammar
-from graphwalker.protocols.grammar import Shown
+from graphwalker.protocols.grammar import EpisodeFacts, call_grammar
 from graphwalker.tokens.tool_calls import (
     HOSTILE,
     UnreadableCall,
@@ -128,10 +127,12 @@ class FunctionProtocol:
             return ""
         return write_call(tool, self._functions[tool].example.arguments)
 
-    def grammar(self, shown: Shown) -> CallGrammar:
-        """What the next call or answer may name, for constrained decoding."""
-        names = [*shown.names] if isinstance(self._answer, BracedNames) else []
-        return CallGrammar([*self._functions.values()], shown.choices, names)
+    def grammar(self, facts: EpisodeFacts, forced: bool = False) -> str:
+        """Return the grammar of the next completion, for constrained decoding."""
+        braced = isinstance(self._answer, BracedNames)
+        answers = [f"{{{in_braces(name)}}}" for name in facts.names] if braced else None
+        functions = [*self._functions.values()]
+        return call_grammar(functions, facts.choices, answers, not self.stop, forced)
 
     def _calls_action(self, calls: Sequence[Call]) -> Action:
         if not self._functions:

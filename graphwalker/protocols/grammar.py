@@ -1,20 +1,21 @@
-"""What a call or an answer may name: what the episode has shown, and not what was shown whole.
+"""Grammars of the next completion, for constrained decoding: one text for every engine.
 
-A grammar for constrained decoding. The thought and the choice of the action stay free. The action
-has the form that its protocol writes, and a name or a relation inside it is one that stands in the
-conversation, so none is misspelled or made up, no list repeats itself, and a call whose whole
-result was shown is not made again: one that was cut is made again for its next page, and no other.
+A grammar is text in GBNF, which xgrammar (`engine=transformers`, vLLM) and llama.cpp read. The
+thought and the choice of the action are free. The action is written as its protocol renders it, and
+names what the episode has shown. A call whose whole result was shown is not made again; one that
+was cut is made again for its next page.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from graphwalker.graphs.literals import is_literal
-from graphwalker.tools.base import Choices
+from graphwalker.tokens.tool_calls import neutral
+from graphwalker.tools.base import Call, Choices, ToolBox, abilities_of
+from graphwalker.tools.functions import Function
 from graphwalker.trajectory import Turn
 
 ENTITY, RELATIONS = "entity", ("relation", "relations")
@@ -22,14 +23,22 @@ ENTITY, RELATIONS = "entity", ("relation", "relations")
 LIST = "relations"
 """The argument that is written as a list."""
 PAGE = "page"
-"""The argument behind all others, a number that page 1 is written without."""
-_NEXT = b', "'
-"""Leads to the next string of a list."""
+"""The last argument, a number; page 1 is written without it."""
+_STRING = r'"\"" ([^"\\<] | "\\" [^<])* "\""'
+_NUMBER = '"-"? [0-9]+ ("." [0-9]+)?'
+_FREE = {
+    "string": _STRING,
+    "number": _NUMBER,
+    "integer": '"-"? [0-9]+',
+    "boolean": '"true" | "false"',
+    "array": f'"[" ({_STRING} (", " {_STRING})*)? "]"',
+}
+"""What a value of a JSON type may be where the tools do not know."""
 
 
 @dataclass(slots=True)
-class Shown:
-    """What an episode has shown so far, as a grammar needs it."""
+class EpisodeFacts:
+    """What an episode has shown so far."""
 
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of entities by the names shown; `""` for a topic entity without an id."""
@@ -39,218 +48,234 @@ class Shown:
     spent: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """(tool, entity's name, relation or `""`) of calls that would show nothing new."""
     cut: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
-    """The last page shown of such calls that have a further one, where there are pages."""
+    """The last page shown of calls whose result was cut."""
     choices: Choices | None = None
-    """What the tools know about the arguments of calls, where they are functions."""
+    """The values that an argument may have, where the tools know them."""
 
     def add(self, turn: Turn) -> None:
-        """Take in what a turn has shown."""
+        """Add what a turn has shown."""
         self.names.update((entity.name, entity.id) for entity in turn.shown)
         for entity_id, hops in turn.listed:
             found = dict.fromkeys(hop.relation for hop in hops)
             self.listed.setdefault(entity_id, {}).update(found)
             self.relations.update(found)
-        if "tool" in turn.action:
-            arguments: dict[str, Any] = turn.action["arguments"]
-            written: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
-            # A model may have written anything there, such as a number.
-            relations = [written] if isinstance(written, str) else _listed(written)
-            entity = str(arguments.get(ENTITY))
-            calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
-            if turn.hidden and not turn.error:
-                page = arguments.get(PAGE, 1)
-                self.cut.update(dict.fromkeys(calls, page if isinstance(page, int) else 1))
-            else:
-                self.spent.update(calls)
+        if "tool" not in turn.action:
+            return
+        arguments: dict[str, Any] = turn.action["arguments"]
+        value: Any = next((arguments[key] for key in RELATIONS if key in arguments), "")
+        # A model may have written anything there, such as a number.
+        relations: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
+        entity = str(arguments.get(ENTITY))
+        calls = {(turn.action["tool"], entity, str(relation)) for relation in relations}
+        if turn.hidden and not turn.error:
+            page = arguments.get(PAGE, 1)
+            self.cut.update(dict.fromkeys(calls, page if isinstance(page, int) else 1))
+        else:
+            self.spent.update(calls)
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+def episode_facts(tools: ToolBox, turns: Iterable[Turn]) -> EpisodeFacts:
+    """Collect what the turns of an episode have shown."""
+    names = {name: tools.entity_id(name) for name in tools.topic_names()}
+    facts = EpisodeFacts(names, choices=abilities_of(tools).choices)
+    for turn in turns:
+        facts.add(turn)
+    return facts
 
 
-@dataclass(frozen=True, slots=True)
-class TagGrammar:
-    """The grammar of calls such as `tool("Name", ["a.b"])` and of answers such as `["Name"]`.
+class Rules:
+    """The rules of a grammar while it grows. An expression is the right side of a rule.
 
-    >>> shown = Shown({"Oslo": "m.1", "Oslofjord": "m.2"})
-    >>> grammar = TagGrammar(shown, {"get_relations": ("entity",)}, "kg-query", str)
-    >>> grammar.continuations(b'<kg-query> get_relations("Osl')
-    [b'o") </kg-query>', b'ofjord") </kg-query>']
-    >>> grammar.continuations(b'<answer> ["Oslo"')
-    [b'] </answer>', b', "']
-    >>> grammar.continuations(b'<answer> ["Oslo", "')
-    [b'Oslofjord"] </answer>']
+    >>> rules = Rules()
+    >>> rules.text(f"{literal('<a>')} {rules.any_of(['x', 'y'])}")
+    'root ::= "<a>" r1\\nr1 ::= "x" | "y"\\n'
     """
 
-    shown: Shown
-    tools: Mapping[str, Sequence[str]]
-    """The names of each tool's arguments, in the order in which they are written."""
-    call_tag: str
-    neutral: Callable[[str], str]
-    """Escapes what could act as a tag inside a written name."""
-    pages: bool = False
-    """Whether a call that was cut may be made again, for its next page."""
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
 
-    def continuations(self, written: bytes) -> Sequence[bytes] | None:
-        opening = _last_action(written, self.call_tag)
-        if opening is None:
-            return None
-        tool, body = opening
-        place = _place(body)
-        used = place.before[-1]
-        if self.pages and tool in self.tools and place.argument == len(self.tools[tool]):
-            named = place.before[-2][:1]
-            page = self._page(tool, place, named[0] if named else "")
-            return _rest([f" {page}".encode() + self._close()], place.text)
-        choices = self._choices(tool, place)
-        if choices is None:
-            return None
-        listed = set(used)
-        left: dict[int, list[str]] = {}
-        for choice in choices:
-            if choice not in listed:
-                left.setdefault(self._page(tool, place, choice), []).append(choice)
-        page = self._page(tool, place, used[0]) if used else 1
-        if used:  # a list holds what has the same next page
-            left = {page: left[page]} if page in left else {}
-        if not place.inside:
-            again = self._ends(tool, place, page) if used else self._begins(tool, place)
-            # A list with nothing left to add ends.
-            texts = again if left else [text for text in again if not text.endswith(b'"')]
-            return _rest(texts, place.text)
-        texts: list[bytes] = []
-        for page, names in left.items():
-            ends = self._ends(tool, place, page)
-            more = ends if len(names) > 1 else [end for end in ends if end != _NEXT]
-            texts += [_quoted(name, self.neutral) + end for name in names for end in more]
-        return _rest(texts, place.text)
+    def rule(self, expression: str) -> str:
+        """Return the name of a rule for the expression."""
+        return self._names.setdefault(expression, f"r{len(self._names) + 1}")
 
-    def _page(self, tool: str, place: "_Place", name: str) -> int:
-        """The page that a call with this name in its last argument would show; 1 before that."""
-        keys = self.tools.get(tool, ())
-        if not self.pages or not keys or place.argument < len(keys) - 1:
-            return 1
-        if keys[-1] not in RELATIONS:
-            return self.shown.cut.get((tool, name, ""), 0) + 1
-        started = place.before[keys.index(ENTITY)][-1:] if ENTITY in keys else []
-        return self.shown.cut.get((tool, started[0] if started else "", name), 0) + 1
+    def any_of(self, texts: Iterable[str]) -> str:
+        """Return the name of a rule for one of the texts."""
+        return self.rule(" | ".join(map(literal, dict.fromkeys(texts))))
 
-    def _choices(self, tool: str, place: "_Place") -> list[str] | None:
-        """What the string at a place may be; None where it may be anything."""
-        if not tool:
-            return list(self.shown.names)
-        keys = self.tools.get(tool, ())
-        key = keys[place.argument] if place.argument < len(keys) else ""
-        if key == ENTITY:
-            return self._entities(tool, keys)
-        if key in RELATIONS and ENTITY in keys[: place.argument]:
-            name = place.before[keys.index(ENTITY)][-1:]
-            return self._relations(tool, name[0] if name else "")
-        return None
+    def list_of(self, texts: Sequence[str], separator: str = ", ") -> str:
+        """Return an expression for one to all of the texts. A text may be written twice: without
+        repeats a grammar would need a rule for each subset."""
+        one, more = self.any_of(texts), len(texts) - 1
+        return f"{one} ({literal(separator)} {one}){{0,{more}}}" if more else one
 
-    def _begins(self, tool: str, place: "_Place") -> list[bytes]:
-        """What may stand before the first string of an argument or of an answer."""
-        if not tool:
-            return [b' ["', b" [] </answer>"]
-        begins = self._begin(tool, place.argument)
-        return [begins] if place.argument == 0 else [b" " + begins]
-
-    def _ends(self, tool: str, place: "_Place", page: int) -> list[bytes]:
-        """What may stand after a string's last quote: the rest of the action up to its end or to
-        the next string; a call for a further page names it."""
-        if not tool:
-            return [b"] </answer>", _NEXT]
-        last = place.argument == len(self.tools[tool]) - 1
-        after = self._close() if last else b", " + self._begin(tool, place.argument + 1)
-        after = f", {page}".encode() + after if page > 1 else after
-        return [b"]" + after, _NEXT] if self.tools[tool][place.argument] == LIST else [after]
-
-    def _close(self) -> bytes:
-        return f") </{self.call_tag}>".encode()
-
-    def _begin(self, tool: str, argument: int) -> bytes:
-        return b'["' if self.tools[tool][argument] == LIST else b'"'
-
-    def _entities(self, tool: str, keys: Sequence[str]) -> list[str]:
-        known = self.shown.names.items()
-        names = [name for name, entity_id in known if not is_literal(entity_id)]
-        if any(key in RELATIONS for key in keys):
-            return [name for name in names if self._relations(tool, name)]
-        return [name for name in names if not self._made(tool, name, "")]
-
-    def _relations(self, tool: str, name: str) -> list[str]:
-        shown = self.shown
-        here = shown.listed.get(shown.names.get(name, name), shown.relations)
-        return [relation for relation in here if not self._made(tool, name, relation)]
-
-    def _made(self, tool: str, name: str, relation: str) -> bool:
-        """Whether the call would show nothing new."""
-        call = (tool, name, relation)
-        return call in self.shown.spent or (call in self.shown.cut and not self.pages)
+    def text(self, root: str) -> str:
+        """Return the grammar."""
+        rules = [f"{name} ::= {expression}\n" for expression, name in self._names.items()]
+        return "".join([f"root ::= {root}\n", *rules])
 
 
-@lru_cache(maxsize=4096)
-def _quoted(name: str, neutral: Callable[[str], str]) -> bytes:
-    """A name as a string holds it, with the quote behind it."""
-    return neutral(json.dumps(name, ensure_ascii=False))[1:].encode("utf-8", "replace")
+def literal(text: str) -> str:
+    """Return the text as an expression."""
+    text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+    text = re.sub(r'["\\]', r"\\\g<0>", text)
+    return f'"{text}"'.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
-def _rest(texts: Iterable[bytes], written: bytes) -> list[bytes] | None:
-    """The rest of those texts that begin with what is written; None where none does."""
-    rest = [text[len(written) :] for text in texts if text.startswith(written)]
-    return [text for text in rest if text] or None
+def tag_grammar(
+    facts: EpisodeFacts,
+    tools: Mapping[str, Sequence[str]],
+    call_tag: str,
+    neutral: Callable[[str], str],
+    pages: bool,
+    forced: bool,
+) -> str:
+    """Return the grammar of calls such as `tool("Name", ["a.b"])` and answers such as `["Name"]`.
 
-
-def _last_action(written: bytes, call_tag: str) -> tuple[str, bytes] | None:
-    """(tool, what follows its parenthesis), or ("", what follows `<answer>`), of an open action."""
-    start = written.rfind(b"<answer>")
-    if start >= 0 and b"</answer>" not in written[start:]:
-        return "", written[start + len(b"<answer>") :]
-    tag = f"<{call_tag}>".encode()
-    start = written.rfind(tag)
-    found = _CALL.match(written, start + len(tag)) if start >= 0 else None
-    return (found[1].decode(), written[found.end() :]) if found else None
-
-
-_CALL = re.compile(rb"\s*([A-Za-z_]\w*)\s*\(")
+    `tools`: the names of each tool's arguments, in the order in which they are written; `neutral`
+    escapes what could act as a tag; `pages`: a call that was cut may be made again for its next
+    page; `forced`: an answer is all that is asked for.
+    """
+    rules = Rules()
+    writer = _TagWriter(facts, rules, neutral, pages)
+    names = rules.list_of(writer.write(facts.names)) if facts.names else ""
+    actions = [f'"<answer> [" {f"({names})?" if names else ""} "] </answer>"']
+    calls = [call for tool, keys in tools.items() for call in writer.calls(tool, keys)]
+    if calls and not forced:
+        calls_rule = rules.rule(" | ".join(calls))
+        actions.append(f'"<{call_tag}> " {calls_rule} " </{call_tag}>"')
+    thought = rules.rule('([^<] | "<"+ [^</] | "<"+ "/" [^<t])*')
+    return rules.text(f'("<think>" {thought} "</think>" [ \\n]*)? ({" | ".join(actions)})')
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a body ends: in which argument, after which whole strings of each argument up to it;
-    whether inside a string, and what is written of it, or since the last one."""
+class _TagWriter:
+    """Writes the calls of the tag protocol as expressions."""
 
-    argument: int
-    before: list[list[str]]
-    inside: bool
-    text: bytes
+    facts: EpisodeFacts
+    rules: Rules
+    neutral: Callable[[str], str]
+    pages: bool
+
+    def write(self, texts: Iterable[str]) -> list[str]:
+        return [self.neutral(json.dumps(text, ensure_ascii=False)) for text in texts]
+
+    def calls(self, tool: str, keys: Sequence[str]) -> list[str]:
+        """Return the calls of a tool; entities that take the same arguments share one."""
+        if ENTITY not in keys:
+            return [self._call(tool, keys, (), (), 1)]
+        groups: dict[tuple[tuple[str, ...], int], list[str]] = {}
+        for name in self._entities():
+            for page, relations in self._relations(tool, keys, name).items():
+                groups.setdefault((relations, page), []).append(name)
+        return [self._call(tool, keys, names, *group) for group, names in groups.items()]
+
+    def _entities(self) -> list[str]:
+        return [name for name, entity in self.facts.names.items() if not is_literal(entity)]
+
+    def _relations(self, tool: str, keys: Sequence[str], name: str) -> dict[int, tuple[str, ...]]:
+        """Return the relations that a call may take at an entity, by the page that it shows; a
+        tool that takes none has the relation `""`."""
+        facts, listed = self.facts, [""]
+        if any(key in RELATIONS for key in keys):
+            listed = [*facts.listed.get(facts.names.get(name, name), facts.relations)]
+        found: dict[int, tuple[str, ...]] = {}
+        for relation in listed:
+            call = (tool, name, relation)
+            if call not in facts.spent and (self.pages or call not in facts.cut):
+                page = facts.cut.get(call, 0) + 1
+                found[page] = (*found.get(page, ()), relation)
+        return found
+
+    def _call(
+        self,
+        tool: str,
+        keys: Sequence[str],
+        names: Sequence[str],
+        relations: Sequence[str],
+        page: int,
+    ) -> str:
+        parts: list[str] = []
+        for key in keys:
+            if key == ENTITY:
+                parts.append(self.rules.any_of(self.write(names)))
+            elif key == LIST and relations:
+                parts.append(f'"[" {self.rules.list_of(self.write(relations))} "]"')
+            elif key in RELATIONS and relations:
+                parts.append(self.rules.any_of(self.write(relations)))
+            else:
+                parts.append(self.rules.rule(_FREE["array" if key == LIST else "string"]))
+        parts += [f'"{page}"'] if page > 1 else []
+        arguments = ' ", " '.join(parts)
+        return f'{literal(f"{tool}(")} {arguments} ")"'
 
 
-def _place(body: bytes) -> _Place:
-    before: list[list[str]] = [[]]
-    depth = position = since = 0
-    while position < len(body):
-        character = body[position : position + 1]
-        if character == b'"':
-            end = _STRING.match(body, position)
-            if end is None:
-                return _Place(len(before) - 1, before, True, body[position + 1 :])
-            before[-1].append(_decoded(end[0]))
-            position = since = end.end()
-            continue
-        depth += (character == b"[") - (character == b"]")
-        position += 1
-        if character == b"," and depth == 0:
-            before.append([])
-            since = position
-    return _Place(len(before) - 1, before, False, body[since:])
+def call_grammar(
+    functions: Sequence[Function],
+    choices: Choices | None,
+    answers: Sequence[str] | None,
+    parallel: bool,
+    forced: bool,
+) -> str:
+    """Return the grammar of calls as `<tool_call>` JSON and of answers.
+
+    `answers`: what an answer in braces may be, braces included; `None` where a text without a call
+    is the answer; `parallel`: several calls may stand in one message.
+    """
+    rules = Rules()
+    written = [_function(function, choices, rules) for function in functions]
+    brace = "" if answers is None else "{"
+    text = rules.rule(f'([^<{brace}] | "<"+ [^<t{brace}])*')
+    actions: list[str] = []
+    if written and not forced:
+        call = rules.rule(f'"<tool_call>\\n" ({" | ".join(written)}) "\\n</tool_call>"')
+        actions.append(f'{call} ("\\n" {call}){{0,15}}' if parallel else call)
+    if answers is not None:
+        names = rules.list_of(answers, " ") + " | " if answers else ""
+        actions.append(f'"Final answer: " ({names}"{{}}")')
+    optional = "?" if answers is None else ""
+    return rules.text(f"{text} ({' | '.join(actions)}){optional}" if actions else text)
 
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+def _function(function: Function, choices: Choices | None, rules: Rules) -> str:
+    opening = literal(f'{{"name": {_json(function.name)}, "arguments": {{')
+    arguments = _arguments(function, [*function.parameters], {}, True, choices, rules)
+    return f'{opening} {arguments} "}}}}"'
 
 
-def _decoded(text: bytes) -> str:
-    try:
-        return str(json.loads(text, strict=False))
-    except ValueError:
-        return text[1:-1].decode("utf-8", "replace")
+def _arguments(
+    function: Function,
+    left: Sequence[str],
+    given: dict[str, Any],
+    first: bool,
+    choices: Choices | None,
+    rules: Rules,
+) -> str:
+    """Return the expression of the arguments that are left, after those whose values are `given`;
+    `first`: none is written yet."""
+    if not left:
+        return ""
+    name, rest = left[0], left[1:]
+    parameter = function.parameters[name]
+    kinds = [parameter.kind] if isinstance(parameter.kind, str) else [*parameter.kind]
+    found = choices(Call(function.name, given), name) if choices else None
+    values = [*(found or parameter.choices)]
+    key = literal(f"{'' if first else ', '}{_json(name)}: ")
+    if values and "array" not in kinds:
+        groups: dict[str, list[str]] = {}
+        for value in values:
+            more = _arguments(function, rest, {**given, name: value}, False, choices, rules)
+            groups.setdefault(more, []).append(_json(value))
+        parts = [f"{rules.any_of(texts)} {more}" for more, texts in groups.items()]
+        expression = f"{key} ({' | '.join(parts)})"
+    else:
+        one = f'"[" {rules.list_of([*map(_json, values)])} "]"' if values else ""
+        free = rules.rule(one or " | ".join(_FREE[kind] for kind in kinds))
+        expression = f"{key} {free} {_arguments(function, rest, given, False, choices, rules)}"
+    if parameter.required:
+        return rules.rule(expression)
+    skipped = _arguments(function, rest, given, first, choices, rules)
+    return rules.rule(f"{expression} | {skipped}" if skipped else f"({expression})?")
+
+
+def _json(value: Any) -> str:
+    return neutral(json.dumps(value, ensure_ascii=False))

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
-from graphwalker.protocols.grammar import Shown, TagGrammar
+from graphwalker.protocols.grammar import EpisodeFacts, tag_grammar
 from graphwalker.tools.base import Abilities, Call
 
 CALL_TAG = "kg-query"
@@ -143,11 +143,11 @@ class TagProtocol:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
         return self._hints.get(tool, "")
 
-    def grammar(self, shown: Shown) -> TagGrammar:
-        """What the next call or answer may name, for constrained decoding."""
+    def grammar(self, facts: EpisodeFacts, forced: bool = False) -> str:
+        """Return the grammar of the next completion, for constrained decoding."""
         keys = {tool: tuple(example.arguments) for tool, example in self._examples.items()}
         written = partial(neutral, call_tag=self._tag)
-        return TagGrammar(shown, keys, self._tag, written, bool(self._numbers))
+        return tag_grammar(facts, keys, self._tag, written, bool(self._numbers), forced)
 
     def pieces(self) -> tuple[str, ...]:
         """What the protocol itself writes between thoughts, names and relations, in the longest

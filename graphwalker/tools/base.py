@@ -204,9 +204,9 @@ class Abilities:
     less calls whose result is there; None where anything may be meant."""
     schemas: tuple[dict[str, Any], ...] = ()
     """Protocol: the tools by JSON schema, as `tools` of a request to a chat server."""
-    grammar: Callable[[Any], Any] | None = None
-    """Protocol: return the `Grammar` of the next completion by what was `Shown`, for constrained
-    decoding."""
+    grammar: Callable[[Any, bool], str] | None = None
+    """Protocol: return the grammar (GBNF) of the next completion by the `EpisodeFacts`, for
+    constrained decoding. True: an answer is all that is asked for."""
     pages: Pages | None = None
     """Speaker: the calls that show further pages of long lists."""
     directed: "Directed | None" = None

@@ -181,6 +181,12 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
     if config.engine == "transformers":
         return {}
     vllm = config.vllm
+    if config.environment.constrained:
+        raise UserError(
+            f"environment.constrained: {config.engine} gives the log-probabilities of what the "
+            "grammar leaves, not of the model in training; set constrained=false or "
+            "engine=transformers"
+        )
     if find_spec("vllm") is None:
         raise UserError(
             f"engine: {config.engine} needs vLLM here, too: pip install 'graphwalker-kgqa[vllm]'"

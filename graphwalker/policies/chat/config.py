@@ -68,6 +68,10 @@ class ChatApiConfig(Config):
     """How this server calls the functions of an agent that has some: `wire` (`tools` and
     `tool_calls` of the API), or `text`, for servers without them: the prompt describes the tools,
     and the model writes its calls into the message."""
+    grammar: Literal["none", "gbnf", "vllm"] = "none"
+    """How this server takes the grammars of `environment.constrained=true`: in the field `grammar`
+    (`gbnf`: llama.cpp), or in `structured_outputs` (`vllm`). Calls are then text, as `tools=text`
+    asks for them."""
     body: Annotated[dict[str, Any], ByHand("be sent")] = {}
     """Merged into every request; a field set to null is left out (`body: {seed: null}`)."""
     prices: Prices = Prices()

@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import HopelessError, PolicyError
-from graphwalker.policies.base import Completion, Request, refuse_grammar
+from graphwalker.errors import HopelessError, PolicyError, UserError
+from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
@@ -56,7 +56,11 @@ class ChatPolicy:
         return self._completions.usage
 
     def submit(self, request: Request) -> None:
-        refuse_grammar(request)
+        if request.grammar and self.config.grammar == "none":
+            raise UserError(
+                f"environment.constrained: say how {self.config.base_url} takes grammars with "
+                "policy.api.grammar (gbnf: llama.cpp, vllm), or set constrained=false"
+            )
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         if self._completions.refusal is not None:
@@ -104,7 +108,7 @@ class ChatPolicy:
 
     def _complete(self, request: Request) -> Outcome:
         try:
-            if request.tools and self.config.tools == "wire":
+            if self._on_wire(request):
                 messages = to_wire(request.messages, request.tools)
             else:
                 messages = [{"role": m.role, "content": m.content} for m in request.messages]
@@ -132,12 +136,19 @@ class ChatPolicy:
         # No fields of OpenAI's own API: sent where they are set, to servers such as vLLM's.
         settings |= {"top_k": sampling.top_k} if sampling.top_k else {}
         settings |= {"min_p": sampling.min_p} if sampling.min_p else {}
-        on_wire = bool(request.tools) and self.config.tools == "wire"
+        on_wire = self._on_wire(request)
         if on_wire:
             settings["tools"] = list(request.tools)
+        if request.grammar:
+            vllm = self.config.grammar == "vllm"
+            rules = {"grammar": request.grammar}
+            settings |= {"structured_outputs": rules} if vllm else rules
         # A server that has `tool_calls` ends a call by itself, and a stop string may cut it.
         stop = request.stop and self.config.send_stop and not on_wire
         return {**settings, "stop": list(request.stop)} if stop else settings
+
+    def _on_wire(self, request: Request) -> bool:
+        return bool(request.tools) and self.config.tools == "wire" and not request.grammar
 
 
 def turn_seed(request: Request) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from graphwalker.policies.base import Request
-from graphwalker.policies.local.constraint import Written
+from graphwalker.policies.local.constraint import GrammarMasks
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
@@ -70,8 +71,9 @@ class DecodingBatch:
     greedy: bool
     whole: bool
     """No row cuts its distribution with `top_p`, `top_k` or `min_p`."""
-    written: list[Written | None]
-    """What is written in rows that a grammar constrains."""
+    matchers: list[Any]
+    """Of the rows that a grammar constrains; else None."""
+    masks: GrammarMasks | None = None
 
     @classmethod
     def start(
@@ -79,7 +81,7 @@ class DecodingBatch:
         jobs: list[Job],
         stops: Sequence[tuple[str, ...]],
         device: Any,
-        written: Sequence[Written | None] = (),
+        masks: GrammarMasks | None = None,
     ) -> "DecodingBatch":
         """The rows before their first token; `stops` lists the tables."""
         count, columns = len(jobs), max(job.budget for job in jobs)
@@ -115,7 +117,8 @@ class DecodingBatch:
             # without cuts no sort of the vocabulary.
             greedy=not any(s.temperature for s in samplings),
             whole=not any(s.cuts for s in samplings),
-            written=list(written) or [None] * count,
+            matchers=[_matcher(job.request.grammar, masks) for job in jobs],
+            masks=masks,
         )
 
     def join(self, other: "DecodingBatch") -> "DecodingBatch":
@@ -130,7 +133,8 @@ class DecodingBatch:
         return replace(
             self,
             jobs=[*self.jobs, *other.jobs],
-            written=[*self.written, *other.written],
+            matchers=[*self.matchers, *other.matchers],
+            masks=self.masks or other.masks,
             greedy=self.greedy and other.greedy,
             whole=self.whole and other.whole,
             **{name: both(value, getattr(other, name)) for name, value in self._tensors.items()},
@@ -148,8 +152,8 @@ class DecodingBatch:
         """These rows, in this order."""
         tensors = {name: value.index_select(0, order) for name, value in self._tensors.items()}
         places = to_list(order)
-        written: list[Written | None] = [self.written[i] for i in places]
-        return replace(self, jobs=[self.jobs[i] for i in places], written=written, **tensors)
+        jobs, matchers = ([rows[i] for i in places] for rows in (self.jobs, self.matchers))
+        return replace(self, jobs=jobs, matchers=matchers, **tensors)
 
     def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
         """Draw the next token of every row that is not done, from (rows, vocab); note which are."""
@@ -158,9 +162,9 @@ class DecodingBatch:
         count, stops = self.count[rows], self.stops[rows]
         draws = None if self.greedy else self.draws[rows, count]
         cut = None if self.whole else Cut(self.top_p[rows], self.top_k[rows], self.min_p[rows])
-        numbers: list[int] = to_list(rows) if any(self.written) else []
-        allowed = self._allowed(numbers, logits.device)
-        token, logprob = draw(logits, draws, self.temperature[rows], cut, allowed)
+        matchers = [self.matchers[row] for row in to_list(rows)] if any(self.matchers) else []
+        constrain = partial(self.masks.apply, matchers) if self.masks and any(matchers) else None
+        token, logprob = draw(logits, draws, self.temperature[rows], cut, constrain)
         self.ids[rows, count] = token
         self.logprobs[rows, count] = logprob
         self.last[rows] = token
@@ -180,30 +184,10 @@ class DecodingBatch:
                 stop = self.jobs[row].request.stop
                 done[place] |= stop_tokens.holds_stop(self._end(row), stop)
         self.alive[rows] = ~done
-        if numbers:
-            self._write(numbers, to_list(token), to_list(done))
-
-    def _write(self, rows: Sequence[int], tokens: Sequence[int], done: Sequence[bool]) -> None:
-        """Add what was drawn to the constrained rows; one that is done needs no grammar."""
-        for row, token, ended in zip(rows, tokens, done, strict=True):
-            one = self.written[row]
-            if ended:
-                self.written[row] = None
-            elif one is not None:
-                one.add(token)
-
-    def _allowed(self, rows: Sequence[int], device: Any) -> Tensor | None:
-        """(rows, most), as `draw` takes it: what the grammars of these rows allow; None where they
-        allow everything."""
-        lists = [one.allowed() if (one := self.written[row]) else None for row in rows]
-        most = max((len(tokens) for tokens in lists if tokens), default=0)
-        if not most:
-            return None
-        table = np.full((len(lists), most), -1, dtype=np.int64)
-        for i, tokens in enumerate(lists):
-            if tokens:
-                table[i, : len(tokens)] = tokens
-        return torch.as_tensor(table, device=device)
+        if constrain is not None:
+            for matcher, drawn in zip(matchers, to_list(token), strict=True):
+                if matcher is not None:
+                    matcher.accept_token(drawn)
 
     def finished_rows(self) -> list[tuple[Job, int, list[int], tuple[float, ...]]]:
         """Return (job, position, ids, log-probabilities) of each row that is done."""
@@ -225,3 +209,7 @@ class DecodingBatch:
 def to_list(tensor: Any) -> list[Any]:
     """A tensor as Python lists."""
     return tensor.tolist()
+
+
+def _matcher(grammar: str, masks: GrammarMasks | None) -> Any:
+    return masks.matcher(grammar) if grammar and masks else None

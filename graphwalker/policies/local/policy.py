@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
-from graphwalker.policies.local.constraint import TokenTexts, Written
+from graphwalker.policies.local.constraint import GrammarMasks
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, to_list
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
 from graphwalker.policies.local.sampling import StopTokens
@@ -55,10 +55,9 @@ class TransformersPolicy:
         self.name, self.model, self.tokenizer, self.fmt = name, model, tokenizer, fmt
         self.batch_size = batch_size
         self.max_context = max_context or int(model.config.max_position_embeddings)
-        self.generated_tokens = 0
         self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
         self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
-        self._texts: TokenTexts | None = None
+        self._masks: GrammarMasks | None = None
         self._waiting: dict[str, Request] = {}
         self._episodes: dict[str, CachedEpisode] = {}
         self._owners: list[CachedEpisode | None] = []
@@ -129,8 +128,10 @@ class TransformersPolicy:
             for job in jobs:
                 if job.request.stop not in self._stop_kinds:
                     self._stop_kinds.append(job.request.stop)
-            written = [self._written(job) for job in jobs]
-            batch = DecodingBatch.start(jobs, self._stop_kinds, self.model.device, written)
+            if self._masks is None and any(job.request.grammar for job in jobs):
+                ends, size = self._ends.end_ids, self.model.config.vocab_size
+                self._masks = GrammarMasks(self.tokenizer, size, ends)
+            batch = DecodingBatch.start(jobs, self._stop_kinds, self.model.device, self._masks)
             if self._batch is not None:
                 batch = self._batch.join(batch)
             self._batch = self._compact(batch, range(len(batch.jobs)))
@@ -239,13 +240,6 @@ class TransformersPolicy:
         self._batch = self._compact(batch, left) if left else None
         return results
 
-    def _written(self, job: Job) -> Written | None:
-        if job.request.grammar is None:
-            return None
-        if self._texts is None:
-            self._texts = TokenTexts(self.tokenizer, self.model.config.vocab_size)
-        return Written(job.request.grammar, self._texts)
-
     def _arrange(self, jobs: list[Job]) -> list[Job]:
         """Move the jobs' rows to the front of the cache; returns the jobs in row order."""
         wanted = {job.episode.row for job in jobs}
@@ -283,7 +277,6 @@ class TransformersPolicy:
     ) -> Result:
         """The completion of a row; its episode takes the ids over."""
         request, episode = job.request, job.episode
-        self.generated_tokens += len(ids)
         completion = self._ends.completion(ids, logprobs, request.stop, len(episode.ids))
         episode.cached = position
         episode.ids += completion.token_ids or ()

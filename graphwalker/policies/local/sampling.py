@@ -1,7 +1,7 @@
 """Drawing the next token of every row at once, and knowing which tokens may end a turn."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,29 +34,24 @@ def draw(
     draws: Tensor | None,
     temperatures: Tensor,
     cut: Cut | None,
-    allowed: Tensor | None = None,
+    constrain: Callable[[Tensor], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(token, log-probability) of each row; a row of temperature 0 takes the likeliest token.
 
     logits: (rows, vocab); `draws` (uniform from 0 to 1), the others and both results: (rows,).
-    allowed: (rows, most), the tokens that may be drawn, rising, with -1 behind them; a row of
-    -1 alone may draw any.
+    `constrain` sets the logits of tokens that may not be drawn to minus infinity.
 
     Log-probabilities are of the distribution at that temperature (at 1 for greedy rows), before
-    `allowed` and `cut` take part of it away: what a trainer computes again. `draws=None` means that
-    every row is greedy.
+    `constrain` and `cut` take part of it away: what a trainer computes again. `draws=None` means
+    that every row is greedy.
     """
     greedy = temperatures == 0
     scaled = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
     token, best, total = _pick(scaled, draws, greedy, cut)
-    if allowed is not None:
-        rows = (allowed[:, 0] >= 0).nonzero().squeeze(1)
-        few, inside = allowed[rows], allowed[rows] >= 0
-        left = scaled[rows].gather(1, few.clamp(min=0)).masked_fill(~inside, -torch.inf)
-        own = None if cut is None else Cut(*(values[rows] for values in cut))
-        place, _, _ = _pick(left, None if draws is None else draws[rows], greedy[rows], own)
-        place = torch.minimum(place, inside.sum(1) - 1)
-        token[rows] = few.gather(1, place[:, None]).squeeze(1)
+    if constrain is not None:
+        left = scaled.clone()
+        constrain(left)
+        token, _, _ = _pick(left, draws, greedy, cut)
     chosen = scaled.gather(1, token[:, None]).squeeze(1)
     return token, (chosen - best).double().sub_(total.log()).float()
 
@@ -73,7 +68,9 @@ def _pick(
     total = cumulative[:, -1]
     if cut is not None:
         cumulative = _cut_weights(weights, cut).cumsum(dim=-1, dtype=torch.float64)
-    wanted = draws * cumulative[:, -1]
+    whole = cumulative[:, -1]
+    # Below the whole however it was rounded: behind the last token with a weight there is none.
+    wanted = torch.minimum(draws * whole, torch.nextafter(whole, torch.zeros_like(whole)))
     drawn = torch.searchsorted(cumulative, wanted[:, None], right=True).squeeze(1)
     return torch.where(greedy, column, drawn.clamp_(max=scaled.shape[-1] - 1)), best, total
 

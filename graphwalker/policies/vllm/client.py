@@ -163,6 +163,7 @@ def sampling_settings(
     """The fields of vLLM's sampling parameters, each one named: servers fill in what is missing
     from a model's `generation_config.json`."""
     sampling = request.sampling
+    grammar = {"structured_outputs": {"grammar": request.grammar}} if request.grammar else {}
     return {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -179,6 +180,7 @@ def sampling_settings(
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,
         "logprobs": 0,
+        **grammar,
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from graphwalker.doctor.software import vllm_faults
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_json
-from graphwalker.policies.base import Completion, Request, refuse_grammar
+from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.client import sampling_settings
 
@@ -29,7 +29,8 @@ class VllmPolicy:
     """Completes requests with a `vllm.LLMEngine` that runs in `processed_logprobs` mode.
 
     Greedy tokens and log-probabilities equal those of the transformers engine within rounding.
-    With `top_p` below 1 the log-probabilities are of the distribution that it has cut.
+    With `top_p` below 1 the log-probabilities are of the distribution that it has cut, and with a
+    grammar of the one that the grammar leaves.
     """
 
     def __init__(
@@ -50,7 +51,6 @@ class VllmPolicy:
         self._tickets = count()
 
     def submit(self, request: Request) -> None:
-        refuse_grammar(request)
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         ids, budget = self._book.prompt(request)
@@ -171,6 +171,8 @@ def lora_settings(folder: str) -> dict[str, Any]:
 def _params(settings: dict[str, Any]) -> Any:
     parameters: Any = import_module("vllm.sampling_params")
     kind = parameters.RequestOutputKind.FINAL_ONLY
+    if grammar := settings.pop("structured_outputs", None):
+        settings["structured_outputs"] = parameters.StructuredOutputsParams(**grammar)
     return parameters.SamplingParams(output_kind=kind, **settings)
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from itertools import count
 
 from graphwalker.errors import PolicyError
-from graphwalker.policies.base import Completion, Request, refuse_grammar
+from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.client import DrawnTurn, TokenClient, sampling_settings
 from graphwalker.policies.vllm.config import VllmConfig
@@ -49,7 +49,6 @@ class VllmServerPolicy:
         self._thread.start()
 
     def submit(self, request: Request) -> None:
-        refuse_grammar(request)
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         ids, budget = self._book.prompt(request)

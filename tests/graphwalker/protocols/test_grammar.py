@@ -1,30 +1,33 @@
-"""The grammar of constrained decoding: only what was shown, nothing twice, and readable."""
+"""Grammars of constrained decoding: what protocols write, names that were shown, no call twice."""
 
-import json
-import random
-import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.protocols.base import FinalAnswer
-from graphwalker.protocols.grammar import Shown
+from graphwalker.protocols.answers import RowsForm
+from graphwalker.protocols.base import Calls, FinalAnswer
+from graphwalker.protocols.functions import FunctionProtocol
+from graphwalker.protocols.grammar import EpisodeFacts
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, Listed
+from graphwalker.tools.functions import Function, Parameter
 from graphwalker.tools.paged import PAGE
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Turn
+from support.grammars import allows, begins
+
+pytest.importorskip("xgrammar")
 
 TOPIC = Entity("m.1", 'Anna "Kö" Kovar')
 FOUND = Entity("m.2", "Oslo </kg-query>")
 DATE = Entity('"1999"', "1999")
+LISTED = (Listed("m.1", (Hop("a.b", Direction.OUT), Hop("a.c", Direction.IN))),)
 LOOK = Turn(
-    (),
-    "",
-    action={"tool": "get_relations", "arguments": {"entity": TOPIC.name}},
-    listed=(Listed("m.1", (Hop("a.b", Direction.OUT), Hop("a.c", Direction.IN))),),
+    (), "", action={"tool": "get_relations", "arguments": {"entity": TOPIC.name}}, listed=LISTED
 )
 ASK = Turn(
     (),
@@ -32,143 +35,170 @@ ASK = Turn(
     action={"tool": "get_triples", "arguments": {"entity": TOPIC.name, "relations": ["a.b"]}},
     shown=(TOPIC, FOUND, DATE),
 )
+TAGS, PAGED = TagProtocol(EXAMPLES), TagProtocol(EXAMPLES, PAGE)
 
 
-def grammar(*turns: Turn, pages=False):
-    shown = Shown({TOPIC.name: TOPIC.id})
+def facts(*turns: Turn) -> EpisodeFacts:
+    shown = EpisodeFacts({TOPIC.name: TOPIC.id})
     for turn in turns:
         shown.add(turn)
-    return TagProtocol(EXAMPLES, PAGE if pages else None).grammar(shown)
+    return shown
 
 
-def paged(turn: Turn, page: int) -> Turn:
-    arguments = {**turn.action["arguments"], "page": page}
-    return replace(turn, action={**turn.action, "arguments": arguments})
+def relations_of(entity: Entity, **more: int) -> Call:
+    return Call("get_relations", {"entity": entity.name, **more})
 
 
-WRITTEN = re.compile(r'((?:[^"\\]|\\.)*")(.*)', re.DOTALL)
+def triples(entity: Entity, *relations: str, **more: int) -> Call:
+    return Call("get_triples", {"entity": entity.name, "relations": [*relations], **more})
 
 
-def after(made, opening: str) -> list[str]:
-    return [text.decode() for text in made.continuations(opening.encode()) or ()]
+def may(action: Call | FinalAnswer, *turns: Turn, protocol: TagProtocol = TAGS) -> bool:
+    return allows(protocol.grammar(facts(*turns)), protocol.render("I look.", action))
 
 
-def choices(made, opening: str) -> list[str]:
-    """What the open string may be, with its quotes' end; `!` where nothing may be added to it."""
-    ends: dict[str, list[str]] = {}
-    for text in after(made, opening):
-        name, end = WRITTEN.fullmatch(text).groups()
-        ends.setdefault(opening.rpartition('"')[2] + name, []).append(end)
-    listed = '["' in opening
-    return [n + "!" * (listed and not any(e.endswith('"') for e in ends[n])) for n in ends]
+def test_a_thought_is_free_and_may_be_left_out():
+    made = TAGS.grammar(facts())
+    call = TAGS.render("", relations_of(TOPIC))
+    for thought in ("", "<think> 1 < 2, a <\\think> and {x} </think>\n", "<think></think>"):
+        assert allows(made, thought + call)
+    assert not begins(made, "I would say")
 
 
-def written(name: str) -> str:
-    return (
-        TagProtocol(EXAMPLES).render("", Call("get_relations", {"entity": name})).split('"', 1)[1]
-    )
+def test_entities_are_those_shown_whose_relations_are_not():
+    assert may(relations_of(TOPIC)) and not may(relations_of(FOUND))
+    assert may(relations_of(FOUND), LOOK, ASK)
+    assert not may(relations_of(TOPIC), LOOK) and not may(relations_of(DATE), LOOK, ASK)
 
 
-def test_a_thought_and_the_choice_of_an_action_are_free():
-    unknown = b'<kg-query> look("x", '
-    for text in (
-        b"",
-        b'<think> "Anna',
-        b"<kg-query> get_",
-        unknown,
-        b'<answer> ["1999"] </answer>',
-    ):
-        assert grammar(LOOK, ASK).continuations(text) is None
+def test_relations_are_those_listed_at_the_entity_and_not_asked_for_yet():
+    assert may(triples(TOPIC, "a.b", "a.c"), LOOK) and not may(triples(TOPIC, "a.d"), LOOK)
+    assert may(triples(TOPIC, "a.c"), LOOK, ASK) and not may(triples(TOPIC, "a.b"), LOOK, ASK)
+    assert may(triples(FOUND, "a.b"), LOOK, ASK), "nothing was listed there: any relation seen"
 
 
-def test_an_action_has_the_form_that_is_read():
-    made, name = grammar(LOOK, ASK), '"Oslo \\u003c/kg-query>"'
-    assert after(made, "<kg-query> get_relations(") == ['"']
-    assert after(made, f"<kg-query> get_relations({name}") == [") </kg-query>"]
-    assert after(made, f"<kg-query> get_relations({name}) </kg-") == ["query>"]
-    assert after(made, f"<kg-query> get_triples({name}") == [', ["']
-    assert after(made, f"<kg-query> get_triples({name},") == [' ["']
-    assert after(made, f'<kg-query> get_triples({name}, ["a.b"') == ["]) </kg-query>", ', "']
-    assert after(made, "<answer>") == [' ["', " [] </answer>"]
-    assert after(made, '<answer> ["1999"') == ["] </answer>", ', "']
-    assert after(made, '<answer> ["1999"]') == [" </answer>"]
+def test_a_list_is_not_longer_than_its_choices():
+    assert not may(triples(TOPIC, "a.b", "a.c", "a.b"), LOOK)
+    assert begins(TAGS.grammar(facts(LOOK)), '<answer> ["Anna \\"Kö\\" Kovar"]')
+    assert not begins(TAGS.grammar(facts(LOOK)), '<answer> ["Anna \\"Kö\\" Kovar", ')
 
 
-def test_a_list_with_nothing_left_to_add_ends():
-    made = TagProtocol(EXAMPLES).grammar(Shown({"Oslo": "m.1"}))
-    assert after(made, '<answer> ["Oslo"') == ["] </answer>"]
-    assert after(made, '<answer> ["') == ['Oslo"] </answer>']
-    nothing = TagProtocol(EXAMPLES).grammar(Shown())
-    assert after(nothing, "<answer>") == [" [] </answer>"]
+def test_answers_are_those_shown_or_none():
+    assert may(FinalAnswer((FOUND.name, DATE.name)), LOOK, ASK) and may(FinalAnswer(()), LOOK)
+    assert not may(FinalAnswer((FOUND.name,)), LOOK) and not may(FinalAnswer(("Name",)), LOOK)
+
+
+def test_a_forced_turn_has_an_answer_alone():
+    made = TAGS.grammar(facts(LOOK), True)
+    assert allows(made, TAGS.render("So.", FinalAnswer((TOPIC.name,))))
+    assert not begins(made, "<kg-query>")
 
 
 def test_a_call_that_was_cut_names_its_next_page_and_no_other():
     cut = replace(ASK, hidden=3)
-    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["a.'
-    for turns, page in (((cut,), 2), ((cut, paged(cut, 2)), 3), ((cut, paged(cut, 3)), 4)):
-        made = grammar(LOOK, *turns, pages=True)
-        assert after(made, f'{opening}b"') == [f"], {page}) </kg-query>"]
-        assert after(made, f'{opening}b"],') == [f" {page}) </kg-query>"]
-        # A list holds what is on the same page: the other relation was not asked for yet.
-        assert after(made, f'{opening}c"') == ["]) </kg-query>"]
-        assert choices(made, opening) == ['a.b"!', 'a.c"!']
-    whole = grammar(LOOK, cut, replace(paged(cut, 2), hidden=0), pages=True)
-    assert choices(whole, opening) == ['a.c"!']
-    unpaged = grammar(LOOK, replace(paged(cut, 2), action={**ASK.action}), pages=True)
-    assert after(unpaged, f'{opening}b"') == ["], 2) </kg-query>"]
-    assert after(made, '<kg-query> get_relations("1999"') == [") </kg-query>"]
-    listed = grammar(replace(LOOK, hidden=9), pages=True)
-    name = json.dumps(TOPIC.name, ensure_ascii=False)
-    assert after(listed, f"<kg-query> get_relations({name}") == [", 2) </kg-query>"]
+    second = replace(
+        cut, action={**cut.action, "arguments": {**cut.action["arguments"], "page": 2}}
+    )
+    for turns, page in (((cut,), 2), ((cut, second), 3)):
+        assert may(triples(TOPIC, "a.b", page=page), LOOK, *turns, protocol=PAGED)
+        assert not may(triples(TOPIC, "a.b"), LOOK, *turns, protocol=PAGED)
+        assert not may(triples(TOPIC, "a.b", page=page + 1), LOOK, *turns, protocol=PAGED)
+        assert may(triples(TOPIC, "a.c"), LOOK, *turns, protocol=PAGED), "its first page"
+    assert not may(triples(TOPIC, "a.b"), LOOK, cut), "there are no pages"
+    assert may(relations_of(TOPIC, page=2), replace(LOOK, hidden=9), protocol=PAGED)
 
 
 def test_a_call_without_an_entity_stops_nothing():
-    made = grammar(LOOK, replace(ASK, hidden=3), pages=True)
-    assert after(made, '<kg-query> get_triples([], ["a.b"') == ["]) </kg-query>", ', "']
-    assert after(made, "<kg-query> get_triples([], [],") == [" 1) </kg-query>"]
+    odd = replace(ASK, action={"tool": "get_triples", "arguments": {"relations": 3, "page": "x"}})
+    assert may(triples(TOPIC, "a.b"), LOOK, odd, replace(odd, hidden=1))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_written_by_the_grammar_is_read(seed):
-    rng = random.Random(seed)
-    made = grammar(LOOK, ASK)
-    for opening in ("<answer>", "<kg-query> get_relations(", "<kg-query> get_triples("):
-        text = opening
-        while rest := after(made, text):
-            text += rng.choice(rest)[: rng.randrange(1, 9)]
-        assert text.endswith(("</answer>", "</kg-query>"))
-        _, action = TagProtocol(EXAMPLES).parse(text)
-        assert isinstance(action, Call | FinalAnswer)
+HOSTILE = st.text(st.sampled_from('ab"\\\n\t{}[]<>/|é日\x7f'), min_size=1, max_size=8)
 
 
-def test_entities_are_those_shown_as_a_call_writes_them():
-    first = choices(grammar(), '<kg-query> get_relations("')
-    assert first == ['Anna \\"Kö\\" Kovar"']
-    assert written(TOPIC.name).startswith(first[0])
-    after = choices(grammar(LOOK, ASK), '<kg-query> get_relations("')
-    assert after == ['Oslo \\u003c/kg-query>"']  # the topic was listed, a date has no relations
-    assert written(FOUND.name).startswith(after[0])
+@given(HOSTILE, HOSTILE)
+def test_whatever_is_shown_can_be_named(name, relation):
+    entity = Entity("m.1", name)
+    shown = EpisodeFacts({name: "m.1"}, {"m.1": {relation: None}}, {relation: None})
+    made = TAGS.grammar(shown)
+    for action in (relations_of(entity), triples(entity, relation), FinalAnswer((name,))):
+        assert allows(made, TAGS.render("", action))
 
 
-def test_relations_are_those_listed_at_the_entity_and_not_asked_for_yet():
-    opening = f'<kg-query> get_triples({json.dumps(TOPIC.name, ensure_ascii=False)}, ["'
-    assert choices(grammar(LOOK), opening) == ['a.b"', 'a.c"']
-    assert choices(grammar(LOOK, ASK), opening) == ['a.c"!']
-    assert choices(grammar(LOOK), f'{opening}a.b", "') == ['a.c"!']
+# --- calls as JSON
+
+SIDES = Parameter("string", "", "out", ("out", "in"))
+VALUE = Parameter(("string", "number", "boolean"), "", "x")
+FUNCTIONS = (
+    Function("look", "", {"place": Parameter("string", "", "Oslo"), "side": SIDES}),
+    Function("list", "", {"value": VALUE, "some": Parameter("array", "", ["a"], required=False)}),
+)
+KNOWN = {"place": ["Oslo", 'a "b"', "c </tool_call>"], "value": [15, 156, 1.5, True, "15"],
+         "some": ["a.b", "a.c"]}  # fmt: skip
+CALLS = FunctionProtocol(FUNCTIONS)
+NAMES = {"Oslo": "m.1", "Bergen": "m.2", "a {b}": "m.3"}
 
 
-def test_an_entity_that_was_not_listed_takes_any_relation_seen():
-    opening = '<kg-query> get_triples("Oslo \\u003c/kg-query>", ["'
-    assert choices(grammar(LOOK, ASK), opening) == ['a.b"', 'a.c"']
+def calls_grammar(protocol: FunctionProtocol = CALLS, choices=None, forced: bool = False) -> str:
+    choices = choices or (lambda call, argument: KNOWN.get(argument))
+    return protocol.grammar(EpisodeFacts(NAMES, choices=choices), forced)
 
 
-def test_a_call_that_was_cut_is_made_again_only_for_its_next_page():
-    cut = replace(LOOK, hidden=3)
-    assert choices(grammar(cut, pages=True), '<kg-query> get_relations("')
-    assert not choices(grammar(cut), '<kg-query> get_relations("')
+def may_call(tool: str, protocol: FunctionProtocol = CALLS, **arguments) -> bool:
+    text = protocol.render("I look.", Call(tool, arguments))
+    return allows(calls_grammar(protocol), text)
 
 
-def test_an_answer_names_each_entity_once_and_ends_after_the_last():
-    opening = '<answer> ["Anna \\"Kö\\" Kovar", "'
-    assert choices(grammar(LOOK, ASK), opening) == ['Oslo \\u003c/kg-query>"', '1999"']
-    assert choices(grammar(LOOK, ASK), f'{opening}1999", "') == ['Oslo \\u003c/kg-query>"!']
+def test_calls_name_tools_arguments_and_values_that_there_are():
+    for place in KNOWN["place"]:
+        assert may_call("look", place=place, side="in")
+    assert not may_call("look", place="Rome", side="in") and not may_call("fly", place="Oslo")
+    assert not may_call("look", place="Oslo") and not may_call("look", place="Oslo", side="up")
+
+
+def test_values_keep_their_kinds_and_what_may_be_left_out_is_optional():
+    assert all(may_call("list", value=value) for value in KNOWN["value"])
+    assert not may_call("list", value=1) and not may_call("list", value="1.5")
+    assert may_call("list", value=15, some=["a.b", "a.c"]) and not may_call(
+        "list", value=15, some=[]
+    )
+
+
+def test_what_the_tools_do_not_know_is_free():
+    made = calls_grammar(choices=lambda call, argument: None)
+    for value in ('any "thing"', 3, -1.25, True):
+        call = Call("list", {"value": value, "some": ["x", "y"]})
+        assert allows(made, CALLS.render("", call))
+
+
+def test_choices_depend_on_the_arguments_before_them():
+    sides = {"Oslo": "in", 'a "b"': "out"}
+
+    def choices(call: Call, argument: str) -> list[str]:
+        return [*sides] if argument == "place" else [sides.get(call.arguments.get("place"), "x")]
+
+    made = calls_grammar(choices=choices)
+    for place, side in (("Oslo", "in"), ("Oslo", "out")):
+        text = CALLS.render("", Call("look", {"place": place, "side": side}))
+        assert begins(made, text) == (sides[place] == side)
+
+
+def test_several_calls_stand_in_one_message_where_they_may():
+    call = Call("list", {"value": True})
+    two = CALLS.render("Both.", Calls((call, call)))
+    assert allows(calls_grammar(), two)
+    assert not begins(calls_grammar(FunctionProtocol(FUNCTIONS, parallel=False)), two)
+
+
+def test_an_answer_in_braces_names_what_was_shown_and_may_be_empty():
+    for names in (("Oslo", "Bergen"), ("a {b}",), ()):
+        for forced in (False, True):
+            assert allows(calls_grammar(forced=forced), CALLS.render("So.", FinalAnswer(names)))
+    assert not begins(calls_grammar(), "So. {Rome}")
+    assert not begins(calls_grammar(), "Final answer: {Rome}")
+    assert not begins(calls_grammar(forced=True), "<tool_call>")
+
+
+def test_rows_are_free_as_nobody_says_their_columns():
+    rows = calls_grammar(FunctionProtocol(FUNCTIONS, RowsForm()))
+    assert allows(rows, 'I counted. [{"count": 3}]') and begins(rows, "So <tool_call>")
