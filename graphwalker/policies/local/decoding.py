@@ -151,9 +151,9 @@ class DecodingBatch:
     def take(self, order: Tensor) -> "DecodingBatch":
         """These rows, in this order."""
         tensors = {name: value.index_select(0, order) for name, value in self._tensors.items()}
-        places = to_list(order)
-        jobs, matchers = ([rows[i] for i in places] for rows in (self.jobs, self.matchers))
-        return replace(self, jobs=jobs, matchers=matchers, **tensors)
+        places: list[int] = to_list(order)
+        matchers = [self.matchers[i] for i in places]
+        return replace(self, jobs=[self.jobs[i] for i in places], matchers=matchers, **tensors)
 
     def advance(self, logits: Tensor, tables: Tensor, stop_tokens: StopTokens) -> None:
         """Draw the next token of every row that is not done, from (rows, vocab); note which are."""
