@@ -21,9 +21,9 @@ from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.mazes import Maze
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
+from graphwalker.protocols.answers import PathForm, RowsForm
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.functions import FunctionProtocol
-from graphwalker.protocols.answers import PathForm, RowsForm
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools import maze, properties
