@@ -60,9 +60,9 @@ class ChoiceThoughts:
         if not others:
             return _alone(quoted, taken, wanted, rng)
         if not all(map(self._says, rivals)):
-            return _unexplained(quoted, taken, list(others), rng)
+            return _prefer(quoted, taken, list(others), rng)
         would = [(name, about(self._says(rival))) for name, rival in others.items()]
-        return _compared(quoted, taken, gives, wanted, would, rng)
+        return _compare(quoted, taken, gives, wanted, would, rng)
 
     def _rivals(self, hop: Hop, phrase: str, listed: Iterable[Hop]) -> list[Hop]:
         """Return the other relations that come nearest: those that share most words with the one
@@ -96,7 +96,7 @@ class ChoiceThoughts:
                 runs[-1].append(word)
             else:
                 runs.append([])
-        run = max(map(_trimmed, runs), key=lambda run: len(_stems(" ".join(run)) & wanted))
+        run = max(map(_trim_edges, runs), key=lambda run: len(_stems(" ".join(run)) & wanted))
         if not run and whole:
             run = ["..." if word == "|" else word for word in words[:8]]
         return " ".join(run)
@@ -123,7 +123,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stems(text)) - _LIGHT
 
 
-def _trimmed(run: Sequence[str]) -> list[str]:
+def _trim_edges(run: Sequence[str]) -> list[str]:
     heavy = [k for k, word in enumerate(run) if word.casefold() not in _LIGHT]
     return list(run[heavy[0] : heavy[-1] + 1]) if heavy else []
 
@@ -133,7 +133,7 @@ def _alone(quoted: str, taken: str, wanted: str, rng: random.Random) -> str:
     return rng.choice([*forms, f'"{quoted}" points to {taken}.'] if quoted else forms)
 
 
-def _unexplained(quoted: str, taken: str, others: Sequence[str], rng: random.Random) -> str:
+def _prefer(quoted: str, taken: str, others: Sequence[str], rng: random.Random) -> str:
     near = " and ".join(others)
     if not quoted:
         return f"{taken} comes nearest to the question; {near} would give something else."
@@ -145,7 +145,7 @@ def _unexplained(quoted: str, taken: str, others: Sequence[str], rng: random.Ran
     )
 
 
-def _compared(
+def _compare(
     quoted: str,
     taken: str,
     own: str,
