@@ -18,7 +18,7 @@ REQUESTS = 2
 """Gatherings under way at once; what comes meanwhile waits for the next one."""
 
 
-class EndpointGraph(OverGraph, AnsweringGraph):
+class EndpointGraph(AnsweringGraph, OverGraph):
     """Gives what `graph` gives. Look-ups of several threads go out together: while one gathering
     is answered the next one fills, so that requests are few where many walk and none waits long.
 

@@ -14,7 +14,7 @@ Known = tuple[int | None, list[Entity]]
 """The limit of the call, and what came."""
 
 
-class RememberedGraph(OverGraph, AnsweringGraph):
+class RememberedGraph(AnsweringGraph, OverGraph):
     """Gives what `graph` gives. A step that was taken with the same limit, or came to its end
     below it, is not taken again: a walk is executed and proven over the steps that made it.
 

@@ -287,7 +287,7 @@ class BatchedGraph(KnowledgeGraph):
 
 
 class OverGraph(KnowledgeGraph):
-    """A graph that stands over `graph`: it lists the same entities and relations."""
+    """A graph that stands over `graph`: what it does not change is that of the graph."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
@@ -298,6 +298,24 @@ class OverGraph(KnowledgeGraph):
 
     def relation_ids(self) -> list[str]:
         return self.graph.relation_ids()
+
+    def resolve(self, name: str) -> list[Entity]:
+        return self.graph.resolve(name)
+
+    def name(self, entity_id: str) -> str:
+        return self.graph.name(entity_id)
+
+    def types(self, entity_id: str) -> list[str]:
+        return self.graph.types(entity_id)
+
+    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
+        return self.graph.count(entity_id, relation, direction)
+
+    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
+        return self.graph.names_many(entity_ids)
+
+    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+        return self.graph.relations_many(sides)
 
     def info(self) -> dict[str, int | str]:
         return self.graph.info()

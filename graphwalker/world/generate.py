@@ -113,6 +113,7 @@ def make_world(
     info = build_graph(
         [files.triples], out / "graph", names=files.names, types=files.types, progress=progress
     )
+    info.pop("warnings", None)  # its nodes without names are meant
     seconds = round(time.perf_counter() - started, 3)
     return {"entities": entities, "seed": seed, "triples": count, "graph": info, "seconds": seconds}
 

@@ -8,7 +8,7 @@ from graphwalker.graphs.base import KnowledgeGraph, OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, answer
 
 
-class CountedGraph(OverGraph, AnsweringGraph):
+class CountedGraph(AnsweringGraph, OverGraph):
     """Passes every call on; one batched call is one round trip."""
 
     def __init__(self, graph, seconds=0.0):

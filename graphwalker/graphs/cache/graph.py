@@ -152,7 +152,7 @@ PROCESS_CACHE = Cache()
 """Shared by all cached graphs of this process that are given no cache of their own."""
 
 
-class CachedGraph(OverGraph, AnsweringGraph):
+class CachedGraph(AnsweringGraph, OverGraph):
     """Gives what `graph` gives and asks it once. `name` tells graphs of one cache apart: an
     address or a checksum, and whatever else changes the answers (language, named graph).
 

@@ -62,7 +62,7 @@ def _arguments(data: Any) -> tuple[Any, ...]:
     return tuple(tuple(cast(list[Any], i)) if isinstance(i, list) else i for i in items)
 
 
-class RecordedGraph(OverGraph, AnsweringGraph):
+class RecordedGraph(AnsweringGraph, OverGraph):
     """Gives what `graph` gives and appends it to `path`, from which `ReplayedGraph` gives it again.
 
     A line: `{"method": "relations", "arguments": ["m.1", "out"], "result": [["a.b.c", 2]]}`.

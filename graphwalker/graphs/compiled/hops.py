@@ -107,7 +107,7 @@ class _Names(dict[int, str]):
 def read_listings(
     layout: Arrays, direction: Direction, relation_ids: Sequence[str]
 ) -> Listings | None:
-    """`None` for a graph without any, as all were before they were stored."""
+    """`None` for a graph without any."""
     if not layout.has(f"{direction.value}_listed_nodes"):
         return None
     return Listings(layout, direction, relation_ids)

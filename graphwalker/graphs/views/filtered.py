@@ -6,7 +6,6 @@ from graphwalker.graphs.base import (
     BatchedGraph,
     Direction,
     Entity,
-    KnowledgeGraph,
     OverGraph,
     Side,
     Step,
@@ -23,9 +22,6 @@ class FilteredGraph(OverGraph, BatchedGraph):
     Counts are exact up to `LOOKED_AT` triples of one relation, and upper bounds beyond.
     Batched calls stay batched, so a view over an endpoint costs a few round trips, not hundreds.
     """
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        super().__init__(graph)
 
     def keeps_relation(self, relation: str) -> bool:
         """Whether triples of that relation are shown at all."""
@@ -53,18 +49,6 @@ class FilteredGraph(OverGraph, BatchedGraph):
 
     def relation_ids(self) -> list[str]:
         return [relation for relation in self.graph.relation_ids() if self.keeps_relation(relation)]
-
-    def resolve(self, name: str) -> list[Entity]:
-        return self.graph.resolve(name)
-
-    def name(self, entity_id: str) -> str:
-        return self.graph.name(entity_id)
-
-    def types(self, entity_id: str) -> list[str]:
-        return self.graph.types(entity_id)
-
-    def names_many(self, entity_ids: Sequence[str]) -> list[str]:
-        return self.graph.names_many(entity_ids)
 
     def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         listed = [

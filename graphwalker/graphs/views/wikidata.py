@@ -45,9 +45,6 @@ class StatementGraph(OverGraph, BatchedGraph):
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
         return False
 
-    def resolve(self, name: str) -> list[Entity]:
-        return self.graph.resolve(name)
-
     def name(self, entity_id: str) -> str:
         return self.names_many([entity_id])[0]
 
@@ -55,15 +52,6 @@ class StatementGraph(OverGraph, BatchedGraph):
         plain = self.graph.names_many(entity_ids)
         names = self._names(entity_ids)
         return [names.get(one, name) for one, name in zip(entity_ids, plain, strict=True)]
-
-    def types(self, entity_id: str) -> list[str]:
-        return self.graph.types(entity_id)
-
-    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
-        return self.graph.relations_many(sides)
-
-    def count(self, entity_id: str, relation: str, direction: Direction) -> int:
-        return self.graph.count(entity_id, relation, direction)
 
     def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]:
         found = self.graph.neighbors_many(steps)

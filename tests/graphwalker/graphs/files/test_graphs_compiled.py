@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
@@ -218,20 +218,6 @@ def flip(at: int):
         return data
 
     return change
-
-
-@pytest.mark.parametrize("cut", [10, 40, 1000, 33_000, -1])
-def test_a_cut_file_is_refused(toy: CompiledGraph, tmp_path: Path, cut: int) -> None:
-    path = damaged(toy, tmp_path, lambda data: data[:cut])
-    with pytest.raises(GraphError, match=f"{FILE_NAME}: damaged"):
-        open_compiled(tmp_path)
-    assert path.exists()
-
-
-@pytest.mark.parametrize("at", [13, 17, 40, 200, 33_000, -1])
-def test_a_flipped_bit_is_found(toy: CompiledGraph, tmp_path: Path, at: int) -> None:
-    with pytest.raises(GraphError, match="damaged graph file"):
-        open_compiled(damaged(toy, tmp_path, flip(at)))
 
 
 def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:

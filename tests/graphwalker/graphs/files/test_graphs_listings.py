@@ -103,11 +103,6 @@ def test_an_entity_offers_what_it_may_list_and_nothing_else(built: Path) -> None
     assert not graph.offers([("a.b", Direction.OUT)])("m.unknown")
 
 
-def test_a_file_of_before_they_were_stored_answers_the_same(built: Path, tmp_path: Path) -> None:
-    graph = open_compiled(without_listings(built, tmp_path))
-    assert_same(graph, MemoryGraph(FACTS, NAMES))
-
-
 @pytest.mark.parametrize("section", ["labels", "counts", "nodes", "ends"])
 def test_a_listing_that_says_something_else_is_found_by_the_check(
     built: Path, tmp_path: Path, section: str

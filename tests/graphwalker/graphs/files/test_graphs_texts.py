@@ -14,7 +14,6 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import arrays
 from graphwalker.graphs.format.arrays import TextBlocks, TextBlockWriter
-from graphwalker.graphs.format.header import TEXTS
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 
 STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
@@ -88,14 +87,6 @@ def test_a_graph_with_compressed_literals_answers_as_one_without(
             asked = entity.id, relation, Direction.OUT
             assert packed.neighbors(*asked) == plain.neighbors(*asked)
     assert check_graph(packed.path)["triples"] == 1_200
-
-
-def test_an_older_reader_refuses_them_by_name(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    packed = built(source, tmp_path / "packed")
-    assert TEXTS.encode() in packed.path.read_bytes()[:20_000]
 
 
 def test_literals_that_are_no_texts_are_damage(
