@@ -149,7 +149,7 @@ def test_a_turn_without_a_thought_opens_with_qwen3s_empty_block(chat_tokenizer) 
 
 
 def test_a_text_in_qwen3s_form_stays_as_it_is() -> None:
-    written = FORMATS["qwen3"].written
+    written = FORMATS["qwen3"].write_turn
     for text in (THINKS, ANSWERS, "<think>\n\n</think>\n\nx", "x </think> y"):
         assert written(text) == text
     assert FORMATS["qwen2.5"].write_turn("<think> x </think>\ny") == "<think> x </think>\ny"
