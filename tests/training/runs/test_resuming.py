@@ -1,6 +1,5 @@
 """What may change when a run resumes: its length, its checkpoints, how a step is cut up."""
 
-import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -113,19 +112,6 @@ def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) ->
     (tmp_path / "elsewhere" / "walks.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match=r"data\[0\] was"):
         run_sft(moved)
-
-
-@pytest.mark.long
-def test_a_run_that_named_its_inputs_by_their_paths_goes_on(place, tmp_path) -> None:
-    """Earlier releases did."""
-    config = sft_config(place, tmp_path / "run", max_steps=4)
-    run_sft(config)
-    path = tmp_path / "run" / "inputs.json"
-    now = json.loads(path.read_text(encoding="utf-8"))
-    assert [*now] == ["data[0]", "model"]
-    path.write_text(json.dumps(dict(zip([*config.data, config.model], now.values(), strict=True))))
-    run_sft(config)
-    assert json.loads(path.read_text(encoding="utf-8")) == now
 
 
 @pytest.mark.long
