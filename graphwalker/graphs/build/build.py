@@ -19,7 +19,7 @@ from graphwalker.graphs.build.listings import write_listings
 from graphwalker.graphs.build.nodes import Strings, write_nodes
 from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties
-from graphwalker.graphs.build.review import LONG_TEXT, review_counts, review_header
+from graphwalker.graphs.build.review import LONG_TEXT, review_counts
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter, typecode
 from graphwalker.graphs.format.offsets import StartsWriter, write_ints
 from graphwalker.graphs.format.sides import Rows
@@ -266,7 +266,6 @@ def build_graph(
             intake.read(sources)
             compiler = Compiler(sorter, phases, say)
             warnings = compiler.write(work / FILE_NAME, names is None, properties, names_from_ids)
-        warnings += [warning for source in sources for warning in review_header(source)]
         seconds = round(time.perf_counter() - started, 3)
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
         _publish(work, out, {"inputs": [str(s.shown) for s in sources], **facts})

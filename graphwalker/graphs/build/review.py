@@ -3,14 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from graphwalker.graphs.intake.blocks import read_blocks
-from graphwalker.graphs.intake.columns import SAMPLED, is_clear, names_facts
-from graphwalker.graphs.intake.readers import is_tsv
-from graphwalker.graphs.intake.rows import Source
-
 LONG_TEXT = 2_000
 """Characters of a literal that hardly fits into an observation."""
-_FEW_ROWS, _MANY_RELATIONS = 10, 50
+_MANY_RELATIONS = 50
 _ID = re.compile(r"\d+|Q\d+|[mg]\.[0-9a-z_]+|[0-9a-f]{8}-[0-9a-f-]{20,}")
 
 
@@ -42,24 +37,6 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
         yield f"{_share(repeated, counts['stated'])} facts are stated again; each counts once"
     if divided := counts.get("divided"):
         yield f"{divided:,} fields held several values, and were divided"
-
-
-def review_header(source: Source) -> Iterator[str]:
-    """A warning where the first row of a TSV file, which was taken as a fact, seems a header."""
-    if not is_tsv(source) or source.form.columns:
-        return
-    block = next(read_blocks(source.path), None)
-    lines = block.text.split("\n")[: SAMPLED + 1] if block else []
-    first, *rows = [fields for line in lines if len(fields := line.split("\t")) == 3] or [[]]
-    if len(rows) < _FEW_ROWS or is_clear(first) or names_facts(first):
-        return
-    middles = {row[1] for row in rows}
-    ends = {end for row in rows for end in (row[0], row[2])}
-    if first[1] not in middles and not ends & {first[0], first[2]} and len(middles) < len(rows) / 2:
-        yield (
-            f"{source.shown}:1: counts as a fact ({', '.join(first)[:80]}); where it is a header, "
-            f"build again with --columns {','.join(first)[:80]}"
-        )
 
 
 def _share(part: int, whole: int) -> str:

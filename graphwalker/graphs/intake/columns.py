@@ -11,6 +11,7 @@ from graphwalker.graphs.literals import is_literal
 TriplePlaces = tuple[int, int, int]
 TABLE = "table"
 KEEP_WHOLE = "none"
+FEW_ROWS = 10
 SAMPLED = 1000
 """Rows that are looked at to tell facts from a table of entities."""
 
@@ -130,6 +131,12 @@ def role_places(header: Sequence[str]) -> TriplePlaces | None:
     return (0, 1, 2) if len(header) == 3 and names_facts(header) and not all(found) else None
 
 
+def names_ends(header: Sequence[str]) -> bool:
+    """True for a header that names two of head, relation and tail, or all."""
+    stems = {_stem(column) for column in header}
+    return names_facts(header) or sum(not stems.isdisjoint(known) for known in _LIKELY) > 1
+
+
 def find_facts(
     path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[TriplePlaces, bool] | None:
@@ -142,15 +149,41 @@ def find_facts(
     if is_clear(header):
         return (0, 1, 2), True
     rows = [row for row in rows[:SAMPLED] if len(row) == len(header)]
-    if len(header) == 3 and _is_fact(header, rows):
-        return (0, 1, 2), False
     places = role_places(header)
-    few = len(header) == 3 and _look_like_facts(rows, places or (0, 1, 2))
-    if places and few:
+    if len(header) != 3:
+        if places:
+            raise UserError(unclear(path, header))
+        return None
+    relation_at = _relation_column(rows)
+    if places and relation_at == places[1]:
         return places, True
-    if few or names_facts(header):
+    if relation_at in (None, 1) and _is_fact(header, rows):
+        return (0, 1, 2), False
+    several = False
+    if relation_at is not None:
+        heads, ends = ({row[k] for row in rows} for k in range(3) if k != relation_at)
+        several = len({row[0] for row in rows}) < len(rows) or not heads.isdisjoint(ends)
+    if several or names_ends(header) or _is_alike(header, rows):
         raise UserError(unclear(path, header))
     return None
+
+
+def check_order(path: Path, first: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Raise `UserError` for rows of TSV that seem to be no head, relation, tail in that order, or
+    to stand behind a header."""
+    rows = [row for row in rows[:SAMPLED] if len(row) == 3]
+    relation_at, heads = _relation_column(rows), {row[0] for row in rows}
+    in_other_order = relation_at in (0, 2) and len(rows) >= FEW_ROWS
+    ends = heads | {row[2] for row in rows}
+    is_header = (
+        relation_at == 1
+        and len(rows) >= FEW_ROWS
+        and first[1] not in {row[1] for row in rows}
+        and not ends & {first[0], first[2]}
+        and all(_shape(first[k]) not in {_shape(row[k]) for row in rows} for k in (0, 2))
+    )
+    if in_other_order or is_header or names_ends(first):
+        raise UserError(unclear(path, first))
 
 
 def unclear(path: Path, header: Sequence[str]) -> str:
@@ -173,14 +206,30 @@ def _stem(column: str) -> str:
     return re.sub(r"[\W_]", "", _SUFFIX.sub("", name))
 
 
+def _relation_column(rows: Sequence[Sequence[str]]) -> int | None:
+    """The column of relations: it alone has few values, half as many as there are rows, or less."""
+    counts = [len({row[place] for row in rows}) for place in range(3)]
+    least = min(counts)
+    if 2 * least > len(rows) or (counts[1] != least and counts[0] == counts[2]):
+        return None
+    return 1 if counts[1] == least else counts.index(least)
+
+
 def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row is a fact: no header has the relation and an entity of other rows."""
     heads, middles, tails = ({row[place] for row in rows} for place in range(3))
-    return header[1] in middles and bool({header[0], header[2]} & (heads | tails))
+    ends = heads | tails
+    known = header[1] in middles and not ends.isdisjoint({header[0], header[2]})
+    return known and middles.isdisjoint(ends)
 
 
-def _look_like_facts(rows: Sequence[Sequence[str]], places: TriplePlaces) -> bool:
-    """Whether heads have several rows and relations are few. In a table of entities each has one
-    row."""
-    heads, relations = ({row[place] for row in rows} for place in places[:2])
-    return len(heads) < len(rows) and 2 * len(relations) <= len(rows)
+def _is_alike(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is written as the others are, or holds one of their values."""
+    known = {value for row in rows for value in row}
+    alike = all({_shape(row[k]) for row in rows} == {_shape(header[k])} for k in (0, 2))
+    return bool(rows) and (alike or not known.isdisjoint(header))
+
+
+def _shape(text: str) -> str:
+    """`Aa 9` of `Entity 12`."""
+    return re.sub(r"\d+", "9", re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", text)))

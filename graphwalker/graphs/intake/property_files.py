@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import is_csv, peek
+from graphwalker.graphs.intake.blocks import is_csv, peek, plain_name
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Rejects, Relations, Source
 from graphwalker.graphs.intake.tables import CsvFile, header_of
@@ -25,11 +25,11 @@ def property_reader(
     source: Source, filters: Filters, rejects: Rejects, relations: Relations
 ) -> FileReader:
     """The reader of a file. Raises `UserError` for one that is neither form."""
-    if peek(source.path, 1) == b"{":
-        return JsonReader(source, filters, rejects, relations)
     if is_csv(source.path):
         return CsvReader(source, filters, rejects, relations)
-    raise UserError(f"{source.path}: a property graph is read from JSON lines or .csv files")
+    if plain_name(source.path).endswith((".json", ".jsonl")) or peek(source.path, 1) == b"{":
+        return JsonReader(source, filters, rejects, relations)
+    raise UserError(f"{source.path}: a property graph is read from .json, .jsonl or .csv files")
 
 
 class PropertyReader(FileReader):

@@ -16,6 +16,7 @@ from graphwalker.graphs.intake.blocks import (
 from graphwalker.graphs.intake.columns import (
     KEEP_WHOLE,
     SAMPLED,
+    check_order,
     find_facts,
     is_clear,
     names_facts,
@@ -112,18 +113,16 @@ class TsvReader(TripleReader):
         self._looks = False
         self._has_header = False
         first = [] if source.is_json else first_line(source.path).split("\t")
-        if (
-            len(first) == 3
-            and names_facts(first)
-            and not is_clear(first)
-            and not self._form.columns
-        ):
+        if len(first) == 3 and not self._form.columns and not _is_header(1, first):
             block = next(read_blocks(source.path))
             rows = [line.split("\t") for line in block.text.split("\n")[1 : SAMPLED + 1]]
-            found = find_facts(source.path, first, rows)
-            if found is None or found[0] != (0, 1, 2):
-                raise UserError(unclear(source.path, first))
-            self._has_header = found[1]
+            if names_facts(first) and not is_clear(first):
+                found = find_facts(source.path, first, rows)
+                if found is None or found[0] != (0, 1, 2):
+                    raise UserError(unclear(source.path, first))
+                self._has_header = found[1]
+            elif not is_clear(first):
+                check_order(source.path, first, rows)
 
     def rows_of(self, block: Block) -> IntakeRows:
         self._looks = self._form.split != KEEP_WHOLE and any(
@@ -378,13 +377,6 @@ def _is_header(number: int, fields: list[str]) -> bool:
         return False
     first, second = (field.strip().lower() for field in fields[:2])
     return first in _HEADERS[0] and second in _HEADERS[1]
-
-
-def is_tsv(source: Source) -> bool:
-    """True for triples in TSV."""
-    if source.kind != "triples" or source.is_json or is_csv(source.path):
-        return False
-    return not _is_ntriples(source.path)
 
 
 def _is_ntriples(path: Path) -> bool:

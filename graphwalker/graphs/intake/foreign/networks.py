@@ -4,7 +4,7 @@ graph."""
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
@@ -56,7 +56,7 @@ def _records(graph: Any) -> Iterator[dict[str, Any]]:
         # GEXF has a label for each node, for which networkx writes the id.
         data = {k: v for k, v in given.items() if (k, str(v)) != ("label", str(node))}
         types = [kind for key in type_keys if (kind := data.get(key)) not in (None, "")]
-        labels: list[Any] = types[0] if types and isinstance(types[0], list) else types
+        labels: list[Any] = cast("list[Any]", types[0]) if _is_list(types) else types
         properties = {k: v for k, v in data.items() if k not in (*type_keys, name_key)}
         if name_key and data.get(name_key):
             properties["name"] = str(data[name_key])
@@ -75,6 +75,10 @@ def _records(graph: Any) -> Iterator[dict[str, Any]]:
             "end": {"id": tail},
             "properties": properties,
         }
+
+
+def _is_list(types: list[Any]) -> bool:
+    return bool(types) and isinstance(types[0], list)
 
 
 def _roles(graph: Any) -> tuple[str, tuple[str, ...]]:

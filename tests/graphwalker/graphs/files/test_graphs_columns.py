@@ -62,6 +62,19 @@ def test_heads_of_several_rows_and_few_relations_are_no_table_of_entities(tmp_pa
     assert graph.relation_ids() == ["y", "z"] and made["types"] == 1
 
 
+def test_facts_in_another_order_or_behind_an_unknown_header_are_asked_about(tmp_path):
+    chain = [(f"Entity {n}", ("knows", "likes")[n % 2], f"Entity {n + 1}") for n in range(40)]
+    for mark, name in ((",", "t.csv"), ("\t", "t.tsv"), ("|", "kb.txt")):
+        for order in ((1, 0, 2), (0, 2, 1)):
+            text = "".join(mark.join(fact[place] for place in order) + "\n" for fact in chain)
+            with pytest.raises(UserError, match="Add --columns"):
+                built(tmp_path, name, text)
+        rows = "".join(mark.join(fact) + "\n" for fact in chain)
+        with pytest.raises(UserError, match="Add --columns"):
+            built(tmp_path, name, f"von{mark}wie{mark}nach\n{rows}")
+        assert built(tmp_path, name, rows)[0]["triples"] == 40
+
+
 def test_columns_stand_in_any_order_among_others(tmp_path):
     rows = "weight,rel,dst,src\n1,knows,Ben,Ana\n2,knows,Cleo,Ben\n"
     for columns, header in (("src,rel,dst", None), ("4,2,3", True)):
