@@ -57,7 +57,7 @@ SHORT: Mapping[str, Short] = {
 
 
 @dataclass(frozen=True)
-class Given:
+class CommandOptions:
     """What a person gave: a config file, settings as `a.b=c`, and short options."""
 
     config: Path | None
@@ -116,8 +116,8 @@ def verb(
     words: str = "",
     **renamed: str,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a command whose first parameter is `Given`: short options of `SHORT` (one followed
-    by `!` must be given), and with `settings` also `--config F` and `a.b=c`.
+    """Register a command whose first parameter is `CommandOptions`: short options of `SHORT` (one
+    followed by `!` must be given), and with `settings` also `--config F` and `a.b=c`.
 
     `words` says what else may be typed where settings are, such as `RUN`: the function finds it
     among the overrides. `renamed` says which setting an option stands for where it is not that of
@@ -136,7 +136,7 @@ def verb(
             typed = _merge_options(
                 {key: (short[key], value) for key, value in values.items()}, overrides
             )
-            function(Given(config, overrides, typed, frozenset(short.values())), **mine)
+            function(CommandOptions(config, overrides, typed, frozenset(short.values())), **mine)
 
         shared = [_option(option, must) for option, must in required.items()]
         arguments = [p for p in own if isinstance(_info(p), typer.models.ArgumentInfo)]

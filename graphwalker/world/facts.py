@@ -10,7 +10,7 @@ from graphwalker.world.schema import (
     PARENTS,
     SIBLINGS,
     Fact,
-    Mediated,
+    MediatorFact,
     Slot,
 )
 
@@ -117,7 +117,7 @@ class _Facts:
         self.mediators += 1
         return self.world.mediator_id(self.index, self.mediators)
 
-    def _mediator_facts(self, row: Mediated) -> Iterator[tuple[str, str, str]]:
+    def _mediator_facts(self, row: MediatorFact) -> Iterator[tuple[str, str, str]]:
         node = self._mediator()
         yield self.id, row.relation, node
         if row.home:
@@ -160,7 +160,7 @@ class _Facts:
                 if rng.random() < share and (mate := _mate(offset, turn)) < world.people:
                     yield from self._pair(MARRIAGE, mate)
 
-    def _pair(self, row: Mediated, other: int) -> Iterator[tuple[str, str, str]]:
+    def _pair(self, row: MediatorFact, other: int) -> Iterator[tuple[str, str, str]]:
         """Two persons on one CVT node, the same from either side."""
         node, first = self._mediator(), row.slots[0].relation
         for person in (self.id, self.world.entity_id("person", other)):
@@ -207,6 +207,6 @@ def _family(world: World, offset: int) -> tuple[int, list[int]]:
 _FACTS_OF: dict[str, tuple[Fact, ...]] = {
     kind: tuple(fact for fact in FACTS if fact.source == kind) for kind in KINDS
 }
-_MEDIATED_OF: dict[str, tuple[Mediated, ...]] = {
+_MEDIATED_OF: dict[str, tuple[MediatorFact, ...]] = {
     kind: tuple(row for row in MEDIATED if row.source == kind) for kind in KINDS
 }

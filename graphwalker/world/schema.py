@@ -34,7 +34,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Mediated:
+class MediatorFact:
     """A relation to unnamed CVT nodes. `home` leads back from the node to its source, and `back`
     from the first slot's value to the node (Freebase stores both ways round)."""
 
@@ -168,14 +168,14 @@ FACTS: tuple[Fact, ...] = (
     Fact("award.award_category.date_established", "award", "date", 0.7),
 )
 
-MEDIATED: tuple[Mediated, ...] = (
-    Mediated(
+MEDIATED: tuple[MediatorFact, ...] = (
+    MediatorFact(
         "people.person.places_lived",
         "person",
         (Slot("people.place_lived.location", "city", skew=1.4),),
         *(0.45, 2),
     ),
-    Mediated(
+    MediatorFact(
         "people.person.education",
         "person",
         (
@@ -185,14 +185,14 @@ MEDIATED: tuple[Mediated, ...] = (
         ),
         *(0.5, 2),
     ),
-    Mediated(
+    MediatorFact(
         "people.person.employment_history",
         "person",
         (Slot("business.employment_tenure.company", "company"),),
         *(0.3, 2),
         roles=("executive", "editor", "writer", "author", "coach", "politician"),
     ),
-    Mediated(
+    MediatorFact(
         "film.film.starring",
         "film",
         (Slot("film.performance.actor", "person/actor", skew=1.2),),
@@ -200,7 +200,7 @@ MEDIATED: tuple[Mediated, ...] = (
         home="film.performance.film",
         back="film.actor.film",
     ),
-    Mediated(
+    MediatorFact(
         "award.award_winner.awards_won",
         "person",
         (
@@ -210,7 +210,7 @@ MEDIATED: tuple[Mediated, ...] = (
         *(0.35, 2),
         roles=CREATIVE,
     ),
-    Mediated(
+    MediatorFact(
         "award.award_nominee.award_nominations",
         "person",
         (
@@ -220,7 +220,7 @@ MEDIATED: tuple[Mediated, ...] = (
         *(0.3, 2),
         roles=SCREEN,
     ),
-    Mediated(
+    MediatorFact(
         "government.politician.government_positions_held",
         "person",
         (
@@ -231,14 +231,14 @@ MEDIATED: tuple[Mediated, ...] = (
         *(0.9, 2),
         roles=("politician",),
     ),
-    Mediated(
+    MediatorFact(
         "government.politician.party",
         "person",
         (Slot("government.political_party_tenure.party", "party", skew=1.3),),
         0.9,
         roles=("politician",),
     ),
-    Mediated(
+    MediatorFact(
         "sports.pro_athlete.teams",
         "person",
         (
@@ -248,67 +248,67 @@ MEDIATED: tuple[Mediated, ...] = (
         *(0.95, 2),
         roles=("athlete",),
     ),
-    Mediated(
+    MediatorFact(
         "sports.sports_team.coaches",
         "team",
         (Slot("sports.sports_team_coach_tenure.coach", "person/coach"),),
         0.85,
     ),
-    Mediated(
+    MediatorFact(
         "sports.sports_team.captains",
         "team",
         (Slot("sports.sports_team_captain_tenure.captain", "person/athlete"),),
         0.7,
     ),
-    Mediated(
+    MediatorFact(
         "sports.sports_team.league",
         "team",
         (Slot("sports.sports_league_participation.league", "league"),),
         0.9,
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.leadership",
         "company",
         (Slot("organization.leadership.person", "person/executive"),),
         *(0.7, 2),
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.leadership",
         "school",
         (Slot("organization.leadership.person", "person/executive"),),
         0.7,
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.board_members",
         "company",
         (Slot("organization.organization_board_membership.member", "person/executive"),),
         *(0.5, 3),
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.headquarters",
         "company",
         (Slot("location.mailing_address.citytown", "city", skew=1.4),),
         0.8,
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.headquarters",
         "school",
         (Slot("location.mailing_address.citytown", "city", skew=1.2),),
         0.9,
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.headquarters",
         "label",
         (Slot("location.mailing_address.citytown", "city", skew=1.4),),
         0.9,
     ),
-    Mediated(
+    MediatorFact(
         "organization.organization.parent",
         "company",
         (Slot("organization.organization_relationship.parent", "company", skew=1.3),),
         0.25,
     ),
-    Mediated(
+    MediatorFact(
         "music.musical_group.member",
         "band",
         (
@@ -317,13 +317,13 @@ MEDIATED: tuple[Mediated, ...] = (
         ),
         *(0.95, 4),
     ),
-    Mediated(
+    MediatorFact(
         "location.statistical_region.population",
         "city",
         (Slot("measurement_unit.dated_integer.number", "integer"),),
         0.8,
     ),
-    Mediated(
+    MediatorFact(
         "location.location.adjoin_s",
         "country",
         (Slot("location.adjoining_relationship.adjoins", "country"),),
@@ -338,7 +338,7 @@ PARENTS = Fact(
 )
 """Made by the family rules of the world, as are marriages: a person marries a neighbour in time."""
 
-MARRIAGE = Mediated(
+MARRIAGE = MediatorFact(
     "people.person.spouse_s",
     "person",
     (
@@ -349,7 +349,7 @@ MARRIAGE = Mediated(
     0.5,
 )
 
-SIBLINGS = Mediated(
+SIBLINGS = MediatorFact(
     "people.person.sibling_s",
     "person",
     (Slot("people.sibling_relationship.sibling", "person"),),

@@ -143,8 +143,8 @@ def test_a_short_option_stands_for_a_setting_that_there_is(model, options):
 
 
 def test_a_short_option_is_the_setting_that_it_stands_for():
-    by_option = shared.Given(None, [], {"graph": "g", "policy.model": "7"}, frozenset())
-    by_setting = shared.Given(None, ["graph=g", "policy.model='7'"], {}, frozenset())
+    by_option = shared.CommandOptions(None, [], {"graph": "g", "policy.model": "7"}, frozenset())
+    by_setting = shared.CommandOptions(None, ["graph=g", "policy.model='7'"], {}, frozenset())
     assert by_option.settings(models.AskConfig) == by_setting.settings(models.AskConfig)
 
 

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import C, Given, verb
+from graphwalker.cli.shared import C, CommandOptions, verb
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer()
@@ -25,7 +25,7 @@ CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped"
 """What the terminal shows of a data card; the whole card is in the folder."""
 
 
-def _make(title: str, given: Given, model: type[C], make: Callable[..., Card]) -> None:
+def _make(title: str, given: CommandOptions, model: type[C], make: Callable[..., Card]) -> None:
     """Run a stage of the pipeline, whole or the shard that was asked for."""
     from data_pipeline.jobs.shards import Shard
 
@@ -57,7 +57,7 @@ def _leave_objects() -> None:
 
 
 @verb(app, *MAKING)
-def synth(given: Given) -> None:
+def synth(given: CommandOptions) -> None:
     """Make GraphSynth in one go: walks, questions, filter, certificates, oracle trajectories.
 
     Example: graphwalker synth --graph runs/graph --count 5000 --seed 0 --out runs/synth
@@ -68,7 +68,7 @@ def synth(given: Given) -> None:
 
 
 @verb(app, *MAKING)
-def walk(given: Given) -> None:
+def walk(given: CommandOptions) -> None:
     """Step 1 of `synth`: sample constrained random walks and execute them for their answers.
 
     Over an endpoint they start from seeds_file=FILE and take what predicates_file=FILE names.
@@ -82,7 +82,7 @@ def walk(given: Given) -> None:
 
 @verb(app, *MAKING)
 def questions(
-    given: Given,
+    given: CommandOptions,
     walks: Annotated[Path | None, Option(help="walks.jsonl of `graphwalker walk`.")] = None,
 ) -> None:
     """Step 2 of `synth`: turn walks into questions, or make a whole certified question set.
@@ -103,7 +103,7 @@ def questions(
 
 
 @verb(app, "graph!", "questions!", "out!", "workers", name="filter")
-def filter_(given: Given) -> None:
+def filter_(given: CommandOptions) -> None:
     """Step 3 of `synth`: keep what passes the quality filter and every certificate.
 
     Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
@@ -115,7 +115,7 @@ def filter_(given: Given) -> None:
 
 
 @verb(app, "questions!", *MAKING, "trust")
-def experts(given: Given) -> None:
+def experts(given: CommandOptions) -> None:
     """Make GraphRoll: an expert errs and recovers; kept is what ends right and grounded.
 
     Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
@@ -130,7 +130,7 @@ def experts(given: Given) -> None:
 
 @verb(app, "graph!", "out!", "api", "model", api="teacher.base_url", model="teacher.model")
 def phrases(
-    given: Given,
+    given: CommandOptions,
     mine: Annotated[Files, Option(help="Training questions to mine for words; repeatable.")] = None,
 ) -> None:
     """Write how a graph's relations are put into words, as a file (--out F) to mend.
@@ -166,7 +166,7 @@ def phrases(
 
 @verb(app, "graph!", "out!", "count", "seed", "workers")
 def bench(
-    given: Given,
+    given: CommandOptions,
     against: Annotated[Files, Option(help="Training data whose questions are avoided.")] = None,
 ) -> None:
     """Make GraphWalkerBench on any graph: certified test questions of the paper's Table 7.
@@ -186,7 +186,8 @@ def bench(
 
 @verb(app, "graph", "questions", "out!", "workers", "trust", settings=False)
 def merge(
-    given: Given, run: Annotated[Path | None, Argument(help="A LoRA run or its adapter.")] = None
+    given: CommandOptions,
+    run: Annotated[Path | None, Argument(help="A LoRA run or its adapter.")] = None,
 ) -> None:
     """Join parts: a LoRA adapter and its base model, or the shards of a job array.
 
@@ -215,7 +216,7 @@ def merge(
 
 @verb(app, "graph", "out!")
 def export(
-    given: Given,
+    given: CommandOptions,
     file: Annotated[Path, Argument(help="Trajectories or questions (JSONL, .gz too).")],
     to: Annotated[str, Option(help="sharegpt (LLaMA-Factory), trl or verl.")],
 ) -> None:
@@ -243,7 +244,7 @@ def export(
 
 @verb(app, "graph!", "out!", "seed")
 def tiny(
-    given: Given,
+    given: CommandOptions,
     file: Annotated[Path, Argument(help="GraphSynth trajectories, whose words it knows.")],
 ) -> None:
     """Make a tiny model with random weights, to try SFT and GRPO on a laptop.
@@ -266,7 +267,7 @@ def tiny(
 
 @verb(app, "out!", settings=False)
 def stats(
-    given: Given,
+    given: CommandOptions,
     file: Annotated[Path, Argument(help="Questions or trajectories (JSONL).")],
     against: Annotated[Files, Option(help="Test questions to compare with; repeatable.")] = None,
     embedding: Annotated[str, Option(help="tfidf, or a sentence model's folder.")] = "tfidf",

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, show, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, show, verb
 from graphwalker.errors import UserError
 
 app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
@@ -74,7 +74,7 @@ def list_all(as_json: JsonFlag = False) -> None:
 
 @verb(app, "graph!", "questions!", "out!")
 def resolve(
-    given: Given,
+    given: CommandOptions,
     layout: Annotated[str, Option("--format", help="A dataset's name, or auto.")] = "auto",
     exact: Annotated[
         bool, Option("--exact", help="Write only questions whose query finds the gold set.")
@@ -175,7 +175,7 @@ def evidence(
 
 
 @verb(app, "questions!", "out!", settings=False)
-def planner(given: Given) -> None:
+def planner(given: CommandOptions) -> None:
     """Write what RoG's planner is trained on: each question with the relation paths of its query.
 
     Questions without a query have no row. --out is a JSONL file. To train it with our own SFT, let

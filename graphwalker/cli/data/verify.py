@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ app = typer.Typer()
 
 @verb(app, "graph!", "trust")
 def verify(
-    given: Given,
+    given: CommandOptions,
     file: Annotated[Path, Argument(help="Walks, questions or trajectories (JSONL).")],
     max_answers: Annotated[int | None, Option(min=1, help="Most answers of a question.")] = None,
     replay: Annotated[bool, Option(help="Make the calls of trajectories again.")] = True,
@@ -84,7 +84,7 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
 
 @verb(app, "graph!", "questions!", "count", "trust", count="limit")
 def ceiling(
-    given: Given,
+    given: CommandOptions,
     model: Annotated[Path | None, Option(help="A model's folder: in its environment.")] = None,
     per_record: Annotated[
         Path | None, Option(help="JSONL for what holds of each question.")
@@ -131,7 +131,7 @@ def ceiling(
 
 @verb(app, "questions!", "out!", settings=False)
 def contamination(
-    given: Given,
+    given: CommandOptions,
     against: Annotated[list[Path], Option(help="Test questions, ours or published; repeatable.")],
     embedding: Annotated[
         str, Option(help="tfidf, or a sentence model. Default: BGE-M3 where it is, else tfidf.")
@@ -182,7 +182,7 @@ def _levels(text: str) -> tuple[float, ...]:
 
 @verb(app, "graph", "out!", settings=False)
 def seeds(
-    given: Given,
+    given: CommandOptions,
     files: Annotated[
         list[Path] | None, Argument(help="Training files with SPARQL, or whitelists (ids, IRIs).")
     ] = None,

@@ -9,7 +9,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment",
 
 @verb(app, "graph", "out", "seed", out="run")
 def demo(
-    given: Given,
+    given: CommandOptions,
     quick: Annotated[bool, Option("--quick", help="Lower figures in two to five minutes.")] = False,
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
@@ -44,7 +44,7 @@ def demo(
     app, "graph!", "questions!", "model!", "format", "api", "out!", "count", "seed", "workers",
     "shard", "force_environment", "trust", name="eval", count="limit",
 )  # fmt: skip
-def evaluate(given: Given) -> None:
+def evaluate(given: CommandOptions) -> None:
     """Run an agent on questions, score its answers and write a report.
 
     Exit code: 0 when every question was scored, 3 when some are missing, 1 when none was scored.
@@ -80,7 +80,7 @@ def evaluate(given: Given) -> None:
 
 @verb(app, *AGENT)
 def ask(
-    given: Given,
+    given: CommandOptions,
     question: Annotated[str, Argument(help="The question, in quotes.")],
     topic: Annotated[list[str], Option(help="Topic entity (name or id); repeatable.")],
 ) -> None:
@@ -108,7 +108,7 @@ def ask(
 
 @verb(app, *AGENT)
 def serve(
-    given: Given,
+    given: CommandOptions,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8765,
     allow_host: Annotated[
@@ -130,7 +130,9 @@ def serve(
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
 
 
-def _agent(given: Given, api_retries: int | None = None) -> "tuple[AskConfig, Environment, Policy]":
+def _agent(
+    given: CommandOptions, api_retries: int | None = None
+) -> "tuple[AskConfig, Environment, Policy]":
     """Return the agent that `ask` and `serve` run, as its model was trained where nothing else is
     set. An API is asked again as often as `api_retries` says."""
     from graphwalker.agents.environment import Environment

@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, show, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, show, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Named(NamedTuple):
     "workers", "force_environment", "trust", words="RUN", count="limit",
 )  # fmt: skip
 def compare(
-    given: Given,
+    given: CommandOptions,
     agents: Annotated[
         str, Option(help="Run these first, by commas: presets, or PRESET=MODEL each.")
     ] = "",
@@ -88,7 +88,7 @@ def compare(
         raise IncompleteError(f"{'; '.join(lost)}{resumes}")
 
 
-def _model(given: Given) -> str:
+def _model(given: CommandOptions) -> str:
     """The model that all agents share, where one was given."""
     from graphwalker.config import read_settings
 
@@ -115,7 +115,7 @@ def _find_named(agents: str, model: str) -> list[Named]:
     return found
 
 
-def _run(given: Given, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
+def _run(given: CommandOptions, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
     """The folders of the runs that have results, and what is missing. Settings are checked for all
     agents before the first one runs."""
     from eval.run.config import EvalConfig, run_eval

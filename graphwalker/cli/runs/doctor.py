@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.config import ProcessLayout
-from graphwalker.cli.shared import Given, JsonFlag, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ app = typer.Typer()
 
 @verb(app, "graph", "model", "api", "out")
 def doctor(
-    given: Given,
+    given: CommandOptions,
     stage: Annotated[
         str, Argument(help="What is to run: sft, grpo, synth, experts, eval, ask, ...")
     ] = "",
@@ -51,7 +51,9 @@ def _row(one: "Diagnosis") -> dict[str, str]:
     return {"what": one.what, "verdict": one.verdict, "found": one.found, "next": one.next}
 
 
-def _findings(given: Given, stage: str, layout: ProcessLayout | None) -> "Iterator[Diagnosis]":
+def _findings(
+    given: CommandOptions, stage: str, layout: ProcessLayout | None
+) -> "Iterator[Diagnosis]":
     from graphwalker.doctor.diagnosis import wrong
     from graphwalker.doctor.places import look_at_disk, look_at_gpus
     from graphwalker.doctor.software import look_at_software
@@ -69,7 +71,7 @@ def _findings(given: Given, stage: str, layout: ProcessLayout | None) -> "Iterat
     yield from look_at_disk(Path(str(values.get("output_dir") or given.get("output_dir") or ".")))
 
 
-def _settings(given: Given, stage: str) -> Mapping[str, Any]:
+def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
     """All settings of the stage, checked; without a stage those that were given."""
     from graphwalker.cli.models import config_models
 
@@ -100,7 +102,7 @@ def _extras(values: Mapping[str, Any], stage: str, layout: ProcessLayout | None)
     return {extra for extra, needed in wanted.items() if needed}
 
 
-def _places(given: Given, values: Mapping[str, Any]) -> "Iterator[Diagnosis]":
+def _places(given: CommandOptions, values: Mapping[str, Any]) -> "Iterator[Diagnosis]":
     from graphwalker.doctor.places import (
         look_at_files,
         look_at_graph,

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import Given, JsonFlag, Out, Seed, show, verb
+from graphwalker.cli.shared import CommandOptions, JsonFlag, Out, Seed, show, verb
 from graphwalker.errors import IncompleteError, UserError
 
 app = typer.Typer()
@@ -20,7 +20,7 @@ RunFolder = Annotated[Path, Argument(help="Folder of an evaluation run.")]
 
 @verb(app, "questions", "seed", "workers", settings=False)
 def score(
-    given: Given,
+    given: CommandOptions,
     predictions: Annotated[
         list[Path], Option(help="JSONL, JSON, CSV or an evaluation run's folder; repeatable.")
     ],
@@ -68,7 +68,7 @@ def score(
 
 @verb(app, "api!", "model!", "questions", api="base_url", model="model")
 def judge(
-    given: Given,
+    given: CommandOptions,
     predictions: Annotated[Path, Argument(help="JSONL or JSON, or an evaluation run's folder.")],
     out: Annotated[
         Path | None, Option(help="File for the records with verdicts. [default: beside them]")
