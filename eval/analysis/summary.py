@@ -81,7 +81,8 @@ def _of_kinds(kept: Sequence[Trajectory]) -> dict[str, Any]:
     shortest path, and how often each way of reading an answer was needed."""
     wrong = [t.scores["false_positives"] for t in kept if "false_positives" in t.scores]
     ratios = [t.scores["path_ratio"] for t in kept if "path_ratio" in t.scores]
-    read = Counter(t.turns[-1].action.get("read", "none") for t in kept if t.question.gold)
+    actions = [(t.question.gold, t.turns[-1].action) for t in kept if t.turns]
+    read = Counter(a.get("read", "none") for gold, a in actions if gold or "read" in a)
     found: dict[str, Any] = {"false_positives": sum(wrong)} if wrong else {}
     found |= {"path_ratio": sum(ratios) / len(ratios)} if ratios else {}
     return {**found, "answers_read": dict(sorted(read.items()))} if read else found

@@ -212,7 +212,10 @@ def _environment(config: EvalConfig) -> Environment:
             "record_calls: one file cannot be written by several workers; set workers=1"
         )
     graph = open_graph(config.graph, cache_dir=cache, wikidata=wikidata, record=config.record_calls)
-    return Environment(graph, config.environment)
+    environment = config.environment
+    if config.policy.api is not None and "answers" not in environment.model_fields_set:
+        environment = environment.model_copy(update={"answers": "lenient"})
+    return Environment(graph, environment)
 
 
 def _workers(config: EvalConfig, environment: Environment, out: Path, stack: ExitStack) -> Workers:

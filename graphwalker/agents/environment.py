@@ -63,6 +63,7 @@ class EnvironmentConfig(AgentSettings):
             "reranker": self.reranker.chats,
             "options": bool(self.options),
             "constrained": self.constrained,
+            "answers": self.answers != "strict",
         }
         return {key: value for key, value in data.items() if kept.get(key, True)}
 

@@ -31,6 +31,7 @@ class Episode:
         """Why the graph or the policy failed, if one did."""
         self._prompt_tokens = 0
         self._completion_tokens = 0
+        self._reasoning_tokens = 0
         self._cost = 0.0
         self._started = time.perf_counter()
         self._advance(None)
@@ -50,6 +51,7 @@ class Episode:
             self._completion_tokens += completion.completion_tokens or len(
                 completion.token_ids or ()
             )
+            self._reasoning_tokens += completion.reasoning_tokens
             self._cost += completion.cost
             self._advance(completion)
 
@@ -112,6 +114,8 @@ class Episode:
         }
         if empty := sum(not turn.completion.strip() for turn in self.turns):
             usage["empty_turns"] = empty
+        if self._reasoning_tokens:
+            usage["reasoning_tokens"] = self._reasoning_tokens
         return {**usage, "cost": round(self._cost, 9)} if self._cost else usage
 
 

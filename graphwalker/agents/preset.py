@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -40,6 +40,9 @@ class AgentSettings(WalkerSettings):
     action is not asked for an answer. 0: only the turn budget ends it, as in the released code."""
     stop_repeats: int = Field(default=0, ge=0)
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
+    answers: Literal["strict", "lenient"] = "strict"
+    """`lenient` also takes answers of other forms that are clear, such as `Oslo, Rome` without a
+    list, and counts them in the report: the default of `eval` for a model behind `policy.api`."""
     constrained: bool = False
     """Constrained decoding: a call or an answer has the form that the agent reads and names only
     what the episode has shown; a call whose whole result was shown is not made again. Local models
@@ -55,6 +58,10 @@ class AgentSettings(WalkerSettings):
     reranker: RerankerConfig = RerankerConfig()
     """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
     are enough. Without one `ranker` chooses."""
+
+    @property
+    def is_lenient(self) -> bool:
+        return self.answers == "lenient"
 
     def read_options(self, kind: type[Options]) -> Options:
         """Return `options` as the model of the preset's own settings. Raises `UserError`."""

@@ -62,7 +62,8 @@ class Request:
 class Completion:
     """What a policy wrote. `finish` is `stop` or `length`; ids and logprobs where it has them.
 
-    `completion_tokens` is for policies without ids; `cost` is money, in the currency of the prices.
+    `completion_tokens` is for policies without ids, `reasoning_tokens` are those among them that no
+    text shows; `cost` is money, in the currency of the prices.
     """
 
     text: str
@@ -72,6 +73,7 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    reasoning_tokens: int = 0
 
     @property
     def context_full(self) -> bool:

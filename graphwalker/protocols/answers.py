@@ -1,14 +1,17 @@
 """How a message states its answer: names in braces, rows of a table, the nodes of a path."""
 
+import ast
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
 from graphwalker.answers.rows import read_row, row_texts
 from graphwalker.files import dumps
-from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed
+from graphwalker.loose_json import first_value, without_reasoning
+from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed, repeats_example
 from graphwalker.tokens.tool_calls import neutral
 
 _OPENING = re.compile(r"^[ \t*#>_]*final answer[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
@@ -131,3 +134,67 @@ def _found(
     if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
         return text, Malformed("a \\u escape stands for half a character: copy what was shown")
     return found.before, FinalAnswer(names, kind, found.how)
+
+
+_LABEL = re.compile(r"(?:the |final )*answers?(?: is| are)?[\s*_]*[:\s]\s*", re.IGNORECASE)
+_STATED = re.compile(r"(?:^|\W)(?:final )?answer[\s*_]*:[\s*_]*(.+)\Z", re.IGNORECASE | re.DOTALL)
+_BOXED = re.compile(r"\\boxed\{([^{}]+)\}")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+", re.MULTILINE)
+_LIST = re.compile(r"\[.*\]", re.DOTALL)
+LONGEST = 12
+"""Words of a name that stands without quotes; what is longer is prose."""
+
+
+def read_lenient(completion: str) -> FinalAnswer | None:
+    """Return an answer in any of the forms that chat models write; `None` where a person would not
+    be sure. `read` says which form it was.
+
+    >>> read_lenient("<answer> Oslo, Rome </answer>")
+    FinalAnswer(names=('Oslo', 'Rome'))
+    >>> read_lenient("So: \\\\boxed{Oslo}").read
+    'boxed'
+    """
+    text = without_reasoning(completion).partition("<think>")[0]  # one that is left open
+    _, opened, body = text.rpartition("<answer>")
+    if opened:
+        body, how = body.partition("</answer>")[0], "tag"
+    elif found := _BOXED.findall(text):
+        body, how = found[-1], "boxed"
+    elif found := _STATED.search(text):
+        body, how = found[1], "stated"
+    else:
+        return None
+    listed = _listed_names(body)
+    names = listed if listed is not None else _bare_names(_LABEL.sub("", body.strip(), count=1))
+    if names is None or repeats_example(names):
+        return None
+    return FinalAnswer(tuple(dict.fromkeys(names)), read=f"{how} list" if listed else how)
+
+
+def _listed_names(body: str) -> list[str] | None:
+    """Return the names of a list in JSON or in Python's quotes, or of an object's only value."""
+    value = first_value(body, "[")
+    if value is None and (found := _LIST.search(body)):
+        try:
+            value = ast.literal_eval(found[0])
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return None
+    if value is None:
+        fields = first_value(body, "{")
+        value = [*cast("dict[str, Any]", fields).values()] if isinstance(fields, dict) else None
+    if not isinstance(value, list):
+        return None
+    items = cast("list[Any]", value)
+    names = [str(item).strip() for item in items if isinstance(item, str | int | float)]
+    return names if len(names) == len(items) and all(names) else None
+
+
+def _bare_names(body: str) -> list[str] | None:
+    """Return names without a list: a line each, or with commas between them."""
+    lines = [line for line in _BULLET.sub("", body).splitlines() if line.strip()]
+    parts = lines if len(lines) > 1 else re.split(r"\s*[|;]\s*|,\s+(?:and\s+)?", body.strip())
+    names = [part.strip().strip("*_`\"'").removesuffix(".").strip("*_`\"'") for part in parts]
+    fits = all(
+        name and len(name.split()) <= LONGEST and not set("<[{") & set(name) for name in names
+    )
+    return names if names and fits else None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
+from graphwalker.protocols.answers import read_lenient
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.grammar import EpisodeFacts, tag_grammar
 from graphwalker.tools.base import Abilities, Call
@@ -78,12 +79,14 @@ class TagProtocol:
         numbers: Mapping[str, str] | None = None,
         *,
         call_tag: str = CALL_TAG,
+        lenient: bool = False,
     ) -> None:
         """`tools`: example arguments of each tool, in the order in which a call writes them; what
         is complained about is explained by the first tool's. Without tools nothing but an answer
         is an action. `numbers`: the name of a tool's last argument that is a whole number and may
-        be left out; other tools take no numbers. `call_tag` stands around a call."""
-        self._tag = call_tag
+        be left out; other tools take no numbers. `call_tag` stands around a call. `lenient`: an
+        answer may have any form that is clear (`answers.read_lenient`)."""
+        self._tag, self._lenient = call_tag, lenient
         self._markup = _markup(call_tag)
         self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
@@ -113,7 +116,8 @@ class TagProtocol:
             if isinstance(action, Call) and not self._examples:
                 raise _Unreadable(f"there is nothing to query: write {_ANSWER_FORM}")
         except _Unreadable as problem:
-            action = Malformed(str(problem))
+            lenient = read_lenient(completion) if self._lenient else None
+            action = lenient or Malformed(str(problem))
         return "\n".join(thought for thought in map(self._clean, thoughts) if thought), action
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:

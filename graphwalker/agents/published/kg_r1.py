@@ -163,7 +163,7 @@ def _tools(
 
 
 def _protocol(settings: AgentSettings) -> TagProtocol:
-    return TagProtocol(EXAMPLES, call_tag="search")
+    return TagProtocol(EXAMPLES, call_tag="search", lenient=settings.is_lenient)
 
 
 KG_R1 = Preset(

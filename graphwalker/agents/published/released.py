@@ -103,7 +103,7 @@ def _tools(
 
 
 def _protocol(settings: AgentSettings) -> TagProtocol:
-    return TagProtocol(EXAMPLES)
+    return TagProtocol(EXAMPLES, lenient=settings.is_lenient)
 
 
 GRAPHWALKER_CODE = Preset(

@@ -68,13 +68,13 @@ class Budget:
             lost = "SELECT requests FROM spent WHERE state = 'lost'"
             return database.execute(lost).fetchone()[0] + _total(database, "sent").requests
 
-    def price(self, prompt_tokens: int, completion_tokens: int) -> Usage:
-        """One request of that many tokens."""
+    def price(self, prompt_tokens: int, completion_tokens: int, reasoning_tokens: int = 0) -> Usage:
+        """Return the usage of one request; reasoning tokens are among those of the completion."""
         cost = (
             prompt_tokens * self._prices.prompt_per_million
             + completion_tokens * self._prices.completion_per_million
         ) / 1_000_000
-        return Usage(1, prompt_tokens, completion_tokens, cost)
+        return Usage(1, prompt_tokens, completion_tokens, cost, reasoning_tokens)
 
     def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Usage:
         """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
@@ -181,5 +181,6 @@ class Budget:
 def _total(database: sqlite3.Connection, table: str) -> Usage:
     requests = "sum(requests)" if table == "spent" else "count(*)"
     costs = "coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
-    query = f"SELECT {requests}, {costs}, coalesce(sum(cost), 0.0) FROM {table}"
+    reasoning = "coalesce(sum(reasoning_tokens), 0)" if table == "spent" else "0"
+    query = f"SELECT {requests}, {costs}, coalesce(sum(cost), 0.0), {reasoning} FROM {table}"
     return Usage(*database.execute(query).fetchone())

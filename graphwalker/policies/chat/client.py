@@ -61,7 +61,7 @@ class Completions:
         """
         body = self._body(messages, max_tokens, seed, request)
         size = _size(body)
-        limit = body.get(self._config.token_limit_field, max_tokens)
+        limit = body.get("max_completion_tokens", body.get("max_tokens", max_tokens))
         worst = self._budget.at_worst(size, len(messages), limit)
         key = _key(body, seed) if self._store.folder else ""
         begun = self._begin(key, worst)
@@ -107,6 +107,7 @@ class Completions:
                 "requests": spent.requests,
                 "prompt_tokens": spent.prompt_tokens,
                 "completion_tokens": spent.completion_tokens,
+                "reasoning_tokens": spent.reasoning_tokens,
                 "cost": round(spent.cost, 6),
                 "lost": self._budget.lost_requests,
                 "answers": self._store.purposes(),
@@ -138,7 +139,7 @@ class Completions:
             "model": self._model,
             "messages": [_clean(message) for message in messages],
             **request,
-            self._config.token_limit_field: max_tokens,
+            **self._config.fields(self._model, max_tokens),
             "seed": seed,
             **self._config.body,
         }
@@ -150,7 +151,12 @@ class Completions:
         used = cast(Json, usage) if isinstance(usage, dict) else {}
         tokens = [used.get("prompt_tokens"), used.get("completion_tokens")]
         known = [t for t in tokens if type(t) is int and 0 <= t < 1 << 32]
-        return self._budget.price(*known) if len(known) == 2 else worst
+        if len(known) < 2:
+            return worst
+        details = used.get("completion_tokens_details")
+        reasoning = cast(Json, details).get("reasoning_tokens") if isinstance(details, dict) else 0
+        known += [reasoning] if type(reasoning) is int and 0 <= reasoning <= known[1] else []
+        return self._budget.price(*known)
 
 
 def _clean(message: Mapping[str, Any]) -> Json:

@@ -1,6 +1,7 @@
 """Settings of an OpenAI-compatible server: where it is, how hard to press it, what it may cost."""
 
 import os
+import re
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -11,6 +12,9 @@ from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, read_address
 from graphwalker.trust import Address, ByHand, KeyVariable, Text
+
+_REASONING = re.compile(r"(?:^|/)(?:o[1-9]|gpt-5)(?![0-9a-z])(?!-chat)")
+"""Names of OpenAI's reasoning models, behind a provider's name or not."""
 
 
 class Prices(Config):
@@ -59,8 +63,9 @@ class ChatApiConfig(Config):
     """Requests are spaced evenly to stay below this. 0: no limit."""
     tokens_per_minute: float = Field(default=0.0, ge=0)
     """The same for tokens, as estimated before each request. 0: no limit."""
-    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """How the server calls the limit of a completion (newer OpenAI models take the second)."""
+    token_limit_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
+    """How the server calls the limit of a completion. `auto`: `max_completion_tokens` for OpenAI's
+    reasoning models (o1, o3, o4-mini, gpt-5, ...), which are sent no temperature either."""
     send_stop: bool = True
     """Let the server cut at the end of an action. Off for models that refuse `stop`: completions
     are then cut here, and what follows is paid for."""
@@ -73,7 +78,9 @@ class ChatApiConfig(Config):
     (`gbnf`: llama.cpp), or in `structured_outputs` (`vllm`). Calls are then text, as `tools=text`
     asks for them."""
     body: Annotated[dict[str, Any], ByHand("be sent")] = {}
-    """Merged into every request; a field set to null is left out (`body: {seed: null}`)."""
+    """Merged into every request; a field set to null is left out (`body: {seed: null}`). `top_k`,
+    `min_p` and `repetition_penalty` are the server's own unless they are set, as OpenAI's API has
+    none of them (`body: {top_k: 0, repetition_penalty: 1}` for vLLM and llama.cpp)."""
     prices: Prices = Prices()
     """What tokens cost and what may be spent."""
 
@@ -100,6 +107,15 @@ class ChatApiConfig(Config):
             return self.base_url
         found = read_address(self.base_url).rstrip("/")
         return found if found.endswith("/v1") else f"{found}/v1"
+
+    def fields(self, model: str, max_tokens: int) -> dict[str, Any]:
+        """Return the fields of a request that depend on the model; those that are None are left
+        out of it."""
+        reasons = self.token_limit_field == "auto" and _REASONING.search(model) is not None
+        if reasons or self.token_limit_field == "max_completion_tokens":
+            fixed = dict.fromkeys(("temperature", "top_p")) if reasons else {}
+            return {"max_completion_tokens": max_tokens, **fixed}
+        return {"max_tokens": max_tokens}
 
     @property
     def is_private(self) -> bool:

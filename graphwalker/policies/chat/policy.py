@@ -165,6 +165,7 @@ def _completion(answer: StoredAnswer, stops: Sequence[str]) -> Completion:
         prompt_tokens=answer.spent.prompt_tokens,
         completion_tokens=answer.spent.completion_tokens,
         cost=answer.spent.cost,
+        reasoning_tokens=answer.spent.reasoning_tokens,
     )
 
 

@@ -11,15 +11,16 @@ from graphwalker.errors import UserError
 
 FILE_NAME, SUMMARY = "answers.sqlite", "spent.json"
 _COSTS = "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL"
+_REASONING = "reasoning_tokens INTEGER"
 _TABLES = (
-    f"CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS}, "
+    f"CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS}, {_REASONING}, "
     "finish TEXT NOT NULL, stop_reason TEXT NOT NULL, purpose TEXT NOT NULL)",
     # Requests under way, at their worst price. An id is never given twice (AUTOINCREMENT): who
     # settles late must not settle another's.
     "CREATE TABLE sent (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT, owner TEXT, until REAL, "
     f"{_COSTS})",
-    f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS})",
-    "INSERT INTO spent VALUES ('paid', 0, 0, 0, 0.0), ('lost', 0, 0, 0, 0.0)",
+    f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS}, {_REASONING})",
+    "INSERT INTO spent VALUES ('paid', 0, 0, 0, 0.0, 0), ('lost', 0, 0, 0, 0.0, 0)",
 )
 
 
@@ -31,6 +32,8 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    reasoning_tokens: int = 0
+    """Those of the completion tokens that no text shows."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -38,6 +41,7 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.cost + other.cost,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @property
@@ -102,8 +106,8 @@ class Store:
     def find(self, key: str) -> StoredAnswer | None:
         """The answer that was paid for, if there is one."""
         query = (
-            "SELECT text, finish, stop_reason, prompt_tokens, completion_tokens, cost, purpose "
-            "FROM answers WHERE key = ?"
+            "SELECT text, finish, stop_reason, purpose, prompt_tokens, completion_tokens, cost, "
+            "reasoning_tokens FROM answers WHERE key = ?"
         )
         with self._lock:
             try:
@@ -112,8 +116,8 @@ class Store:
                 raise self._damage(error) from None
         if row is None:
             return None
-        text, finish, stop_reason, prompt, completion, cost, purpose = row
-        return StoredAnswer(text, finish, stop_reason, Usage(1, prompt, completion, cost), purpose)
+        text, finish, stop_reason, purpose, *costs = row
+        return StoredAnswer(text, finish, stop_reason, Usage(1, *costs), purpose)
 
     def purposes(self) -> dict[str, int]:
         """How many answers are stored, by purpose."""
@@ -133,9 +137,9 @@ class Store:
 def keep(database: sqlite3.Connection, key: str, answer: StoredAnswer) -> None:
     """Store an answer, unless there is one."""
     spent, about = answer.spent, (answer.finish, answer.stop_reason, answer.purpose)
-    paid = (spent.prompt_tokens, spent.completion_tokens, spent.cost)
+    paid = (spent.prompt_tokens, spent.completion_tokens, spent.cost, spent.reasoning_tokens)
     database.execute(
-        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (key, answer.text, *paid, *about),
     )
 
@@ -144,6 +148,14 @@ def book(database: sqlite3.Connection, state: str, spent: Usage) -> None:
     """Add to what is `paid`, or `lost`: sent and perhaps billed, but never answered."""
     database.execute(
         "UPDATE spent SET requests = requests + ?, prompt_tokens = prompt_tokens + ?, "
-        "completion_tokens = completion_tokens + ?, cost = cost + ? WHERE state = ?",
-        (spent.requests, spent.prompt_tokens, spent.completion_tokens, spent.cost, state),
+        "completion_tokens = completion_tokens + ?, cost = cost + ?, "
+        "reasoning_tokens = reasoning_tokens + ? WHERE state = ?",
+        (
+            spent.requests,
+            spent.prompt_tokens,
+            spent.completion_tokens,
+            spent.cost,
+            spent.reasoning_tokens,
+            state,
+        ),
     )

@@ -102,6 +102,37 @@ def test_fields_of_a_request_can_be_added_renamed_and_left_out():
     assert not {"seed", "max_tokens", "stop"} & set(sent)
 
 
+def test_reasoning_models_get_their_own_limit_and_no_temperature():
+    settings = ChatApiConfig()
+    for model in ("o3", "o4-mini", "openai/o3-2025-04-16", "gpt-5-mini"):
+        fixed = {"temperature": None, "top_p": None}
+        assert settings.fields(model, 9) == {"max_completion_tokens": 9, **fixed}, model
+    for model in ("gpt-4o-mini", "qwen3-o3", "o3x", "gpt-5-chat-latest", "tiny"):
+        assert settings.fields(model, 9) == {"max_tokens": 9}, model
+    with serve(Act()) as server:
+        policy = ChatPolicy("o3", ChatApiConfig(base_url=server.url))
+        policy.submit(request())
+        policy.collect()
+        policy.close()
+    (body,) = server.requests
+    assert body["max_completion_tokens"] == 20
+    assert not {"temperature", "top_p", "max_tokens"} & set(body)
+
+
+def test_reasoning_tokens_are_counted_apart_and_stored(tmp_path: Path):
+    details = {"completion_tokens_details": {"reasoning_tokens": 4}}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, **details}
+    with serve(Act(usage=usage)) as server:
+        for _ in range(2):
+            with asking(server, folder=tmp_path) as policy:
+                policy.submit(request())
+                ((_, result),) = policy.collect()
+                assert isinstance(result, Completion)
+                assert (result.completion_tokens, result.reasoning_tokens) == (5, 4)
+                assert policy.usage.reasoning_tokens == 4
+    assert json.loads((tmp_path / "spent.json").read_text())["reasoning_tokens"] == 4
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "reason", "expected"),
     [
