@@ -1,5 +1,6 @@
 """What the chat API costs: rates that are kept, money that is counted, caps that hold."""
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -20,18 +21,20 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_requests_keep_to_the_rate():
     with serve(Act()) as server, asking(server, requests_per_minute=600) as policy:
+        started = time.monotonic()
         for i in range(5):
             policy.submit(request(f"q#{i}"))
         done = 0
         while done < 5:
             done += len(policy.collect())
-    assert server.times[-1] - server.times[0] >= 4 * 0.1 * 0.7  # the first may be slow to arrive
+    assert max(server.times) - started >= 4 * 0.1
 
 
 def test_tokens_keep_to_the_rate():
     rate = Rate(0, 60_000)
+    started = time.monotonic()
     assert rate.delay(500) == 0
-    assert 0.4 < rate.delay(500) <= 0.5
+    assert rate.delay(500) + time.monotonic() - started >= 0.5
 
 
 def test_money_is_counted_and_the_cap_holds():

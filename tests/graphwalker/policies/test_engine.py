@@ -1,7 +1,5 @@
 """The transformers engine: where its turns end, and that its ids and log-probabilities add up."""
 
-from dataclasses import replace
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -33,14 +31,6 @@ def tokenizer():
 @pytest.fixture(scope="module", params=[4, 2], ids=["plain", "grouped heads"])
 def model(request, tokenizer):
     return make_model(tokenizer, request.param)
-
-
-def test_another_seed_or_key_draws_other_tokens(model, tokenizer):
-    drawn = [
-        ids_of(play(engine(model, tokenizer), 2, 1, sampling=Sampling(1.0, max_tokens=12, seed=s)))
-        for s in (1, 2)
-    ]
-    assert drawn[0][0] != drawn[1][0] and drawn[0][0] != drawn[0][1]
 
 
 def full_logprobs(model, ids, temperature):
@@ -76,14 +66,6 @@ def test_a_kept_cache_gives_what_a_fresh_prefill_gives(model, tokenizer):
         assert torch.allclose(torch.tensor(last.logprobs), expected, atol=1e-5)
 
 
-def test_ids_end_with_the_end_of_turn_and_only_sampled_ones_have_logprobs(model, tokenizer):
-    for turns in play(engine(model, tokenizer), 16, sampling=Sampling(1.0, max_tokens=12)).values():
-        for completion in turns:
-            assert completion.token_ids[-1] == tokenizer.eos_token_id
-            assert len(completion.token_ids) - len(completion.logprobs) in (0, 1)
-            assert "<|im_end|>" not in completion.text
-
-
 class Favouring(torch.nn.Module):
     """The model with a constant bonus on some tokens: turns end where a test wants it."""
 
@@ -117,47 +99,10 @@ def test_a_stop_token_ends_the_turn_and_the_end_of_turn_is_appended(model, token
     assert len(completion.token_ids) == 2 and len(completion.logprobs) == 1
 
 
-def test_a_stop_string_over_several_tokens_ends_the_turn(model, tokenizer):
-    stop = ("</kg - query>",)
-    sampling = Sampling(temperature=1.0, max_tokens=200)
-    policy = engine(favouring(model, tokenizer, "</kg", "-", "query>"), tokenizer)
-    completion = only(policy, sampling, stop)
-    assert completion.finish == "stop" and completion.text.endswith(stop[0])
-    assert completion.text.count(stop[0]) == 1
-
-
-def test_a_turn_at_its_token_limit_finishes_with_length(model, tokenizer):
-    completion = only(engine(favouring(model, tokenizer, "w5"), tokenizer), Sampling(max_tokens=4))
-    assert (completion.finish, completion.text) == ("length", "w5 w5 w5 w5")
-    assert completion.token_ids[-1] == tokenizer.eos_token_id
-
-
 def test_an_emitted_end_of_turn_is_kept_once(model, tokenizer):
     completion = only(engine(favouring(model, tokenizer, "<|im_end|>"), tokenizer))
     assert (completion.text, completion.finish) == ("", "stop")
     assert completion.token_ids == (tokenizer.eos_token_id,) and len(completion.logprobs) == 1
-
-
-def test_a_full_context_finishes_with_length_at_once(model, tokenizer):
-    completion = only(engine(model, tokenizer, max_context=5))
-    assert (completion.text, completion.finish, completion.token_ids) == ("", "length", None)
-
-
-def test_a_context_that_fills_up_in_mid_turn_finishes_with_length(model, tokenizer):
-    room = len(prompt_ids(prompt(0), FORMAT, tokenizer)) + 3
-    completion = only(engine(favouring(model, tokenizer, "w5"), tokenizer, max_context=room))
-    assert completion.finish == "length" and len(completion.token_ids) == 3
-
-
-def test_a_restarted_context_is_read_anew(model, tokenizer):
-    policy = engine(model, tokenizer)
-    play(policy, 1, turns=2)
-    again = Request("q0#0", prompt(4), ASKED, (), Sampling(max_tokens=12), STOP, restart=True)
-    policy.submit(again)
-    [(_, completion)] = policy.collect()
-    fresh = engine(model, tokenizer)
-    fresh.submit(replace(again, restart=False))
-    assert fresh.collect()[0][1].token_ids == completion.token_ids
 
 
 def test_small_top_p_is_greedy(model, tokenizer):

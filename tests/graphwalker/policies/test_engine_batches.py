@@ -80,18 +80,6 @@ def test_results_after_releases_equal_those_of_a_fresh_engine(model, tokenizer):
     assert ids_of(play(used, 7)) == ids_of(play(engine(model, tokenizer), 7))
 
 
-def test_nothing_pending_collects_nothing(model, tokenizer):
-    assert engine(model, tokenizer).collect() == []
-
-
-def test_two_requests_of_one_episode_are_refused(model, tokenizer):
-    policy = engine(model, tokenizer)
-    request = Request("q0#0", prompt(0), ASKED, (), Sampling())
-    policy.submit(request)
-    with pytest.raises(PolicyError, match="already waits"):
-        policy.submit(request)
-
-
 def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model, tokenizer):
     policy = engine(model, tokenizer)
     for index, tokens in enumerate((30, 2, 20, 3)):
