@@ -24,7 +24,7 @@ SWEEP = (0.80, 0.85, 0.90)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CloseRules:
     """From where on a question counts as seen."""
 
     threshold: float = 0.85
@@ -67,14 +67,14 @@ class TestSet:
 
 @one_writer("out")
 def check(
-    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: Rules
+    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: CloseRules
 ) -> dict[str, Any]:
     """`write_check` in a folder that no other process writes."""
     return write_check(questions, against, out, embedder, rules)
 
 
 def write_check(
-    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: Rules
+    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: CloseRules
 ) -> dict[str, Any]:
     """Compare the corpus (our JSONL, questions or trajectories) with every test set (any form).
 
@@ -116,7 +116,7 @@ def compare(
     texts: Sequence[str],
     test: TestSet,
     embedder: Embedder,
-    rules: Rules,
+    rules: CloseRules,
 ) -> list[Closest]:
     """The nearest test question to each record and its text: by embedding, by word and by letter
     trigrams, word by word, and by the fact that is asked for."""
@@ -168,7 +168,7 @@ def _text(record: Mapping[str, Any]) -> str:
 
 
 def _verdict(
-    record: Mapping[str, Any], number: int, found: Mapping[str, list[Closest]], rules: Rules
+    record: Mapping[str, Any], number: int, found: Mapping[str, list[Closest]], rules: CloseRules
 ) -> dict[str, Any]:
     reasons: list[str] = []
     closest: dict[str, Any] = {}
@@ -200,7 +200,7 @@ def _report(
     found: Mapping[str, list[Closest]],
     verdicts: Sequence[Mapping[str, Any]],
     embedder: Embedder,
-    rules: Rules,
+    rules: CloseRules,
 ) -> dict[str, Any]:
     overall = _overall(found)
     columns = {"all": overall, **{n: [row.similarity for row in r] for n, r in found.items()}}

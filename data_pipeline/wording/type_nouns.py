@@ -94,7 +94,7 @@ def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
     >>> fits("what rivers are in {x}", [Entity("m", "Cairo")], lambda _: ["location.citytown"])
     False
     """
-    wanted = _noun_asked(form)
+    wanted = _demand_of(form)
     return not wanted or all(wanted.is_met(answer, types(answer.id)) for answer in answers)
 
 
@@ -157,7 +157,7 @@ def asks_by_type(form: str, kind: str) -> str:
 
 
 @lru_cache(1 << 14)
-def _noun_asked(form: str) -> _NounDemand | None:
+def _demand_of(form: str) -> _NounDemand | None:
     """What the noun of a question asks for, where it has a known one."""
     pattern, known = _nouns()
     found = pattern.match(form)

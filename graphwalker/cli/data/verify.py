@@ -147,13 +147,13 @@ def contamination(
     Example: graphwalker contamination --questions runs/synth/questions.jsonl
     --against WebQSP.test.json --out runs/contamination
     """
-    from data_pipeline.contamination.check import Rules, check
+    from data_pipeline.contamination.check import CloseRules, check
     from data_pipeline.contamination.embed import open_embedder
 
     for name, value in (("--threshold", threshold), ("--jaccard", jaccard)):
         if not 0 < value <= 1:
             raise UserError(f"{name} {value:g}: a share from 0 to 1 is wanted")
-    rules = Rules(threshold, _levels(sweep), jaccard)
+    rules = CloseRules(threshold, _levels(sweep), jaccard)
     report = check(given.questions, against, given.out, open_embedder(embedding), rules)
     shown = {
         "questions": report["count"],

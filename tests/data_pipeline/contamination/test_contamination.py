@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_pipeline.contamination.check import Rules, check
+from data_pipeline.contamination.check import CloseRules, check
 from data_pipeline.contamination.embed import (
     HashedTfidf,
     NgramIndex,
@@ -49,7 +49,7 @@ def write(path: Path, texts: Sequence[str]) -> Path:
 @pytest.fixture
 def report(tmp_path) -> dict[str, Any]:
     corpus, test = write(tmp_path / "corpus.jsonl", CORPUS), write(tmp_path / "test.jsonl", TEST)
-    return check(corpus, [test], tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+    return check(corpus, [test], tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
 
 
 def test_what_is_too_close_is_left_out_with_its_reasons(report, tmp_path):
@@ -73,7 +73,7 @@ def test_the_table_counts_every_threshold(report, tmp_path):
 def test_the_overall_column_takes_the_closest_of_all_sets(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", CORPUS)
     sets = [write(tmp_path / f"{name}.jsonl", [TEST[i]]) for i, name in ((0, "a"), (2, "b"))]
-    report = check(corpus, sets, tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+    report = check(corpus, sets, tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
     lowest = report["thresholds"]["0.80"]
     assert lowest["a.jsonl"] == 1 and lowest["all"] >= lowest["a.jsonl"]
     assert report["exact"] == {"a.jsonl": 1, "b.jsonl": 0}
@@ -82,7 +82,7 @@ def test_the_overall_column_takes_the_closest_of_all_sets(tmp_path):
 def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", CORPUS)
     test = write(tmp_path / "<script>&.jsonl", TEST)
-    check(corpus, [test], tmp_path / "out", HashedTfidf(), Rules(jaccard=0.5))
+    check(corpus, [test], tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
     for name, count in (("similarities.svg", 1), ("contamination.svg", 2)):
         root = ElementTree.parse(tmp_path / "out" / name).getroot()
         assert not [e for e in root.iter() if e.tag.endswith("script")]
@@ -178,7 +178,9 @@ def test_without_the_papers_model_the_embedding_says_what_it_is(monkeypatch, cap
 
 def test_a_changed_letter_is_seen_by_letters_alone(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", ["Which genre does the band Iron Meadov play?"])
-    found = check(corpus, [write(tmp_path / "t.jsonl", TEST)], tmp_path, HashedTfidf(), Rules())
+    found = check(
+        corpus, [write(tmp_path / "t.jsonl", TEST)], tmp_path, HashedTfidf(), CloseRules()
+    )
     assert (found["ngram"], found["letters"]) == ({"t.jsonl": 0}, {"t.jsonl": 1})
 
 
@@ -186,5 +188,5 @@ def test_the_same_fact_in_other_words_is_seen_by_topic_and_answers(tmp_path):
     asked = {**record(0, TEST[0]), "question": "Name whoever made The Silent Harbour, please."}
     (tmp_path / "corpus.jsonl").write_text(dumps(asked) + "\n")
     test = write(tmp_path / "t.jsonl", TEST)
-    found = check(tmp_path / "corpus.jsonl", [test], tmp_path / "out", HashedTfidf(), Rules())
+    found = check(tmp_path / "corpus.jsonl", [test], tmp_path / "out", HashedTfidf(), CloseRules())
     assert found["same_fact"] == {"t.jsonl": 1} and found["flagged"] == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_contamination import CORPUS, TEST, record, write
 
-from data_pipeline.contamination.check import Rules, check
+from data_pipeline.contamination.check import CloseRules, check
 from data_pipeline.contamination.embed import SentenceModel, open_embedder
 from data_pipeline.stats.report import report
 from graphwalker.cli.app import app, run
@@ -58,7 +58,7 @@ def model(tmp_path_factory) -> Path:
 def test_a_model_of_this_machine_embeds_and_the_sweep_is_counted(model, tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", [*CORPUS, TEST[0]])
     test = write(tmp_path / "test.jsonl", TEST)
-    report = check(corpus, [test], tmp_path / "out", open_embedder(str(model)), Rules())
+    report = check(corpus, [test], tmp_path / "out", open_embedder(str(model)), CloseRules())
     assert report["semantic"] and report["embedding"] == str(model)
     counts = [report["thresholds"][level]["all"] for level in ("0.80", "0.85", "0.90")]
     assert counts == sorted(counts, reverse=True) and counts[-1] >= 1  # the copy, at least
