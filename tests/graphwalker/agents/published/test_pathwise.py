@@ -8,6 +8,7 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.published.pathwise.rog import planner_rows, query_paths
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
+from graphwalker.policies.base import Completion
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -129,6 +130,12 @@ def test_gog_says_what_was_generated_and_the_answer_is_ungrounded():
     wild = '{"generate": [["Atlantis", "r", "Utopia"]]}'
     done = play("gog", wild, '{"generate": [["a", "b"]]}', '{"answer": ["x"]}')
     assert [turn.error for turn in done.turns] == ["unknown_entity", "bad_arguments", ""]
+
+
+@pytest.mark.parametrize(("preset", "line"), [("gog", '{"search": "Zoe"}'), ("graph-cot", "{}")])
+def test_a_context_that_is_full_at_the_forced_answer_ends_the_episode(preset, line):
+    done = play(preset, line, Completion("", "length", ()), max_turns=1, max_malformed=0)
+    assert (done.answer, done.stop, len(done.turns)) == (None, StopReason.LENGTH, 1)
 
 
 def test_gog_over_an_incomplete_graph_generates_what_is_hidden():
