@@ -103,7 +103,7 @@ class RowsForm:
                 return text, FinalAnswer(row_texts(found[0]), "rows", "extractor")
         if found is None:
             return text, None
-        return _found(text, row_texts(found[0]), "rows", found[1])
+        return _found_answer(text, row_texts(found[0]), "rows", found[1])
 
     def write(self, answer: FinalAnswer) -> str:
         return neutral(f"[{', '.join(dumps(dict(read_row(text))) for text in answer.names)}]")
@@ -121,14 +121,18 @@ class PathForm:
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         found = read_path(text)
-        return (text, None) if found is None else _found(text, tuple(found[0]), "path", found[1])
+        return (
+            (text, None)
+            if found is None
+            else _found_answer(text, tuple(found[0]), "path", found[1])
+        )
 
     def write(self, answer: FinalAnswer) -> str:
         cells = [int(name) if name.isascii() and name.isdigit() else name for name in answer.names]
         return neutral(f"[{', '.join(map(dumps, cells))}]")
 
 
-def _found(
+def _found_answer(
     text: str, names: tuple[str, ...], kind: str, found: FoundAnswer
 ) -> tuple[str, FinalAnswer | Malformed]:
     if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
