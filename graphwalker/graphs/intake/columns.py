@@ -173,12 +173,14 @@ def check_order(path: Path, first: Sequence[str], rows: Sequence[Sequence[str]])
     to stand behind a header."""
     rows = [row for row in rows[:SAMPLED] if len(row) == 3]
     relation_at, heads = _relation_column(rows), {row[0] for row in rows}
-    in_other_order = relation_at in (0, 2) and len(rows) >= FEW_ROWS
+    # A file sorted by head may have fewer tails than relations, but no relation is an entity.
+    middles, others = {row[1] for row in rows}, {row[2 - (relation_at or 0)] for row in rows}
+    in_other_order = relation_at in (0, 2) and not middles.isdisjoint(others)
     ends = heads | {row[2] for row in rows}
     is_header = (
         relation_at == 1
         and len(rows) >= FEW_ROWS
-        and first[1] not in {row[1] for row in rows}
+        and first[1] not in middles
         and not ends & {first[0], first[2]}
         and all(_shape(first[k]) not in {_shape(row[k]) for row in rows} for k in (0, 2))
     )

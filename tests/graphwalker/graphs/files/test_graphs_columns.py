@@ -75,6 +75,11 @@ def test_facts_in_another_order_or_behind_an_unknown_header_are_asked_about(tmp_
         assert built(tmp_path, name, rows)[0]["triples"] == 40
 
 
+def test_a_file_sorted_by_head_whose_first_tails_are_one_is_read(tmp_path):
+    rows = [f"m.{n}\ta.b.{n % 9}\tm.page\n" for n in range(60)]
+    assert built(tmp_path, "t.tsv", "".join(rows))[0]["triples"] == 60
+
+
 def test_columns_stand_in_any_order_among_others(tmp_path):
     rows = "weight,rel,dst,src\n1,knows,Ben,Ana\n2,knows,Cleo,Ben\n"
     for columns, header in (("src,rel,dst", None), ("4,2,3", True)):
