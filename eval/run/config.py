@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from eval.run.beside import Beside, left_out, write_beside
 from eval.run.evaluate import Progress, evaluate_with
+from eval.run.records import PREDICTIONS
 from eval.run.shards import has_shards
 from eval.run.workers import LazyProcess, ThisProcess, WorkerProcesses, Workers, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -18,6 +19,7 @@ from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, refuse_unknown_topics
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
+from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.jobs.ray import RayActors
 from graphwalker.jobs.shard import Shard
@@ -197,11 +199,18 @@ def _beside(
         )
     except (GraphError, PolicyError) as error:  # the agent's own figures stand
         raise IncompleteError(f"baselines and ceiling: {error}") from None
-    if record["ceiling"] and record["ceiling"]["winnable"] == 0:
+    nothing_won = record["ceiling"] and record["ceiling"]["winnable"] == 0
+    # Tools of one's own may lead where the ceiling, which walks by relations, does not.
+    if nothing_won and not _any_right(Path(config.output_dir) / PREDICTIONS):
         raise UserError(
             f"ceiling 0: on {config.graph} no walk of this environment leads to the answers of any "
             f"question of {', '.join(config.questions)}; are they of this graph?"
         )
+
+
+def _any_right(predictions: Path) -> bool:
+    """Whether an episode of the run earned an exact match."""
+    return any(record["scores"].get("em") for record in read_jsonl(predictions))
 
 
 def _environment(config: EvalConfig) -> Environment:

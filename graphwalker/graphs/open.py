@@ -150,7 +150,7 @@ def _open_object(given: Any) -> KnowledgeGraph:
             path = Path(place) / "graph.nt"
             given.serialize(destination=str(path), format="nt", encoding="utf-8")
             return _open(str(path), "", False, {})
-    from graphwalker.graphs.adapters.objects import from_object
+    from graphwalker.graphs.objects import from_object
 
     return from_object(given)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from graphwalker.protocols.answers import BracedNames, in_braces
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
-from graphwalker.protocols.grammar import EpisodeFacts, call_grammar
+from graphwalker.protocols.grammar import GrammarFacts, call_grammar
 from graphwalker.tokens.tool_calls import (
     HOSTILE,
     UnreadableCall,
@@ -127,7 +127,7 @@ class FunctionProtocol:
             return ""
         return write_call(tool, self._functions[tool].example.arguments)
 
-    def grammar(self, facts: EpisodeFacts, forced: bool = False) -> str:
+    def grammar(self, facts: GrammarFacts, forced: bool = False) -> str:
         """Return the grammar of the next completion, for constrained decoding."""
         braced = isinstance(self._answer, BracedNames)
         answers = [f"{{{in_braces(name)}}}" for name in facts.names] if braced else None

@@ -37,7 +37,7 @@ _FREE = {
 
 
 @dataclass(slots=True)
-class EpisodeFacts:
+class GrammarFacts:
     """What an episode has shown so far."""
 
     names: dict[str, str] = field(default_factory=dict[str, str])
@@ -74,10 +74,10 @@ class EpisodeFacts:
             self.spent.update(calls)
 
 
-def episode_facts(tools: ToolBox, turns: Iterable[Turn]) -> EpisodeFacts:
+def episode_facts(tools: ToolBox, turns: Iterable[Turn]) -> GrammarFacts:
     """Collect what the turns of an episode have shown."""
     names = {name: tools.entity_id(name) for name in tools.topic_names()}
-    facts = EpisodeFacts(names, choices=abilities_of(tools).choices)
+    facts = GrammarFacts(names, choices=abilities_of(tools).choices)
     for turn in turns:
         facts.add(turn)
     return facts
@@ -122,7 +122,7 @@ def literal(text: str) -> str:
 
 
 def tag_grammar(
-    facts: EpisodeFacts,
+    facts: GrammarFacts,
     tools: Mapping[str, Sequence[str]],
     call_tag: str,
     neutral: Callable[[str], str],
@@ -151,7 +151,7 @@ def tag_grammar(
 class _TagWriter:
     """Writes the calls of the tag protocol as expressions."""
 
-    facts: EpisodeFacts
+    facts: GrammarFacts
     rules: Rules
     neutral: Callable[[str], str]
     pages: bool

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from graphwalker.protocols.answers import read_lenient
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
-from graphwalker.protocols.grammar import EpisodeFacts, tag_grammar
+from graphwalker.protocols.grammar import GrammarFacts, tag_grammar
 from graphwalker.tools.base import Abilities, Call
 
 CALL_TAG = "kg-query"
@@ -147,7 +147,7 @@ class TagProtocol:
         """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
         return self._hints.get(tool, "")
 
-    def grammar(self, facts: EpisodeFacts, forced: bool = False) -> str:
+    def grammar(self, facts: GrammarFacts, forced: bool = False) -> str:
         """Return the grammar of the next completion, for constrained decoding."""
         keys = {tool: tuple(example.arguments) for tool, example in self._examples.items()}
         written = partial(neutral, call_tag=self._tag)

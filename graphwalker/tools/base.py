@@ -205,7 +205,7 @@ class Abilities:
     schemas: tuple[dict[str, Any], ...] = ()
     """Protocol: the tools by JSON schema, as `tools` of a request to a chat server."""
     grammar: Callable[[Any, bool], str] | None = None
-    """Protocol: return the grammar (GBNF) of the next completion by the `EpisodeFacts`, for
+    """Protocol: return the grammar (GBNF) of the next completion by the `GrammarFacts`, for
     constrained decoding. True: an answer is all that is asked for."""
     pages: Pages | None = None
     """Speaker: the calls that show further pages of long lists."""

@@ -196,8 +196,8 @@ def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world,
     policy = trainer.rollouts.engine._policy
     assert policy is not None and all(layer.keys is None for layer in policy._cache.slot_layers)
     grown = Placement(None, torch.zeros(2, 1, dtype=torch.long), None, 90, (2, 90), 100)
-    assert grown.grown(torch.zeros(2, 1, 70, 4)).shape[2] == 100
-    assert grown.grown(torch.zeros(2, 1, 99, 4)).shape[2] == 99
+    assert grown.grow(torch.zeros(2, 1, 70, 4)).shape[2] == 100
+    assert grown.grow(torch.zeros(2, 1, 99, 4)).shape[2] == 99
 
 
 def test_the_peak_is_that_of_the_larger_phase():

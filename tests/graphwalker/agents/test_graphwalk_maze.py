@@ -87,7 +87,7 @@ def test_the_oracle_finds_the_way_through_every_maze(tmp_path: Path, size: int, 
     config = EnvironmentConfig(preset="graphwalk-maze", max_turns=turns)
     environment = Environment(open_graph(tmp_path), config)
     assert all(map(MAZE_ORACLE.plays, questions))
-    made = run(environment, questions, MazeOracle(environment.graph, environment.protocol))
+    made = run(environment, questions, MazeOracle(environment))
     scores = [score(t) for t in made]
     assert [s["em"] for s in scores] == [1.0] * 10 and all(s["path_ratio"] >= 1 for s in scores)
     assert all(s["grounded"] == 1.0 for s in scores)
@@ -98,7 +98,7 @@ def test_the_oracle_says_where_there_is_no_way() -> None:
     shut = Maze.parse(["S.#", "..#", "##G"])
     question = maze_question("q", Maze.parse(["S.#", "...", "##G"]), {})
     environment = Environment(shut.graph(), EnvironmentConfig(preset="graphwalk-maze"))
-    (made,) = run(environment, [question], MazeOracle(environment.graph, environment.protocol))
+    (made,) = run(environment, [question], MazeOracle(environment))
     assert made.answer == () and score(made)["em"] == 0.0
 
 

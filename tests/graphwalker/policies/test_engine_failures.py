@@ -241,6 +241,7 @@ def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
             policy=configured(toy, server.url),
             environment=EnvironmentConfig(prompt="compact", max_turns=2),
             max_tokens=8,
+            ceiling="never",  # 0 within two turns, which ends an evaluation
         )
     )
     lines = list(read_jsonl(Path(out) / "predictions.jsonl"))
