@@ -10,7 +10,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.protocols.answers import RowsForm
 from graphwalker.protocols.base import Calls, FinalAnswer
 from graphwalker.protocols.functions import FunctionProtocol
-from graphwalker.protocols.grammar import EpisodeFacts
+from graphwalker.protocols.grammar import GrammarFacts
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.tools.base import Call, Listed
@@ -38,8 +38,8 @@ ASK = Turn(
 TAGS, PAGED = TagProtocol(EXAMPLES), TagProtocol(EXAMPLES, PAGE)
 
 
-def facts(*turns: Turn) -> EpisodeFacts:
-    shown = EpisodeFacts({TOPIC.name: TOPIC.id})
+def facts(*turns: Turn) -> GrammarFacts:
+    shown = GrammarFacts({TOPIC.name: TOPIC.id})
     for turn in turns:
         shown.add(turn)
     return shown
@@ -119,7 +119,7 @@ HOSTILE = st.text(st.sampled_from('ab"\\\n\t{}[]<>/|é日\x7f'), min_size=1, max
 @given(HOSTILE, HOSTILE)
 def test_whatever_is_shown_can_be_named(name, relation):
     entity = Entity("m.1", name)
-    shown = EpisodeFacts({name: "m.1"}, {"m.1": {relation: None}}, {relation: None})
+    shown = GrammarFacts({name: "m.1"}, {"m.1": {relation: None}}, {relation: None})
     made = TAGS.grammar(shown)
     for action in (relations_of(entity), triples(entity, relation), FinalAnswer((name,))):
         assert allows(made, TAGS.render("", action))
@@ -141,7 +141,7 @@ NAMES = {"Oslo": "m.1", "Bergen": "m.2", "a {b}": "m.3"}
 
 def calls_grammar(protocol: FunctionProtocol = CALLS, choices=None, forced: bool = False) -> str:
     choices = choices or (lambda call, argument: KNOWN.get(argument))
-    return protocol.grammar(EpisodeFacts(NAMES, choices=choices), forced)
+    return protocol.grammar(GrammarFacts(NAMES, choices=choices), forced)
 
 
 def may_call(tool: str, protocol: FunctionProtocol = CALLS, **arguments) -> bool:
