@@ -229,13 +229,18 @@ def _show_facts(folder: Path) -> None:
     from graphwalker.graphs.compiled.properties import open_compiled
 
     graph = open_compiled(folder)
-    places = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
-    for entity in map(graph.entity_at, places):
+    shown: set[tuple[str, str, str]] = set()
+    spread = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
+    # In a small graph, several of these may have the same fact alone: the first entities follow.
+    for entity in map(graph.entity_at, (*spread, *range(min(graph.size, 20)))):
         sides = [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d)]
-        for relation, direction in sides[:1]:
+        for relation, direction in sides:
             fact = graph.triples(entity.id, [relation], direction, 1)[0]
             texts = (fact.head.name or fact.head.id, relation, fact.tail.name or fact.tail.id)
-            console.echo("fact: " + " | ".join(text[:80] for text in texts))
+            if texts not in shown and len(shown) < FACTS_SHOWN:
+                shown.add(texts)
+                console.echo("fact: " + " | ".join(text[:80] for text in texts))
+                break
 
 
 def _index_of(graph: Path) -> Path:

@@ -159,11 +159,8 @@ def find_facts(
         return places, True
     if relation_at in (None, 1) and _is_fact(header, rows):
         return (0, 1, 2), False
-    several = False
-    if relation_at is not None:
-        heads, ends = ({row[k] for row in rows} for k in range(3) if k != relation_at)
-        several = len({row[0] for row in rows}) < len(rows) or not heads.isdisjoint(ends)
-    if several or names_ends(header) or _is_alike(header, rows):
+    repeats = relation_at is not None and len({row[0] for row in rows}) < len(rows)
+    if repeats or _are_linked(rows) or names_ends(header) or _is_alike(header, rows):
         raise UserError(unclear(path, header))
     return None
 
@@ -223,6 +220,12 @@ def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     ends = heads | tails
     known = header[1] in middles and not ends.isdisjoint({header[0], header[2]})
     return known and middles.isdisjoint(ends)
+
+
+def _are_linked(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether two columns share a value, as head and tail do when a fact leads to another."""
+    values = [{row[place] for row in rows if row[place]} for place in range(3)]
+    return any(not values[k].isdisjoint(values[k - 1]) for k in range(3))
 
 
 def _is_alike(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -127,3 +127,9 @@ def test_a_build_prints_three_facts(tmp_path):
     arguments = ["graph", "build", "--triples", f"{tmp_path}/t.tsv", "--out", f"{tmp_path}/g"]
     printed = CliRunner().invoke(app, arguments).output
     assert printed.count("fact: ") == 3 and "Ana | born_in | Oslo" in printed
+
+
+def test_rows_that_lead_to_each_other_under_an_unknown_header_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("who,what,whom\nAna,knows,Bo\nBo,likes,Cy\nCy,knows,Ana\n")
+    with pytest.raises(UserError, match="--columns who,what,whom"):
+        build_graph([tmp_path / "t.csv"], tmp_path / "graph")
