@@ -6,7 +6,7 @@ from typing import Any
 from graphwalker.errors import UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.browse import COLUMNS
-from graphwalker.graphs.intake.columns import is_clear
+from graphwalker.graphs.intake.columns import clear_places
 from graphwalker.graphs.memory import MemoryGraph
 
 
@@ -14,7 +14,7 @@ def from_object(given: Any) -> MemoryGraph:
     """Return the graph of an object: a networkx graph, a DataFrame, or triples.
 
     A DataFrame has the columns of `to_pandas`, or `head`, `relation` and `tail` (or other usual
-    names in this order). Names are ids at once. Raises `TypeError` for anything else, and
+    names). Names are ids at once. Raises `TypeError` for anything else, and
     `UserError` for other columns.
     """
     kind = f"{type(given).__module__}.{type(given).__name__}"
@@ -38,8 +38,8 @@ def _frame_rows(frame: Any) -> list[tuple[str, ...]]:
         chosen = list(COLUMNS)
     elif set(COLUMNS[:3]) <= set(columns):
         chosen = [*COLUMNS[:3], "head", "tail"]
-    elif is_clear(columns) or columns == ["0", "1", "2"]:
-        chosen = [*columns, columns[0], columns[2]]
+    elif places := clear_places(columns) or ((0, 1, 2) if columns == ["0", "1", "2"] else None):
+        chosen = [columns[at] for at in (*places, places[0], places[2])]
     else:
         raise UserError(
             f"a DataFrame with the columns {', '.join(columns)}: which are head, relation, tail? "

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator
@@ -22,6 +23,8 @@ LINE_LIMIT = 64 << 20
 """Bytes of the longest line that is read; a longer one is malformed."""
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
+_QUOTED = re.compile(rb'\A"|(?:^|\t)"[^\t\n]+""', re.MULTILINE)
+"""The first field, or one with quotation marks in it: no head, and no literal, is written so."""
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
@@ -68,10 +71,14 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[Block]:
             number += raw.count(b"\n") + 1
 
 
-def first_line(path: Path) -> str:
-    """The first line of a file, unpacked; `""` for an empty file. Raises `UserError`."""
-    block = next(read_blocks(path), None)
-    return block.text.partition("\n")[0] if block else ""
+def first_lines(path: Path, count: int) -> list[str]:
+    """The first lines of a file, unpacked; one empty line for an empty file. Raises `UserError`."""
+    lines: list[str] = []
+    for block in read_blocks(path):
+        lines += block.text.split("\n", count)[:count]
+        if len(lines) >= count:
+            break
+    return lines[:count] or [""]
 
 
 def peek(path: Path, size: int) -> bytes:
@@ -91,12 +98,15 @@ def plain_name(path: Path) -> str:
 
 
 def is_csv(path: Path) -> bool:
-    """True for a file of that name, and for one of another whose first line has two commas,
-    semicolons or bars or more, and no tab."""
+    """True for a file of that name, for one whose fields are quoted as in CSV, and for one of
+    another name whose first line has two commas, semicolons or bars or more, and no tab."""
     name = plain_name(path).lower()
-    if name.endswith((".csv", ".tsv", ".nt")):
+    if name.endswith((".csv", ".nt")):
         return name.endswith(".csv")
-    line = peek(path, 1 << 16).partition(b"\n")[0]
+    text = peek(path, 1 << 16).removeprefix(BOM_UTF8)
+    if name.endswith(".tsv") or _QUOTED.search(text):
+        return _QUOTED.search(text) is not None
+    line = text.partition(b"\n")[0]
     return (
         line[:1] not in b"<_#{["
         and b"\t" not in line

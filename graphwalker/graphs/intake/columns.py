@@ -16,18 +16,24 @@ SAMPLED = 1000
 """Rows that are looked at to tell facts from a table of entities."""
 
 _CLEAR = (
-    {"head", "subject", "from", "source", "start"},
-    {"relation", "predicate", "relationship", "property"},
-    {"tail", "object", "to", "target", "end"},
-)
+    {"head", "subject", "from", "source", "start", "sujet", "subjekt", "sujeto", "субъект", "主语"},
+    {"relation", "predicate", "relationship", "property", "prédicat", "prädikat", "predicado",
+     "предикат", "谓语", "edgetype", "relationtype", "relationshiptype"},
+    {"tail", "object", "to", "target", "end", "objet", "objekt", "objeto", "объект", "宾语"},
+)  # fmt: skip
 _LIKELY = (
     _CLEAR[0] | {"s", "h", "subj", "src"},
-    _CLEAR[1] | {"p", "r", "rel", "pred", "type", "label", "edge", "link", "verb", "relationtype"},
+    _CLEAR[1] | {"p", "r", "rel", "pred", "type", "label", "edge", "link", "verb"},
     _CLEAR[2] | {"t", "o", "obj", "dst", "dest", "destination"},
 )
+_OF_BOTH = {"type", "label"}
+_OF_ENTITIES = {"name", "title"}
+"""What the first column is called in a table of entities alone."""
 _SUFFIX = re.compile(r"(?<=\w)[\W_]*(id|name|entity|node)$")
 _SEVERAL = re.compile(r"[^\s|;]\s?[|;]\s?[^\s|;]")
 _HTML = re.compile(r"&#?\w+;")
+_WORDS = re.compile(r"[^\W\d][\w ()-]*")
+_RELATION = re.compile(r"[a-zà-ÿ]|[A-Z]\d*$|[A-Z]+_[A-Z_\d]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,46 +101,54 @@ def holds_several(text: str) -> bool:
     return "://" not in text and _SEVERAL.search(_HTML.sub("&", text)) is not None
 
 
-def is_clear(header: Sequence[str]) -> bool:
-    """True for three columns that are called head, relation and tail, or by a usual other name."""
-    return len(header) == 3 and all(
-        column.strip().lower() in known for column, known in zip(header, _CLEAR, strict=True)
-    )
-
-
-def names_facts(header: Sequence[str]) -> bool:
-    """True for a header that seems to name head, relation and tail, in any order.
-
-    >>> names_facts(["s", "p", "o"]), names_facts(["node1", "label", "node2"])
-    (True, True)
-    >>> names_facts(["a.name", "type(r)", "b.name"]), names_facts(["person", "label", "town"])
-    (True, False)
-    """
-    stems = [_stem(column) for column in header]
-    if all(any(stem in known for stem in stems) for known in _LIKELY):
-        return True
-    alike = len(header) == 3 and stems[0] == stems[2] and header[0] != header[2]
-    return alike and stems[1] in _LIKELY[1]
-
-
 def role_places(header: Sequence[str]) -> TriplePlaces | None:
     """The places of head, relation and tail by their names, `None` where these do not tell.
 
-    >>> role_places(["rel", "dst", "src"]), role_places(["node1", "label", "node2"])
-    ((2, 0, 1), (0, 1, 2))
+    >>> role_places(["rel", "dst", "src"]), role_places(["node2", "label", "node1"])
+    ((2, 0, 1), (2, 1, 0))
+    >>> role_places(["a.name", "type(r)", "b.name"]), role_places(["person", "label", "town"])
+    ((0, 1, 2), None)
     """
     stems = [_stem(column) for column in header]
     found = [[at for at, stem in enumerate(stems) if stem in known] for known in _LIKELY]
     if all(len(places) == 1 for places in found):
-        (head,), (relation,), (tail,) = found
-        return head, relation, tail
-    return (0, 1, 2) if len(header) == 3 and names_facts(header) and not all(found) else None
+        return found[0][0], found[1][0], found[2][0]
+    if len(header) != 3 or len(found[1]) != 1:
+        return None
+    one, other = sorted({0, 1, 2} - set(found[1]), key=lambda at: header[at])
+    alike = stems[one] and stems[one] == stems[other] and header[one] != header[other]
+    return (one, found[1][0], other) if alike else None
+
+
+def clear_places(header: Sequence[str]) -> TriplePlaces | None:
+    """The places of columns whose names mean head, relation and tail and nothing else."""
+    places = role_places(header)
+    stems = [_stem(header[at]) for at in places or ()]
+    clear = all(stem in known for stem, known in zip(stems, _CLEAR, strict=False))
+    return places if clear else None
+
+
+def _named_places(header: Sequence[str], rows: Sequence[Sequence[str]]) -> TriplePlaces | None:
+    """The places that the header names, where its words are clear, or the rows agree."""
+    places = role_places(header)
+    if places is None or clear_places(header):
+        return places
+    if not set(header).isdisjoint(value for row in rows for value in row if value):
+        return None
+    stems = [_stem(header[at]) for at in places]
+    if stems[1] in _CLEAR[1] and stems[0] == stems[2]:
+        return places
+    # `start`, `end` and `type` are columns of a table of events, too.
+    unsure = len(header) > 3 and stems[1] in _OF_BOTH
+    agree = _relation_column([[row[at] for at in places] for row in rows]) == 1
+    return places if agree and not unsure else None
 
 
 def names_ends(header: Sequence[str]) -> bool:
     """True for a header that names two of head, relation and tail, or all."""
     stems = {_stem(column) for column in header}
-    return names_facts(header) or sum(not stems.isdisjoint(known) for known in _LIKELY) > 1
+    named = sum(not stems.isdisjoint(known) for known in _LIKELY)
+    return named > 1 or role_places(header) is not None
 
 
 def find_facts(
@@ -146,52 +160,47 @@ def find_facts(
     Names alone do not decide, nor do the rows alone: where they tell different things it raises
     `UserError`, which asks.
     """
-    if is_clear(header):
-        return (0, 1, 2), True
     rows = [row for row in rows[:SAMPLED] if len(row) == len(header)]
-    places = role_places(header)
-    if len(header) != 3:
-        if places:
-            raise UserError(unclear(path, header))
-        return None
-    relation_at = _relation_column(rows)
-    if places and relation_at == places[1]:
+    if places := _named_places(header, rows):
         return places, True
-    if relation_at in (None, 1) and _is_fact(header, rows):
+    if len(header) == 3 and _relation_column(rows) in (None, 1) and _is_fact(header, rows):
         return (0, 1, 2), False
-    repeats = relation_at is not None and len({row[0] for row in rows}) < len(rows)
-    if repeats or _are_linked(rows) or names_ends(header) or _is_alike(header, rows):
+    if len(header) > 2 and (names_ends(header) or _may_be_facts(header, rows)):
         raise UserError(unclear(path, header))
     return None
 
 
-def check_order(path: Path, first: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Raise `UserError` for rows of TSV that seem to be no head, relation, tail in that order, or
-    to stand behind a header."""
-    rows = [row for row in rows[:SAMPLED] if len(row) == 3]
+def find_columns(
+    path: Path, first: Sequence[str], rows: Sequence[Sequence[str]]
+) -> TriplePlaces | None:
+    """The columns that the first row of a TSV file names; `None` for a file of facts alone.
+
+    Raises `UserError` for rows that seem to be no head, relation, tail in that order, or to stand
+    behind a header.
+    """
+    rows = [row for row in rows[:SAMPLED] if len(row) == len(first)]
+    if (places := _named_places(first, rows)) or len(first) != 3:
+        return places
     relation_at, heads = _relation_column(rows), {row[0] for row in rows}
     # A file sorted by head may have fewer tails than relations, but no relation is an entity.
     middles, others = {row[1] for row in rows}, {row[2 - (relation_at or 0)] for row in rows}
     in_other_order = relation_at in (0, 2) and not middles.isdisjoint(others)
-    ends = heads | {row[2] for row in rows}
-    is_header = (
-        relation_at == 1
-        and len(rows) >= FEW_ROWS
-        and first[1] not in middles
-        and not ends & {first[0], first[2]}
-        and all(_shape(first[k]) not in {_shape(row[k]) for row in rows} for k in (0, 2))
-    )
-    if in_other_order or is_header or names_ends(first):
+    are_entities = FEW_ROWS <= len(rows) == len(heads) and 2 * len(middles) > len(rows)
+    if in_other_order or are_entities or names_ends(first) or _is_header(first, rows):
         raise UserError(unclear(path, first))
+    return None
 
 
 def unclear(path: Path, header: Sequence[str]) -> str:
     """What is said of a table whose columns can be read in two ways."""
-    shown = ",".join(header)[:80]
-    example = shown if len(header) == 3 else "HEAD,RELATION,TAIL"
+    places = role_places(header) or (0, 1, 2)
+    example = ",".join(header[at] for at in places)
+    if len(header) != 3 and not role_places(header):
+        example = "HEAD,RELATION,TAIL"
     return (
-        f"{path}:1: {shown}: a fact a row, or an entity a row? Add --columns {example} where this "
-        "row is a header, --columns 1,2,3 where it is a fact, --columns table for entities"
+        f"{path}:1: {','.join(header)[:80]}: a fact a row, or an entity a row? Add --columns "
+        f"{example} (head, relation, tail) where this row is a header, --columns 1,2,3 where it is "
+        "a fact, --columns table for entities"
     )
 
 
@@ -222,17 +231,46 @@ def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return known and middles.isdisjoint(ends)
 
 
-def _are_linked(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether two columns share a value, as head and tail do when a fact leads to another."""
-    values = [{row[place] for row in rows if row[place]} for place in range(3)]
-    return any(not values[k].isdisjoint(values[k - 1]) for k in range(3))
+def _is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row of three words has nothing of the others, which have much in common, or
+    are written in another way."""
+    known = [value for row in rows for value in row]
+    if set(first) == {"0", "1", "2"} and not all(row[1].isdigit() for row in rows):
+        return True  # as pandas calls columns without a name
+    if not all(map(_WORDS.fullmatch, first)) or not set(known).isdisjoint(first):
+        return False
+    unlike = any(_shape(first[k]) not in {_shape(row[k]) for row in rows} for k in (0, 2))
+    return bool(rows) and (unlike or len(set(known)) < len(known))
 
 
-def _is_alike(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is written as the others are, or holds one of their values."""
-    known = {value for row in rows for value in row}
-    alike = all({_shape(row[k]) for row in rows} == {_shape(header[k])} for k in (0, 2))
-    return bool(rows) and (alike or not known.isdisjoint(header))
+def _may_be_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows under an unknown header may be facts: one column may hold relations, or the
+    first row may be no header."""
+    columns = list(zip(*rows, strict=True))
+    known = {value for column in columns for value in column if value}
+    if not known.isdisjoint(header) or any("://" in name for name in header):
+        return True
+    if len(header) == 3 and rows:
+        # Head and tail share a value when a fact leads to another.
+        values = [set(column) - {""} for column in columns]
+        linked = any(not values[k].isdisjoint(values[k - 1]) for k in range(3))
+        repeats = _relation_column(rows) is not None and len(values[0]) < len(rows)
+        alike = all({_shape(value) for value in columns[k]} == {_shape(header[k])} for k in (0, 2))
+        if linked or repeats or alike:
+            return True
+    named = header[0].strip().lower() in _OF_ENTITIES
+    return not named and any(_may_be_relations(column, len(header)) for column in columns)
+
+
+def _may_be_relations(column: Sequence[str], width: int) -> bool:
+    """Whether values may be relations: some come again, none is missing, and they are written as
+    relations are, in lower case or as identifiers, or are few, in a table of three columns."""
+    different = len(set(column))
+    if not all(column) or (len(column) >= FEW_ROWS and different == len(column)):
+        return False
+    if all(map(_RELATION.match, column)):
+        return True
+    return width == 3 and len(column) >= FEW_ROWS and 2 * different <= len(column)
 
 
 def _shape(text: str) -> str:

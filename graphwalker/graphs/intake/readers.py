@@ -7,21 +7,18 @@ from typing import Any, cast
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import (
     Block,
-    first_line,
+    first_lines,
     is_csv,
     peek,
     plain_name,
-    read_blocks,
 )
 from graphwalker.graphs.intake.columns import (
     KEEP_WHOLE,
     SAMPLED,
-    check_order,
-    find_facts,
-    is_clear,
-    names_facts,
+    TABLE,
+    TriplePlaces,
+    find_columns,
     role_places,
-    unclear,
 )
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import (
@@ -61,15 +58,13 @@ def open_reader(
         return property_reader(source, filters, rejects, relations)
     if source.is_json:
         return JsonTriplesReader(source, filters, rejects, relations)
-    if is_csv(source.path):
+    if is_csv(source.path) or source.form.columns == (TABLE,):
         from graphwalker.graphs.intake.tables import TableReader
 
         return TableReader(source, filters, rejects, relations)
     if _is_ntriples(source.path):
         return NTriplesReader(source, filters, rejects, relations)
-    if source.form.columns:
-        return ColumnsReader(source, filters, rejects, relations)
-    return TsvReader(source, filters, rejects, relations)
+    return _tsv_reader(source, filters, rejects, relations)
 
 
 class NameReader(FileReader):
@@ -106,23 +101,17 @@ class TsvReader(TripleReader):
     """Triples as head, relation, tail; a literal is written as in N-Triples."""
 
     def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+        self,
+        source: Source,
+        filters: Filters,
+        rejects: Rejects,
+        relations: Relations,
+        has_header: bool = False,
     ) -> None:
         super().__init__(source, filters, rejects, relations)
         self._form = source.form
         self._looks = False
-        self._has_header = False
-        first = [] if source.is_json else first_line(source.path).split("\t")
-        if len(first) == 3 and not self._form.columns and not _is_header(1, first):
-            block = next(read_blocks(source.path))
-            rows = [line.split("\t") for line in block.text.split("\n")[1 : SAMPLED + 1]]
-            if names_facts(first) and not is_clear(first):
-                found = find_facts(source.path, first, rows)
-                if found is None or found[0] != (0, 1, 2):
-                    raise UserError(unclear(source.path, first))
-                self._has_header = found[1]
-            elif not is_clear(first):
-                check_order(source.path, first, rows)
+        self._has_header = has_header
 
     def rows_of(self, block: Block) -> IntakeRows:
         self._looks = self._form.split != KEEP_WHOLE and any(
@@ -152,7 +141,7 @@ class TsvReader(TripleReader):
         self.kept += len(rows.heads) - before
 
     def _is_header(self, number: int, fields: list[str]) -> bool:
-        return number == 1 and (self._has_header or _is_header(1, fields) or is_clear(fields))
+        return number == 1 and (self._has_header or _is_header(1, fields))
 
     def _read_odd(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if line and not self._is_header(number, fields):
@@ -180,16 +169,22 @@ class TsvReader(TripleReader):
 
 
 class ColumnsReader(TsvReader):
-    """Triples from three columns of a TSV file that the user names."""
+    """Triples from three columns of a TSV file, which the user or its header names."""
 
     def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
+        self,
+        source: Source,
+        filters: Filters,
+        rejects: Rejects,
+        relations: Relations,
+        places: TriplePlaces,
+        has_header: bool,
     ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        self._places = self._form.places(source.path, first_line(source.path).split("\t"))
+        super().__init__(source, filters, rejects, relations, has_header)
+        self._places = places
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
-        skipped = first == 1 and self._form.has_header
+        skipped = first == 1 and self._has_header
         super().read(
             first, [""] * skipped + [self._select_columns(line) for line in lines[skipped:]], rows
         )
@@ -204,6 +199,22 @@ class ColumnsReader(TsvReader):
         return False
 
 
+def _tsv_reader(
+    source: Source, filters: Filters, rejects: Rejects, relations: Relations
+) -> TsvReader:
+    """The reader of the columns that the user names, or the header, or of the three there are."""
+    given = source, filters, rejects, relations
+    first, *rows = (line.split("\t") for line in first_lines(source.path, SAMPLED + 1))
+    if source.form.columns:
+        places = source.form.places(source.path, first)
+        return ColumnsReader(*given, places, source.form.has_header)
+    is_known = len(first) == 3 and _is_header(1, first)
+    places = None if is_known else find_columns(source.path, first, rows)
+    if places in (None, (0, 1, 2)) and len(first) == 3:
+        return TsvReader(*given, places is not None)
+    return ColumnsReader(*given, places, True) if places else TsvReader(*given)
+
+
 class JsonTriplesReader(TsvReader):
     """Triples as JSON lines: records whose keys name head, relation and tail, or lists of three."""
 
@@ -211,7 +222,7 @@ class JsonTriplesReader(TsvReader):
         self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
     ) -> None:
         super().__init__(source, filters, rejects, relations)
-        record = json.loads(first_line(source.path))
+        record = json.loads(first_lines(source.path, 1)[0])
         self._keys: tuple[Any, Any, Any] = (0, 1, 2)
         if isinstance(record, dict):
             keys = list(map(str, cast("dict[Any, Any]", record)))

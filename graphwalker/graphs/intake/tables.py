@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, first_line, read_blocks
+from graphwalker.graphs.intake.blocks import Block, first_lines, read_blocks
 from graphwalker.graphs.intake.columns import (
     SAMPLED,
     TABLE,
@@ -27,8 +27,9 @@ from graphwalker.graphs.intake.rows import (
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import parse_literal
 
-DELIMITERS = (",", ";", "\t")
-"""The first of them that stands in the header separates the columns of the file."""
+DELIMITERS = (",", ";", "\t", "|")
+SNIFFED = 20
+"""Lines in which the separator is looked for."""
 MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands inside a field?)"
 
 
@@ -67,7 +68,7 @@ class CsvFile(FileReader, ABC):
 
     @cached_property
     def _delimiter(self) -> str:
-        return _delimiter_of(first_line(self.path))
+        return _delimiter_of(first_lines(self.path, SNIFFED))
 
     @property
     @abstractmethod
@@ -81,8 +82,8 @@ class CsvFile(FileReader, ABC):
 
 def header_of(path: Path) -> list[str]:
     """The fields of a CSV file's first line; none for an empty file. Raises `UserError`."""
-    line = first_line(path)
-    reader = csv.reader([line], strict=True, delimiter=_delimiter_of(line))
+    lines = first_lines(path, SNIFFED)
+    reader = csv.reader(lines[:1], strict=True, delimiter=_delimiter_of(lines))
     try:
         return next(reader, list[str]())
     except csv.Error:
@@ -91,17 +92,19 @@ def header_of(path: Path) -> list[str]:
 
 def first_rows(path: Path, count: int) -> list[list[str]]:
     """The fields of the first records behind the header, those that can be read."""
-    block = next(read_blocks(path), None)
-    lines = block.text.split("\n")[: count + 1] if block else []
-    found = _records(lines, 0, _delimiter_of(lines[0])) if lines else ()
+    lines = first_lines(path, count + 1)
+    found = _records(lines, 0, _delimiter_of(lines))
     return [fields for _, _, fields in found if fields][1:]
 
 
-def _delimiter_of(header: str) -> str:
-    bare = re.sub('"[^"]*"', "", header)
-    if bare.count("|") == 2 and all(bare.count(mark) != 2 for mark in DELIMITERS):
-        return "|"  # MetaQA's files
-    return next((mark for mark in DELIMITERS if mark in bare), ",")
+def _delimiter_of(lines: Sequence[str]) -> str:
+    """What separates columns: the mark that each of the first lines has equally often, most often
+    of several, else the first one that the header has."""
+    bare = re.sub('"[^"]*"', "", "\n".join(lines[:SNIFFED])).split("\n")
+    first, *others = [line for line in bare if line] or [""]
+    found = {mark: first.count(mark) for mark in DELIMITERS if mark in first}
+    even = [m for m, count in found.items() if all(line.count(m) == count for line in others)]
+    return max(even or [next(iter(found), ",")], key=lambda mark: found.get(mark, 0))
 
 
 def _records(

@@ -16,10 +16,7 @@ from graphwalker.graphs.intake.rows import Source
 from graphwalker.graphs.ntriples import parse_line
 
 SNIFFED = 1 << 16
-_AS_UTF8 = "save it as UTF-8 (iconv -f UTF-16 -t UTF-8 OLD > NEW)"
 _REFUSED = (
-    (codecs.BOM_UTF16_LE, "UTF-16 text", _AS_UTF8),
-    (codecs.BOM_UTF16_BE, "UTF-16 text", _AS_UTF8),
     (b"PK\x03\x04", "a zip archive", "unpack it (unzip)"),
     (b"$HDT", "HDT", "write it as N-Triples (hdt2rdf)"),
 )
@@ -28,12 +25,16 @@ _ELEMENT = re.compile(rb"<([A-Za-z][\w.:-]*)")
 _TURTLE = re.compile(rb"@prefix\s|@base\s|prefix\s+[\w.-]*:\s*<|base\s*<", re.IGNORECASE)
 _COMMENTS = re.compile(rb"(\s*#[^\n]*\n)+\s*")
 _GML = re.compile(rb"(?:^|\n)\s*graph\s*\[")
+_MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+_ODD_LINES = 3
+"""Lines of a code page that make it likely; fewer are skipped and counted."""
 _SUFFIXES = {
     ".ttl": "Turtle", ".trig": "Turtle", ".n3": "Turtle", ".nq": "N-Quads", ".rdf": "RDF/XML",
     ".owl": "RDF/XML", ".jsonld": "JSON-LD", ".gml": "GML", ".graphml": "GraphML", ".gexf": "GEXF",
 }  # fmt: skip
 RDF = ("Turtle", "N-Quads", "RDF/XML", "JSON-LD")
 TABLES = ("Parquet", "Arrow")
+UTF16 = "UTF-16"
 NETWORKS = ("GraphML", "GEXF", "GML", "node-link JSON")
 
 
@@ -47,6 +48,8 @@ def recognise(path: Path) -> str:
     for magic, name, remedy in _REFUSED:
         if first.startswith(magic):
             raise UserError(f"{path}: {name} is not read; {remedy}")
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return UTF16
     if first.startswith(b"PAR1"):
         return "Parquet"
     if first.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -57,6 +60,7 @@ def recognise(path: Path) -> str:
             f"{path}:{line}: a NUL character: not text in UTF-8 (UTF-16 without its mark? "
             "iconv -f UTF-16LE -t UTF-8 OLD > NEW)"
         )
+    _check_encoding(path, first)
     text = first.lstrip()
     if text.startswith((b"<?xml", b"<!")) or text[:8] in (b"<rdf:RDF", b"<graphml", b"<gexf xm"):
         return _xml_format(path, text)
@@ -80,6 +84,11 @@ def convert(source: Source, folder: Path) -> Source:
     if source.kind not in ("triples", "property"):
         return source
     found = recognise(source.path)
+    if found == UTF16:
+        out = folder / f"input-{source.number}-{plain_name(source.path)}"
+        with open_input(source.path) as file:
+            out.write_text(file.read().decode("utf-16", errors="replace"), encoding="utf-8")
+        return convert(replace(source, path=out, origin=source.path), folder)
     if found == "property graph":
         return replace(source, kind="property")
     if found == "triples in JSON":
@@ -87,7 +96,7 @@ def convert(source: Source, folder: Path) -> Source:
     if found == "a list in JSON":
         out = folder / f"input-{source.number}.jsonl"
         _write_lines(source.path, out)
-        return replace(source, path=out, is_json=True, origin=source.path)
+        return replace(source, path=out, is_json=True, origin=source.shown)
     writers: dict[str, tuple[tuple[str, ...], str, str]] = {
         "rdf": (RDF, ".nt", "triples"),
         "columnar": (TABLES, ".csv", "triples"),
@@ -101,8 +110,19 @@ def convert(source: Source, folder: Path) -> Source:
                 _writer(module)(source.path, found, partial)
                 partial.replace(out)
             form = replace(source.form, header=True) if found in TABLES else source.form
-            return replace(source, path=out, kind=kind, form=form, origin=source.path)
+            return replace(source, path=out, kind=kind, form=form, origin=source.shown)
     return source
+
+
+def _check_encoding(path: Path, text: bytes) -> None:
+    """Raise `UserError` for text in a code page: no character beyond ASCII in it is UTF-8."""
+    lines = text.rpartition(b"\n")[0].split(b"\n") if len(text) == SNIFFED else text.split(b"\n")
+    odd = [line for line in lines if not line.isascii()]
+    if len(odd) >= _ODD_LINES and not any(_MULTIBYTE.search(line) for line in odd):
+        raise UserError(
+            f"{path}:{lines.index(odd[0]) + 1}: not UTF-8 text (Latin-1, or another code page? "
+            "iconv -f CP1252 -t UTF-8 OLD > NEW)"
+        )
 
 
 def _write_lines(path: Path, out: Path) -> None:

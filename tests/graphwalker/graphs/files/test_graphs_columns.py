@@ -133,3 +133,31 @@ def test_rows_that_lead_to_each_other_under_an_unknown_header_are_asked_about(tm
     (tmp_path / "t.csv").write_text("who,what,whom\nAna,knows,Bo\nBo,likes,Cy\nCy,knows,Ana\n")
     with pytest.raises(UserError, match="--columns who,what,whom"):
         build_graph([tmp_path / "t.csv"], tmp_path / "graph")
+
+
+def test_a_question_names_the_columns_in_the_order_of_a_fact(tmp_path):
+    with pytest.raises(UserError, match="--columns src,rel,dst "):
+        built(tmp_path, "t.csv", "rel,src,dst\nknows,Ana,Ben\n")
+
+
+def test_clear_columns_among_others_are_read_in_any_order(tmp_path):
+    for name, mark in (("t.csv", ","), ("t.tsv", "\t"), ("t.csv", "|")):
+        rows = ("weight,Tail,id,Relation,Head", "1,Ben,7,knows,Ana", "2,Cleo,8,knows,Ben")
+        made, graph = built(tmp_path, name, "".join(row.replace(",", mark) + "\n" for row in rows))
+        assert (made["triples"], graph.relation_ids()) == (2, ["knows"])
+        assert [e.name for e in graph.neighbors("Ana", "knows", Direction.OUT)] == ["Ben"]
+
+
+def test_a_separator_is_what_every_line_has_and_quotes_make_a_tsv_a_csv(tmp_path):
+    made, _ = built(tmp_path, "t.csv", "Ewers, Ana;knows;Ben\nBen;knows;Ewers, Ana\n")
+    assert made["triples"] == 2
+    quoted = 'head\trelation\ttail\n"Ana ""A"" Ewers"\tknows\tBen\n'
+    assert built(tmp_path, "t.tsv", quoted)[1].resolve('Ana "A" Ewers')
+
+
+def test_a_table_of_entities_in_a_tsv_is_asked_about_and_read(tmp_path):
+    rows = "town\tmayor\triver\n" + "".join(f"Town {n}\tIda {n}\tOmbra\n" for n in range(12))
+    with pytest.raises(UserError, match="--columns table"):
+        built(tmp_path, "t.tsv", rows)
+    made, graph = built(tmp_path, "t.tsv", rows, columns="table")
+    assert (made["triples"], graph.relation_ids()) == (24, ["mayor", "river"])

@@ -213,7 +213,7 @@ def test_a_column_of_lists_is_refused_by_its_name(tmp_path):
 
 
 FOREIGN = {
-    "excel.tsv": (TSV.encode("utf-16"), "UTF-16 text is not read; save it as UTF-8"),
+    "latin.tsv": (("Zoë\tknows\tBen\n" * 3).encode("latin-1"), r"latin\.tsv:1: not UTF-8 text"),
     "bare.tsv": (TSV.encode("utf-16-le"), r"bare\.tsv:1: a NUL character"),
     "nul.tsv": ((TSV + "m.3\ta.b.c\tm\0.2\n").encode(), r"nul\.tsv:2: a NUL character"),
     "facts.hdt": (b"$HDT\x01", "HDT is not read; write it as N-Triples"),
@@ -235,8 +235,10 @@ def test_a_foreign_file_is_named_with_what_to_do(tmp_path, name):
 def test_what_is_read_is_still_read(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"\xef\xbb\xbf" + TSV.encode())
     (tmp_path / "b.nt.gz").write_bytes(gzip.compress(NT.encode()))
-    built = build_graph([tmp_path / "a.tsv", tmp_path / "b.nt.gz"], tmp_path / "graph")
-    assert built["triples"] == 2
+    (tmp_path / "excel.txt").write_bytes("Zoë\tknows\tBen\n".encode("utf-16"))
+    files = [tmp_path / name for name in ("a.tsv", "b.nt.gz", "excel.txt")]
+    assert build_graph(files, tmp_path / "graph")["triples"] == 3
+    assert open_compiled(tmp_path / "graph").resolve("Zoë")
 
 
 def test_a_build_says_what_may_not_be_meant_with_its_share(tmp_path):
