@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics
@@ -238,9 +239,9 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
     _check_files(config, questions)
-    environment = Environment(
-        open_graph(config.graph, wikidata=config.environment.layers.wikidata), config.environment
-    )
+    graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
+    shown = run_exemplars(Path(config.output_dir), graph, config.environment)
+    environment = Environment(graph, config.environment, exemplars=shown)
     refuse_unknown_topics(questions, environment.graph, config.graph)
     if config.evaluation:
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)

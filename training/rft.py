@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics
@@ -115,7 +116,9 @@ def _open(config: RftConfig) -> tuple[list[Question], Environment]:
     refuse_adapter(config.model)
     questions = load_questions(config.questions, config.limit or None)
     wikidata = config.environment.layers.wikidata
-    environment = Environment(open_graph(config.graph, wikidata=wikidata), config.environment)
+    graph = open_graph(config.graph, wikidata=wikidata)
+    shown = run_exemplars(Path(config.output_dir), graph, config.environment)
+    environment = Environment(graph, config.environment, exemplars=shown)
     refuse_unknown_topics(questions, environment.graph, config.graph)
     if config.winnable:
         questions = winnable_questions(questions, environment, config.questions)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import ExpertConfig
+from data_pipeline.exemplars import make_exemplars
 from data_pipeline.experts.referenced import play_referenced
 from data_pipeline.experts.rejection import ByStructure, ExpertGoal, ending, fault
 from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.ceilings.ceiling import winnable_questions
@@ -55,7 +57,10 @@ def play_policy(
     A kept episode is written when it ends, a question without one when its tries are spent.
     Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data.
     """
-    environment = Environment(graph, config.environment)
+    shown = run_exemplars(
+        ledger.out, graph, config.environment, config.seed, goal.questions, make_exemplars
+    )
+    environment = Environment(graph, config.environment, exemplars=shown)
     with _policy(config, environment, ledger.out) as policy:
         run = Expert(environment, policy, config, label_errors)
         while window := goal.window(config.concurrency):

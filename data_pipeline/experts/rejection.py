@@ -1,8 +1,8 @@
 """Rejection sampling: which expert episodes are kept, and how many of each structure are wanted."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from data_pipeline.config import ExpertConfig, quotas
@@ -61,6 +61,11 @@ class ExpertGoal(Goal):
                 f"{', or take its own structures (mix={})' if config.mix else ''}"
             )
         self._share_out()
+
+    @property
+    def questions(self) -> Iterator[Question]:
+        """Every question that may be asked."""
+        return chain.from_iterable(self._questions.values())
 
     def next_structure(self) -> str | None:
         return super().next_structure() if self.kept.total() < self.total else None

@@ -13,6 +13,7 @@ from eval.run.records import PREDICTIONS
 from eval.run.shards import has_shards
 from eval.run.workers import LazyProcess, ThisProcess, WorkerProcesses, Workers, worker_maker
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.exemplars import MakeExemplars, run_exemplars
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.agents.react import IOPromptAgent
 from graphwalker.config import Config
@@ -125,8 +126,15 @@ def run_folder(config: EvalConfig) -> Path:
     return Shard.parse(config.shard).folder(out) if config.shard else out
 
 
-def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
-    """Evaluate by the config; returns the folder of the run. Raises as `evaluate_with` does."""
+def run_eval(
+    config: EvalConfig,
+    progress: Progress | None = None,
+    make_exemplars: MakeExemplars | None = None,
+) -> Path:
+    """Evaluate by the config; returns the folder of the run. Raises as `evaluate_with` does.
+
+    `make_exemplars` makes those of a new run, where `environment.exemplars` asks for some.
+    """
     config = with_model_settings(config)
     shard = Shard.parse(config.shard) if config.shard else None
     out = Path(config.output_dir)
@@ -135,7 +143,7 @@ def run_eval(config: EvalConfig, progress: Progress | None = None) -> Path:
         for path in config.questions
         for question in load_questions(path, config.limit or None, config.questions_format)
     ][: config.limit or None]
-    environment = _environment(config)
+    environment = _environment(config, make_exemplars, loaded)
     questions = ground(loaded, environment.graph)
     check_questions(config.policy, questions, environment.oracle)
     if not isinstance(environment.agent, IOPromptAgent):  # that one asks no graph
@@ -213,7 +221,11 @@ def _any_right(predictions: Path) -> bool:
     return any(record["scores"].get("em") for record in read_jsonl(predictions))
 
 
-def _environment(config: EvalConfig) -> Environment:
+def _environment(
+    config: EvalConfig,
+    make_exemplars: MakeExemplars | None = None,
+    asked: Sequence[Question] = (),
+) -> Environment:
     cache = config.graph_cache if is_endpoint(config.graph) else ""
     wikidata = config.environment.layers.wikidata
     if config.record_calls and config.workers > 1:
@@ -224,7 +236,9 @@ def _environment(config: EvalConfig) -> Environment:
     environment = config.environment
     if config.policy.api is not None and "answers" not in environment.model_fields_set:
         environment = environment.model_copy(update={"answers": "lenient"})
-    return Environment(graph, environment)
+    out = Path(config.output_dir)
+    shown = run_exemplars(out, graph, environment, config.seed, asked, make_exemplars)
+    return Environment(graph, environment, exemplars=shown)
 
 
 def _workers(config: EvalConfig, environment: Environment, out: Path, stack: ExitStack) -> Workers:

@@ -1,12 +1,14 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import to_jsonable_python
 
+from graphwalker.agents.exemplars import exemplar_messages
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.prompt import Prompt
@@ -18,6 +20,7 @@ from graphwalker.named import is_own
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
 from graphwalker.tools.base import BoundedTools, ToolBox
+from graphwalker.trajectory import Trajectory
 from graphwalker.trust import RUNS, ByHand
 
 
@@ -63,6 +66,7 @@ class EnvironmentConfig(AgentSettings):
             "reranker": self.reranker.chats,
             "options": bool(self.options),
             "constrained": self.constrained,
+            "exemplars": self.exemplars > 0,
             "answers": self.answers != "strict",
         }
         return {key: value for key, value in data.items() if kept.get(key, True)}
@@ -93,8 +97,10 @@ class Environment:
         graph: KnowledgeGraph,
         config: EnvironmentConfig | None = None,
         preset: Preset | None = None,
+        exemplars: Sequence[Trajectory] = (),
     ) -> None:
-        """`preset` is one at hand, in place of the one that the config names."""
+        """`preset` is one at hand, in place of the one that the config names; `exemplars` are the
+        worked episodes that the prompt shows."""
         config = config or EnvironmentConfig()
         self.preset = preset or find_preset(config.preset)
         self.config = _of(config, preset) if preset else config
@@ -104,7 +110,9 @@ class Environment:
         speaker = self.preset.speaker
         self.speaker = speaker(self.config) if callable(speaker) else speaker
         self.oracle = self.preset.oracle
-        self.prompt = Prompt.load(self.config.prompt, self.preset.prompts)
+        self.exemplars = tuple(exemplars)
+        prompt = Prompt.load(self.config.prompt, self.preset.prompts)
+        self.prompt = replace(prompt, shown=exemplar_messages(self.exemplars, self.name))
         self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
         if self.config.constrained and not getattr(self.agent, "constrained", False):
             raise UserError(
@@ -134,6 +142,8 @@ class Environment:
         }
         if self.config.options:
             about["options"] = self.config.options
+        if self.exemplars:
+            about["exemplars"] = [episode.question.id for episode in self.exemplars]
         if self.config.ranker != "bm25":
             about["ranker"] = self.config.ranker
         about |= trained_ranker(self.config.ranker)

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphwalker.agents.base import AgentRun, Ask, EndsWithoutAnswer, Log
 from graphwalker.agents.environment import Environment
-from graphwalker.errors import GraphError, PolicyError
+from graphwalker.errors import GraphError, HopelessError, PolicyError
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
@@ -42,6 +42,8 @@ class Episode:
 
     def feed(self, completion: Completion | PolicyError) -> None:
         """Continue with what the policy wrote, or end with its failure."""
+        if isinstance(completion, Completion) and completion.context_full and not self.turns:
+            completion = self._no_room(completion) or completion
         if isinstance(completion, PolicyError):
             if self._agent is not None:
                 self._agent.close()
@@ -54,6 +56,15 @@ class Episode:
             self._reasoning_tokens += completion.reasoning_tokens
             self._cost += completion.cost
             self._advance(completion)
+
+    def _no_room(self, completion: Completion) -> PolicyError | None:
+        """The failure of a prompt that is longer than the context for its exemplars alone."""
+        shown, tokens = len(self._environment.exemplars), completion.prompt_tokens
+        line = (
+            f"environment.exemplars={shown}: with them the prompt takes {tokens:,} tokens and "
+            "leaves no room in the context; take fewer, or raise policy.max_context"
+        )
+        return HopelessError(line) if shown else None
 
     def trajectory(self, policy: str) -> Trajectory:
         """The finished record."""

@@ -47,6 +47,10 @@ class AgentSettings(WalkerSettings):
     """Constrained decoding: a call or an answer has the form that the agent reads and names only
     what the episode has shown; a call whose whole result was shown is not made again. Local models
     need the extra `constrained` (xgrammar), chat servers `policy.api.grammar`."""
+    exemplars: int = Field(default=0, ge=0)
+    """Worked episodes that the prompt shows before the question: whole dialogues of the oracle on
+    questions made from the graph at hand, the same for every question of a run. `eval` and
+    `experts` keep them in the run's folder (`exemplars.jsonl`)."""
     options: Annotated[dict[str, Any], ByHand(RUNS, is_number)] = Field(default_factory=dict)
     """Settings that only this preset has, such as `options.rows=50`."""
     layers: GraphLayers = GraphLayers()

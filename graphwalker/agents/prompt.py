@@ -23,6 +23,8 @@ class Prompt:
 
     system: str
     user: str
+    shown: tuple[Message, ...] = ()
+    """Whole dialogues that stand before the question (`environment.exemplars`)."""
 
     @classmethod
     def load(cls, name: str, own: Mapping[str, str] | None = None) -> "Prompt":
@@ -44,10 +46,11 @@ class Prompt:
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in, and
         what else `values` hold of `{schema}`, `{time}` and `{graph}`."""
-        parts = [Message("system", self.system)] if self.system else []
-        parts.append(Message("user", self.user))
         # One pass: a question that contains "{tools}" stays as it is.
-        return tuple(Message(m.role, _fill_fields(m.content, values)) for m in parts)
+        opening = (Message("user", _fill_fields(self.user, values)),)
+        if self.system:
+            return (Message("system", _fill_fields(self.system, values)), *self.shown, *opening)
+        return (*self.shown, *opening)
 
 
 def _fill_fields(text: str, values: Mapping[str, str]) -> str:

@@ -39,7 +39,12 @@ class ScriptEnvironment(Environment):
         """
         if model is not None:
             config = environment_of(model, config or EnvironmentConfig(), trust)
-        super().__init__(graph, config, preset)
+        shown: list[Trajectory] = []
+        if config and config.exemplars:
+            from data_pipeline.exemplars import make_exemplars
+
+            shown = make_exemplars(graph, config, 0, ())
+        super().__init__(graph, config, preset, shown)
         self._episode: Episode | None = None
 
     @property

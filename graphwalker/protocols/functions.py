@@ -130,8 +130,9 @@ class FunctionProtocol:
     def grammar(self, facts: GrammarFacts, forced: bool = False) -> str:
         """Return the grammar of the next completion, for constrained decoding."""
         braced = isinstance(self._answer, BracedNames)
-        answers = [f"{{{in_braces(name)}}}" for name in facts.names] if braced else None
         functions = [*self._functions.values()]
+        names = facts.answers(forced or not functions)
+        answers = [f"{{{in_braces(name)}}}" for name in names] if braced else None
         return call_grammar(functions, facts.choices, answers, not self.stop, forced)
 
     def _calls_action(self, calls: Sequence[Call]) -> Action:

@@ -3,7 +3,8 @@
 A grammar is text in GBNF, which xgrammar (`engine=transformers`, vLLM) and llama.cpp read. The
 thought and the choice of the action are free. The action is written as its protocol renders it, and
 names what the episode has shown. A call whose whole result was shown is not made again; one that
-was cut is made again for its next page.
+was cut is made again for its next page. An answer names what results have shown; while a call may
+be made it is not empty, so that a model has to look before it answers.
 """
 
 import json
@@ -42,6 +43,8 @@ class GrammarFacts:
 
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of entities by the names shown; `""` for a topic entity without an id."""
+    found: dict[str, None] = field(default_factory=dict[str, None])
+    """Names that results have shown: what an answer may name."""
     listed: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     """Relations by the id of the entity at which they were listed."""
     relations: dict[str, None] = field(default_factory=dict[str, None])
@@ -52,9 +55,14 @@ class GrammarFacts:
     choices: Choices | None = None
     """The values that an argument may have, where the tools know them."""
 
+    def answers(self, must_answer: bool) -> list[str]:
+        """Return the names that an answer may hold; `must_answer`: there is nothing else to do."""
+        return [*(self.found or (self.names if must_answer else ()))]
+
     def add(self, turn: Turn) -> None:
         """Add what a turn has shown."""
         self.names.update((entity.name, entity.id) for entity in turn.shown)
+        self.found.update((entity.name, None) for entity in turn.shown)
         for entity_id, hops in turn.listed:
             found = dict.fromkeys(hop.relation for hop in hops)
             self.listed.setdefault(entity_id, {}).update(found)
@@ -137,10 +145,14 @@ def tag_grammar(
     """
     rules = Rules()
     writer = _TagWriter(facts, rules, neutral, pages)
-    names = rules.list_of(writer.write(facts.names)) if facts.names else ""
-    actions = [f'"<answer> [" {f"({names})?" if names else ""} "] </answer>"']
     calls = [call for tool, keys in tools.items() for call in writer.calls(tool, keys)]
-    if calls and not forced:
+    must_answer = forced or not calls
+    names, actions = facts.answers(must_answer), list[str]()
+    if names or must_answer:
+        some = f"({rules.list_of(writer.write(names))})" if names else ""
+        optional = "?" if names and must_answer else ""
+        actions.append(f'"<answer> [" {some}{optional} "] </answer>"')
+    if not must_answer:
         calls_rule = rules.rule(" | ".join(calls))
         actions.append(f'"<{call_tag}> " {calls_rule} " </{call_tag}>"')
     thought = rules.rule('([^<] | "<"+ [^</] | "<"+ "/" [^<t])*')
@@ -230,8 +242,9 @@ def call_grammar(
         call = rules.rule(f'"<tool_call>\\n" ({" | ".join(written)}) "\\n</tool_call>"')
         actions.append(f'{call} ("\\n" {call}){{0,15}}' if parallel else call)
     if answers is not None:
-        names = rules.list_of(answers, " ") + " | " if answers else ""
-        actions.append(f'"Final answer: " ({names}"{{}}")')
+        some = [rules.list_of(answers, " ")] if answers else []
+        some += ['"{}"'] if forced or not written else []
+        actions += [f'"Final answer: " ({" | ".join(some)})'] if some else []
     optional = "?" if answers is None else ""
     return rules.text(f"{text} ({' | '.join(actions)}){optional}" if actions else text)
 

@@ -16,6 +16,7 @@ from trl.trainer.sft_config import SFTConfig as TrlConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.tokens.formats import chat_format
@@ -160,9 +161,10 @@ def sft_evaluation(
     """Evaluation of an SFT run, as its `evaluation` says."""
     folder = Path(config.output_dir)
     graph = open_graph(settings.graph, wikidata=settings.environment.layers.wikidata)
+    shown = run_exemplars(folder, graph, settings.environment)
     dev_set = DevSet(
         dev_questions(settings.questions, settings.limit),
-        Environment(graph, settings.environment),
+        Environment(graph, settings.environment, exemplars=shown),
         chat_format(config.format),
         tokenizer,
         max_turn_tokens=settings.max_turn_tokens,

@@ -1,6 +1,7 @@
 """Agents at work: `demo`, `eval`, `ask`, `serve`, `agents`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from graphwalker.agents.environment import Environment
     from graphwalker.cli.models import AskConfig
     from graphwalker.policies.base import Policy
+    from graphwalker.trajectory import Trajectory
 
 app = typer.Typer()
 
@@ -53,6 +55,7 @@ def evaluate(given: CommandOptions) -> None:
     Example: graphwalker eval --graph runs/graph --questions q.jsonl --model runs/sft/final
     --format inline --out runs/eval samples=8
     """
+    from data_pipeline.exemplars import make_exemplars
     from eval.run.config import EvalConfig, run_eval, run_folder
     from eval.run.records import failure_reason, has_predictions
     from eval.tables import missing_note
@@ -62,7 +65,7 @@ def evaluate(given: CommandOptions) -> None:
     folder = run_folder(config)
     try:
         with console.progress("evaluate") as tick:
-            run_eval(config, tick)
+            run_eval(config, tick, make_exemplars)
     except IncompleteError as error:
         why = str(error)
     why = why or failure_reason(folder)
@@ -91,7 +94,7 @@ def ask(
     """
     from graphwalker.serve.ask import ask as put
 
-    config, environment, policy = _agent(given, api_retries=1)
+    config, environment, policy = _agent(given, topic, api_retries=1)
     trajectory = put(
         question,
         topic,
@@ -131,16 +134,18 @@ def serve(
 
 
 def _agent(
-    given: CommandOptions, api_retries: int | None = None
+    given: CommandOptions, topics: Sequence[str] = (), api_retries: int | None = None
 ) -> "tuple[AskConfig, Environment, Policy]":
     """Return the agent that `ask` and `serve` run, as its model was trained where nothing else is
-    set. An API is asked again as often as `api_retries` says."""
+    set. An API is asked again as often as `api_retries` says. `topics`: what is asked about."""
+    from data_pipeline.exemplars import make_exemplars
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import with_model_settings
     from graphwalker.cli.models import AskConfig
     from graphwalker.graphs.open import open_graph
     from graphwalker.policies.load import check_questions, load_policy
     from graphwalker.question import Question
+    from graphwalker.serve.ask import find_topic
 
     config = with_model_settings(given.settings(AskConfig))
     check_questions(config.policy, [Question("a question that is asked here", "", ())])
@@ -150,7 +155,11 @@ def _agent(
         policy = config.policy.model_copy(update={"api": api})
         config = config.model_copy(update={"policy": policy})
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
-    environment = Environment(graph, config.environment)
+    shown: list[Trajectory] = []
+    if config.environment.exemplars:
+        asked = Question("ask", "", tuple(find_topic(graph, name) for name in topics))
+        shown = make_exemplars(graph, config.environment, 0, [asked])
+    environment = Environment(graph, config.environment, exemplars=shown)
     return config, environment, load_policy(config.policy, environment=environment)
 
 

@@ -118,6 +118,7 @@ def _find_named(agents: str, model: str) -> list[Named]:
 def _run(given: CommandOptions, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
     """The folders of the runs that have results, and what is missing. Settings are checked for all
     agents before the first one runs."""
+    from data_pipeline.exemplars import make_exemplars
     from eval.run.config import EvalConfig, run_eval
     from eval.run.records import failure_reason, has_predictions
 
@@ -143,7 +144,7 @@ def _run(given: CommandOptions, named: Sequence[Named]) -> tuple[list[Path], lis
         console.note(f"{name}: {config.policy.model}")
         try:
             with console.progress(name) as tick:
-                run_eval(config, tick)
+                run_eval(config, tick, make_exemplars)
         except IncompleteError as error:
             why = str(error)
         if why := why or failure_reason(folder):

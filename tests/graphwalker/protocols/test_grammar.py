@@ -79,13 +79,22 @@ def test_relations_are_those_listed_at_the_entity_and_not_asked_for_yet():
 
 def test_a_list_is_not_longer_than_its_choices():
     assert not may(triples(TOPIC, "a.b", "a.c", "a.b"), LOOK)
-    assert begins(TAGS.grammar(facts(LOOK)), '<answer> ["Anna \\"Kö\\" Kovar"]')
-    assert not begins(TAGS.grammar(facts(LOOK)), '<answer> ["Anna \\"Kö\\" Kovar", ')
+    made = TAGS.grammar(facts(LOOK), True)
+    assert begins(made, '<answer> ["Anna \\"Kö\\" Kovar"]')
+    assert not begins(made, '<answer> ["Anna \\"Kö\\" Kovar", ')
 
 
-def test_answers_are_those_shown_or_none():
-    assert may(FinalAnswer((FOUND.name, DATE.name)), LOOK, ASK) and may(FinalAnswer(()), LOOK)
-    assert not may(FinalAnswer((FOUND.name,)), LOOK) and not may(FinalAnswer(("Name",)), LOOK)
+def test_answers_name_what_results_have_shown():
+    assert may(FinalAnswer((FOUND.name, DATE.name)), LOOK, ASK)
+    for names in ((FOUND.name,), (TOPIC.name,), ("Name",)):
+        assert not may(FinalAnswer(names), LOOK)
+
+
+def test_no_answer_is_empty_while_a_call_may_be_made():
+    for turns in ((), (LOOK,), (LOOK, ASK)):
+        assert not may(FinalAnswer(()), *turns)
+        assert allows(TAGS.grammar(facts(*turns), True), TAGS.render("", FinalAnswer(())))
+    assert may(FinalAnswer(()), protocol=TagProtocol({})), "nothing can be called"
 
 
 def test_a_forced_turn_has_an_answer_alone():
@@ -119,7 +128,8 @@ HOSTILE = st.text(st.sampled_from('ab"\\\n\t{}[]<>/|é日\x7f'), min_size=1, max
 @given(HOSTILE, HOSTILE)
 def test_whatever_is_shown_can_be_named(name, relation):
     entity = Entity("m.1", name)
-    shown = GrammarFacts({name: "m.1"}, {"m.1": {relation: None}}, {relation: None})
+    listed = {relation: None}
+    shown = GrammarFacts({name: "m.1"}, {name: None}, {"m.1": listed}, listed)
     made = TAGS.grammar(shown)
     for action in (relations_of(entity), triples(entity, relation), FinalAnswer((name,))):
         assert allows(made, TAGS.render("", action))
@@ -141,7 +151,8 @@ NAMES = {"Oslo": "m.1", "Bergen": "m.2", "a {b}": "m.3"}
 
 def calls_grammar(protocol: FunctionProtocol = CALLS, choices=None, forced: bool = False) -> str:
     choices = choices or (lambda call, argument: KNOWN.get(argument))
-    return protocol.grammar(GrammarFacts(NAMES, choices=choices), forced)
+    found = dict.fromkeys(NAMES)
+    return protocol.grammar(GrammarFacts(NAMES, found, choices=choices), forced)
 
 
 def may_call(tool: str, protocol: FunctionProtocol = CALLS, **arguments) -> bool:
@@ -190,10 +201,11 @@ def test_several_calls_stand_in_one_message_where_they_may():
     assert not begins(calls_grammar(FunctionProtocol(FUNCTIONS, parallel=False)), two)
 
 
-def test_an_answer_in_braces_names_what_was_shown_and_may_be_empty():
+def test_an_answer_in_braces_names_what_was_shown_and_is_empty_at_the_end_alone():
     for names in (("Oslo", "Bergen"), ("a {b}",), ()):
-        for forced in (False, True):
-            assert allows(calls_grammar(forced=forced), CALLS.render("So.", FinalAnswer(names)))
+        text = CALLS.render("So.", FinalAnswer(names))
+        assert allows(calls_grammar(forced=True), text)
+        assert allows(calls_grammar(), text) is (names != ())
     assert not begins(calls_grammar(), "So. {Rome}")
     assert not begins(calls_grammar(), "Final answer: {Rome}")
     assert not begins(calls_grammar(forced=True), "<tool_call>")
