@@ -19,10 +19,10 @@ ATTEMPTS = 300
 
 
 def make_exemplars(
-    graph: KnowledgeGraph, config: EnvironmentConfig, seed: int, asked: Iterable[Question]
+    graph: KnowledgeGraph, config: EnvironmentConfig, seed: int, questions: Iterable[Question]
 ) -> list[Trajectory]:
     """Return `config.exemplars` right episodes of the oracle in the environment, the same for a
-    seed. None starts from the topic entities of a question of `asked`.
+    seed. None starts from the topic entities of a question of `questions`.
 
     Raises `UserError` where the graph or the preset gives fewer.
     """
@@ -33,7 +33,7 @@ def make_exemplars(
         )
     plain = config.model_copy(update={"exemplars": 0, "constrained": False, "answers": "strict"})
     environment = Environment(graph, plain)
-    taken = {_topics(question) for question in asked}
+    taken = {_topics(question) for question in questions}
     episodes = list(islice(_episodes(graph, environment, seed, taken), config.exemplars))
     if len(episodes) < config.exemplars:
         raise UserError(

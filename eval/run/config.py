@@ -224,7 +224,7 @@ def _any_right(predictions: Path) -> bool:
 def _environment(
     config: EvalConfig,
     make_exemplars: MakeExemplars | None = None,
-    asked: Sequence[Question] = (),
+    questions: Sequence[Question] = (),
 ) -> Environment:
     cache = config.graph_cache if is_endpoint(config.graph) else ""
     wikidata = config.environment.layers.wikidata
@@ -237,7 +237,7 @@ def _environment(
     if config.policy.api is not None and "answers" not in environment.model_fields_set:
         environment = environment.model_copy(update={"answers": "lenient"})
     out = Path(config.output_dir)
-    shown = run_exemplars(out, graph, environment, config.seed, asked, make_exemplars)
+    shown = run_exemplars(out, graph, environment, config.seed, questions, make_exemplars)
     return Environment(graph, environment, exemplars=shown)
 
 

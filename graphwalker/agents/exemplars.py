@@ -44,7 +44,7 @@ def run_exemplars(
     graph: KnowledgeGraph,
     config: "EnvironmentConfig",
     seed: int = 0,
-    asked: Iterable[Question] = (),
+    questions: Iterable[Question] = (),
     make: MakeExemplars | None = None,
 ) -> list[Trajectory]:
     """The exemplars of the run in that folder, made and written there by its first command.
@@ -61,7 +61,7 @@ def run_exemplars(
                 "the folder of an evaluation, or set exemplars=0"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        write_jsonl(path, [one.to_json() for one in make(graph, config, seed, asked)])
+        write_jsonl(path, [one.to_json() for one in make(graph, config, seed, questions)])
     found = list(read_records(path, Trajectory.from_json))
     if len(found) != config.exemplars:
         raise UserError(

@@ -157,8 +157,8 @@ def _agent(
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     shown: list[Trajectory] = []
     if config.environment.exemplars:
-        asked = Question("ask", "", tuple(find_topic(graph, name) for name in topics))
-        shown = make_exemplars(graph, config.environment, 0, [asked])
+        about = Question("ask", "", tuple(find_topic(graph, name) for name in topics))
+        shown = make_exemplars(graph, config.environment, 0, [about])
     environment = Environment(graph, config.environment, exemplars=shown)
     return config, environment, load_policy(config.policy, environment=environment)
 
