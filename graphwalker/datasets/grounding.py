@@ -13,6 +13,9 @@ from graphwalker.question import Answer, Question
 LOOKED_AT = 50
 """Questions, evenly spread, whose topic entities are looked for before a run."""
 
+MOST_PARTS = 5
+"""Parts of a name that was divided at its commas."""
+
 log = logging.getLogger(__name__)
 
 
@@ -67,10 +70,55 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     """Fill in what a dataset lacks and the graph knows; nothing that is given changes.
 
     A topic entity or an answer that is an id only gets the graph's name; a topic entity that is a
-    name only gets the id of the first entity of that name. What the graph does not know stays as
-    it is. Raises `GraphError` when the graph fails.
+    name only gets the id of the first entity of that name. Names of answers that a file divided at
+    a comma, as MetaQA's do, are joined where the graph has the whole alone. What the graph does not
+    know stays as it is; how many names of answers it does not know is logged. Raises `GraphError`
+    when the graph fails.
     """
-    return [_ground(question, graph) for question in questions]
+    found = [_ground(question, graph) for question in questions]
+    # An endpoint, which lists no entities, would be asked for each name.
+    if graph.size and not isinstance(graph, PropertyGraphSet):
+        known = _KnownNames(graph)
+        found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
+        named = [a for q in found for a in q.answers if known.needs(a)]
+        if missing := [answer.name for answer in named if not known[answer.name]]:
+            log.warning(
+                "%d of %d gold answers are no entity of this graph by name, the first %r",
+                len(missing), len(named), missing[0],
+            )  # fmt: skip
+    return found
+
+
+class _KnownNames(dict[str, bool]):
+    """Whether an entity of the graph has a name."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = known = bool(self._graph.resolve(name))
+        return known
+
+    def needs(self, answer: Answer) -> bool:
+        """True for an answer that nothing but its name tells."""
+        return bool(answer.name) and answer.id in ("", answer.name)
+
+
+def _join_divided(answers: tuple[Answer, ...], known: _KnownNames) -> tuple[Answer, ...]:
+    """The answers, where one that is unknown and the next ones are parts of a known name joined."""
+    if len(answers) < 2 or not all(map(known.needs, answers)):
+        return answers
+    joined: list[Answer] = []
+    at = 0
+    while at < len(answers):
+        names = [answer.name for answer in answers[at : at + MOST_PARTS]]
+        parts = range(2, len(names) + 1) if not known[names[0]] else ()
+        taken = next((n for n in parts if known[", ".join(names[:n])]), 1)
+        whole = ", ".join(names[:taken])
+        joined.append(answers[at] if taken == 1 else Answer(whole, answers[at].id and whole))
+        at += taken
+    return tuple(joined)
 
 
 def _ground(question: Question, graph: KnowledgeGraph) -> Question:

@@ -7,12 +7,12 @@ import pytest
 
 from graphwalker.answers.rows import Rows
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import refuse_unknown_topics
+from graphwalker.datasets.grounding import ground, refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
-from graphwalker.question import Question
+from graphwalker.question import Answer, Question
 from graphwalker.synthetic.sets import make_maze_set
 from support.backends import in_memory
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -61,3 +61,27 @@ def test_questions_of_a_set_ask_about_its_members(tmp_path: Path) -> None:
 def test_questions_about_a_whole_graph_need_no_topic() -> None:
     question = Question("q", "How many?", (), gold=Rows(({"count": 1},)))
     refuse_unknown_topics([question], MemoryGraph([], {}), "graph")
+
+
+def test_names_that_a_file_divided_at_a_comma_are_joined_by_the_graph(caplog):
+    facts = [("Suddenly, Last June", "star", "Mira"), ("Harbor", "star", "Mira")]
+    graph = MemoryGraph(facts, {name: name for fact in facts for name in (fact[0], fact[2])})
+    for ids in (False, True):
+        names = ("Suddenly", "Last June", "Harbor", "Mira")
+        answers = tuple(Answer(name, name if ids else "") for name in names)
+        (found,) = ground([Question("q", "Which?", (Entity("Mira", "Mira"),), answers)], graph)
+        assert [answer.name for answer in found.answers] == [
+            "Suddenly, Last June",
+            "Harbor",
+            "Mira",
+        ]
+    assert not caplog.text
+
+
+def test_answers_that_are_no_names_of_the_graph_are_counted(toy, caplog):
+    answers = (Answer("Nobody at all"), Answer(TOY_NAMES["m.0ada"]))
+    ground([Question("q", "Who?", (Entity("m.0ada", "Ada"),), answers)], toy)
+    assert (
+        "1 of 2 gold answers are no entity of this graph by name, the first 'Nobody at all'"
+        in caplog.text
+    )
