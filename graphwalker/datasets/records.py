@@ -157,6 +157,21 @@ def number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def rows_of_columns(value: object) -> object:
+    """A list of objects where the value is one object of equally long lists, as Hugging Face's
+    `datasets` keeps such a list.
+
+    >>> rows_of_columns({"name": ["Oslo", "Rome"], "id": ["m.1", "m.2"]})
+    [{'name': 'Oslo', 'id': 'm.1'}, {'name': 'Rome', 'id': 'm.2'}]
+    """
+    columns = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    lists = [column for column in columns.values() if isinstance(column, list)]
+    if not lists or len(lists) < len(columns) or len(set(map(len, lists))) > 1:
+        return value
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+ByColumn = BeforeValidator(rows_of_columns)
 AnyText = Annotated[str, AfterValidator(_utf8)]
 Text = Annotated[AnyText, AfterValidator(_not_empty)]
 """A text that says something, without white space around it."""

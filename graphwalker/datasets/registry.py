@@ -50,7 +50,11 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     fits = [form for form in FORMS if form.misses(contents) == []]
     found = [(form, which) for form in fits for which in _datasets(form, contents)]
     if not fits:
-        raise UserError(f"{contents.path}: record 1 fits no known format{_nearest(contents)}")
+        raise UserError(
+            f"{contents.path}: record 1 fits no known format{_nearest(contents)}; `graphwalker "
+            "dataset list` names them, or write your own as JSON lines: "
+            '{"id", "question", "topic_entities", "answers"}'
+        )
     if len(found) > 1:
         names = ", ".join(sorted({which for _, which in found}))
         raise UserError(f"{contents.path}: record 1 fits several formats ({names}): say which one")

@@ -297,3 +297,46 @@ def test_a_form_of_ones_own_is_named_by_its_module(tmp_path, monkeypatch):
         load_questions(toys.write(path, [record | {"about": "Ann"}]), format="quiz:Quiz")
     with pytest.raises(UserError, match=r"derived from records\.Published"):
         load_questions(path, format="quiz:Entity")
+
+
+def by_columns(rows):
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+def test_lists_of_objects_may_stand_by_columns_as_the_hub_keeps_them(tmp_path):
+    nodes = [{"node_type": "class", "id": "geo.river", "friendly_name": "River"},
+             {"node_type": "entity", "id": "m.0b", "friendly_name": "Varn"}]  # fmt: skip
+    grail = {"qid": "1", "question": "q", "graph_query": {"nodes": by_columns(nodes)},
+             "level": "i.i.d.",
+             "answer": by_columns([{"answer_type": "Entity", "answer_argument": "m.0a",
+                                    "entity_name": "Ombra"}]),
+             "num_edge": 1, "sparql_query": "s", "s_expression": "e", "function": "none",
+             "domains": ["geo"]}  # fmt: skip
+    cwq = {"ID": "WebQTest-1_a", "question": "q", "sparql": "ns:m.0b ns:r ?x .",
+           "compositionality_type": "composition",
+           "answers": by_columns([{"answer": "Ombra", "answer_id": "m.0a", "aliases": ["O"]}])}  # fmt: skip
+    for record in (grail, cwq):
+        write_jsonl(tmp_path / "q.jsonl", [record])
+        (question,) = load_questions(tmp_path / "q.jsonl")
+        assert [(a.name, a.id) for a in question.answers] == [("Ombra", "m.0a")]
+        assert [topic.id for topic in question.topic_entities] == ["m.0b"]
+
+
+def test_metaqa_as_json_may_mark_its_topic_in_brackets(tmp_path):
+    record = {
+        "question": "who acts in [Blue Harbor]",
+        "answer": ["Mira"],
+        "qtype": "movie_to_actor",
+    }
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    (question,) = load_questions(tmp_path / "q.jsonl")
+    assert (question.text, question.topic_entities[0].id) == (
+        "who acts in Blue Harbor",
+        "Blue Harbor",
+    )
+
+
+def test_a_file_of_no_known_form_is_told_which_there_are(tmp_path):
+    (tmp_path / "q.csv").write_text("question,answer\nwho,Ana\n")
+    with pytest.raises(UserError, match="`graphwalker dataset list` names them"):
+        load_questions(tmp_path / "q.csv")

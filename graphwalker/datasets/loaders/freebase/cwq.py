@@ -38,7 +38,9 @@ class Cwq(records.Published):
     sparql: records.Text
     compositionality_type: records.Text
     webqsp_ID: records.MaybeText = ""
-    answers: _Several | None = records.published_as("answers", "answer", default=None)
+    answers: Annotated[_Several | None, records.ByColumn] = records.published_as(
+        "answers", "answer", default=None
+    )
     """A name, several names, MIDs, or the release's own `{answer, answer_id, aliases}`."""
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:

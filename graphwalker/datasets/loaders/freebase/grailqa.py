@@ -1,6 +1,6 @@
 """GrailQA (Gu et al., 2021): Freebase questions at three levels of generalisation."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct
@@ -19,7 +19,7 @@ class _Node(records.Nested):
 
 
 class _GraphQuery(records.Nested):
-    nodes: list[_Node]
+    nodes: Annotated[list[_Node], records.ByColumn]
 
 
 class GrailQa(records.Published):
@@ -35,7 +35,7 @@ class GrailQa(records.Published):
     qid: records.Key
     question: records.Text
     graph_query: _GraphQuery
-    answer: list[GivenAnswer]
+    answer: Annotated[list[GivenAnswer], records.ByColumn]
     level: Level
     num_edge: records.Whole
     sparql_query: records.Text

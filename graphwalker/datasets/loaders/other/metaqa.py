@@ -24,9 +24,7 @@ class MetaQaLine(records.Published):
     answers: str
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
-        found = _TOPIC.findall(self.marked)
-        if len(found) != 1:
-            raise UserError(f"marks {len(found)} entities in [brackets], not 1")
+        topic, text = _marked(self.marked)
         names = [name.strip() for name in self.answers.split("|")]
         if not all(names):
             raise UserError("column 'answers' has an empty answer")
@@ -34,8 +32,8 @@ class MetaQaLine(records.Published):
         hops = _hops(kind) or file.hops
         return Question(
             id=file.question_id(number, f"{hops}-hop" if hops else ""),
-            text=_TOPIC.sub(lambda match: match[1], self.marked).strip(),
-            topic_entities=(Entity(found[0], found[0]),),
+            text=text,
+            topic_entities=(Entity(topic, topic),),
             answers=_answers(names),
             structure=f"{hops}-hop" if hops else "",
             hops=hops,
@@ -44,14 +42,15 @@ class MetaQaLine(records.Published):
 
 
 class MetaQa(records.Published):
-    """`topic_entity`, `answers`, `qtype`, and `relation_path` with `~` before an inverse hop."""
+    """`topic_entity`, `answers`, `qtype`, and `relation_path` with `~` before an inverse hop; or
+    the topic in [brackets] and `answer`."""
 
     form = "MetaQA as JSON"
     datasets = ("metaqa",)
 
     question: records.Text
-    topic_entity: records.Text
-    answers: list[records.Text]
+    topic_entity: records.MaybeText = ""
+    answers: list[records.Text] = records.published_as("answers", "answer")
     qtype: records.MaybeText
     id: records.Key | None = None
     hops: records.Whole | None = None
@@ -61,10 +60,13 @@ class MetaQa(records.Published):
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         path = self.relation_path
         hops = len(path) or _hops(self.qtype) if self.hops is None else self.hops
+        topic, text = self.topic_entity, self.question
+        if not topic:
+            topic, text = _marked(self.question)
         return Question(
             id=self.id or "",
-            text=self.question,
-            topic_entities=(Entity(self.topic_entity, self.topic_entity),),
+            text=text,
+            topic_entities=(Entity(topic, topic),),
             answers=_answers(self.answers),
             structure=f"{hops}-hop" if hops else "",
             hops=hops,
@@ -72,6 +74,14 @@ class MetaQa(records.Published):
             annotations={"relation_path": path} if path else {},
             facets={"type": self.qtype} if self.qtype else {},
         )
+
+
+def _marked(question: str) -> tuple[str, str]:
+    """The entity that a question marks, and the question without the mark."""
+    found = _TOPIC.findall(question)
+    if len(found) != 1:
+        raise UserError(f"marks {len(found)} entities in [brackets], not 1")
+    return found[0], _TOPIC.sub(lambda match: match[1], question).strip()
 
 
 def _answers(names: Iterable[str]) -> tuple[Answer, ...]:

@@ -181,7 +181,8 @@ def read(path, folder):
     found = set()
     for _, rows in reader.blocks(0):
         named = (relations.listed[number] for number in rows.relations)
-        found |= set(zip(rows.heads, named, rows.tails, strict=True))
+        facts = zip(rows.heads, named, rows.tails, strict=True)
+        found |= {tuple(map(str.strip, fact)) for fact in facts}
     check_read(reader, source, rejects.count)
     return found
 
