@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ceiling,
         compare,
         evaluate,
+        from_pandas,
         load_dataset,
         load_policy,
         load_trajectories,
@@ -56,6 +57,7 @@ __all__ = [
     "ceiling",
     "compare",
     "evaluate",
+    "from_pandas",
     "load_dataset",
     "load_policy",
     "load_trajectories",
@@ -68,9 +70,22 @@ __all__ = [
 ]
 
 
+_EXPECTED = {
+    "Graph": "open_graph, which takes a path, a DataFrame, a networkx or rdflib graph, or triples",
+    **dict.fromkeys(("sft", "finetune"), "train"),
+    **dict.fromkeys(("grpo", "rl"), "train for SFT; GRPO is `accelerate launch training/grpo.py`"),
+    **dict.fromkeys(("load_model", "load_agent", "Policy", "Agent"), "load_policy"),
+    **dict.fromkeys(("load_questions", "questions"), "load_dataset"),
+    **dict.fromkeys(("report", "to_pandas"), "evaluate, whose result has report, save, to_pandas"),
+}
+"""What people look for under another name, and where it is."""
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'graphwalker' has no attribute {name!r}")
+        known = _EXPECTED.get(name)
+        hint = f": take graphwalker.{known}" if known else ""
+        raise AttributeError(f"module 'graphwalker' has no attribute {name!r}{hint}")
     import graphwalker.api as api
 
     return getattr(api, name)

@@ -1,7 +1,8 @@
 """A question over a knowledge graph, its topic entities and its gold answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
+from operator import attrgetter
 from typing import Any, cast
 
 from graphwalker.answers.kinds import GoldAnswer, read_gold
@@ -24,9 +25,9 @@ class Answer:
 class Question:
     """What an agent is asked."""
 
-    id: str
-    text: str
-    topic_entities: tuple[Entity, ...]
+    id: str = ""
+    text: str = ""
+    topic_entities: tuple[Entity, ...] = ()
     answers: tuple[Answer, ...] = ()
     dataset: str = ""
     structure: str = ""
@@ -48,33 +49,28 @@ class Question:
     """The answer where it is no set of names: `Rows`, a `PathAnswer`, a `Text`. `answers` then hold
     its texts, for people; scores go by this."""
 
-    def __post_init__(self) -> None:
-        if type(cast("Any", self.text)) is not str:  # Question("who?", ["Ana"], ["x"])
-            self._shift()
-        if self.gold is not None and not self.answers:
-            answers = tuple(Answer(text) for text in self.gold.texts())
-            object.__setattr__(self, "answers", answers)
+    question: InitVar[str] = ""
+    """The text, by the name that it has in a file; the id, too, where none is given."""
 
-    @property
-    def question(self) -> str:
-        """The text, by the name that it has in a file."""
-        return self.text
-
-    def _shift(self) -> None:
-        """Read text, names of topic entities and names of answers, as a person writes them."""
-        names: Any = self.text
-        answers: Any = self.topic_entities
-        lists = (names, answers)
-        if not all(isinstance(one, list | tuple) for one in lists) or self.answers:
+    def __post_init__(self, question: str) -> None:
+        text: Any = self.text
+        if type(text) is not str and not self.answers:  # Question("who?", ["Ana"], ["x"])
+            self._set(id=self.id, text=self.id, topic_entities=text, answers=self.topic_entities)
+        elif question and not text:
+            self._set(id=self.id or question, text=question)
+        topics, gold = _parts(self.topic_entities, Entity), _parts(self.answers, Answer)
+        if topics is None or gold is None or not isinstance(cast("Any", self.text), str):
             raise TypeError(
                 "Question(id, text, topic_entities, answers), or Question(text, names of topic "
-                f"entities, names of answers); got {self.id!r}, {names!r}, {answers!r}"
+                f"entities, names of answers); got {self.id!r}, {self.text!r}, "
+                f"{self.topic_entities!r}, {self.answers!r}"
             )
-        topics = (e if isinstance(e, Entity) else Entity("", str(e)) for e in names)
-        object.__setattr__(self, "text", self.id)
-        object.__setattr__(self, "topic_entities", tuple(topics))
-        gold = (a if isinstance(a, Answer) else Answer(str(a)) for a in answers)
-        object.__setattr__(self, "answers", tuple(gold))
+        answers = gold or (self.gold and tuple(Answer(text) for text in self.gold.texts())) or ()
+        self._set(topic_entities=topics, answers=answers)
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def to_json(self) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -131,6 +127,18 @@ class Question:
             raise UserError(
                 f"question record {record.get('id', '?')!r} is malformed: {error}"
             ) from None
+
+
+Question.question = property(attrgetter("text"))  # pyright: ignore
+
+
+def _parts(given: Any, kind: type[Any]) -> tuple[Any, ...] | None:
+    """Read entities or answers, each by itself or by its name; `None` for anything else."""
+    listed = isinstance(given, list | tuple)
+    found = tuple(cast("tuple[Any, ...]", given)) if listed else (given,)
+    if not all(isinstance(one, str | kind) for one in found):
+        return None
+    return tuple(one if isinstance(one, kind) else kind(id="", name=one) for one in found)
 
 
 def query_and_wording(question: Question) -> tuple[Query, Draft]:

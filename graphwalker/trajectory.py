@@ -118,6 +118,22 @@ class Trajectory:
     def __getitem__(self, turn: int) -> Turn:
         return self.turns[turn]
 
+    def __repr__(self) -> str:
+        answer = "no answer" if self.answer is None else f"answer={list(self.answer)}"
+        scored = f", em={self.scores['em']:g}" if "em" in self.scores else ""
+        text = f"{self.question.text!r}, turns={len(self)}, {answer}, stop={self.stop.value!r}"
+        return f"Trajectory({text}{scored})"
+
+    @property
+    def steps(self) -> tuple[Turn, ...]:
+        """The turns."""
+        return self.turns
+
+    @property
+    def answers(self) -> list[str]:
+        """What was answered; empty where there is no answer."""
+        return list(self.answer or ())
+
     @property
     def messages(self) -> list[Message]:
         """Every message in order, as `conversation` gives them."""
@@ -163,6 +179,10 @@ class Trajectory:
         }
         named = self.answer_kind == "names"
         return record if named else {**record, "answer_kind": self.answer_kind}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of a file, as `to_json` gives it."""
+        return self.to_json()
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Trajectory":

@@ -19,6 +19,7 @@ from graphwalker.api.calls import (
 from graphwalker.api.environment import ScriptEnvironment as Environment
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Triple
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.open import open_graph as from_pandas
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
@@ -39,6 +40,7 @@ __all__ = [
     "ceiling",
     "compare",
     "evaluate",
+    "from_pandas",
     "load_dataset",
     "load_policy",
     "load_trajectories",

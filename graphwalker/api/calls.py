@@ -36,7 +36,7 @@ def load_dataset(
     graph: KnowledgeGraph | None = None,
     limit: int | None = None,
     format: str = "auto",
-) -> list[Question]:
+) -> "QuestionList":
     """Questions of a file: our JSONL, or a published benchmark's own file, plain or .gz.
 
     With `graph`, names and ids that the file leaves out are filled in from it. Raises `UserError`
@@ -46,9 +46,37 @@ def load_dataset(
     from graphwalker.datasets.grounding import ground
 
     questions = load_questions(path, limit, format)
-    return questions if graph is None else ground(questions, graph)
+    return QuestionList(questions if graph is None else ground(questions, graph))
 
 
+class QuestionList(list[Question]):
+    """A list of questions with a short `repr` and a table."""
+
+    def __repr__(self) -> str:
+        first = "".join(f"\n  {q.text} -> {[a.name for a in q.answers]}" for q in self[:3])
+        return f"{len(self)} questions{first}" + ("\n  ..." if len(self) > 3 else "")
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each question."""
+        import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+        rows = [
+            {
+                "id": q.id,
+                "question": q.text,
+                "topic_entities": [entity.name for entity in q.topic_entities],
+                "answers": [answer.name for answer in q.answers],
+                "structure": q.structure,
+                "hops": q.hops,
+                "split": q.split,
+            }
+            for q in self
+        ]
+        return pandas.DataFrame(rows)
+
+
+_LINE_EVERY_S = 15.0
+"""Where there is no terminal for a progress bar, such as a notebook."""
 _FOLDERS: WeakKeyDictionary[Policy, str] = WeakKeyDictionary()
 """The folder of a policy's model, which must be run in its own environment."""
 
@@ -211,19 +239,22 @@ def evaluate(
     from eval.analysis.summary import summarise
     from eval.run.evaluate import evaluate as run
     from eval.run.records import read_run
+    from graphwalker.cli.console import progress
 
     _refuse_other(_FOLDERS.get(policy), environment)
     place = None if out else TemporaryDirectory()
-    folder = run(
-        questions,
-        environment,
-        policy,
-        Path(out or place.name),  # pyright: ignore[reportOptionalMemberAccess]
-        samples=samples,
-        seed=seed,
-        concurrency=concurrency,
-        max_tokens=max_tokens,
-    )
+    with progress("evaluate", _LINE_EVERY_S) as tick:
+        folder = run(
+            questions,
+            environment,
+            policy,
+            Path(out or place.name),  # pyright: ignore[reportOptionalMemberAccess]
+            samples=samples,
+            seed=seed,
+            concurrency=concurrency,
+            max_tokens=max_tokens,
+            progress=tick,
+        )
     done = read_run(folder)
     figures = summarise(done.trajectories, done.samples, failures=len(done.failures), seed=seed)
     return Evaluation({**figures, **done.missing()}, tuple(done.trajectories), folder, place)
@@ -316,9 +347,11 @@ def synthesize(
     """
     from data_pipeline.config import SynthConfig
     from data_pipeline.synthesize import synthesize as make
+    from graphwalker.cli.console import progress
     from graphwalker.files import read_jsonl
 
     given = {"count": count, "seed": seed, **settings}
-    make(graph, parse_config(SynthConfig, given, "synthesize()"), Path(out))
+    with progress("synthesize", _LINE_EVERY_S) as tick:
+        make(graph, parse_config(SynthConfig, given, "synthesize()"), Path(out), tick)
     records = read_jsonl(Path(out) / "graphsynth.jsonl")
     return [Trajectory.from_json(record) for record in islice(records, count)]

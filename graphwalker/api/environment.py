@@ -10,11 +10,12 @@ from graphwalker.agents.episode import Episode
 from graphwalker.agents.model_environment import environment_of
 from graphwalker.agents.preset import Preset
 from graphwalker.datasets.grounding import ground
-from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.browse import find
 from graphwalker.policies.base import Completion
+from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, ToolBox
 from graphwalker.trajectory import Trajectory
 
 
@@ -46,6 +47,11 @@ class ScriptEnvironment(Environment):
             shown = make_exemplars(graph, config, 0, ())
         super().__init__(graph, config, preset, shown)
         self._episode: Episode | None = None
+        self._toolboxes: dict[tuple[Entity, ...], ToolBox] = {}
+
+    def __repr__(self) -> str:
+        limits = f"max_turns={self.config.max_turns}, top_relations={self.config.top_relations}"
+        return f"Environment({self.name}, {self.graph!r}, {limits})"
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -77,9 +83,15 @@ class ScriptEnvironment(Environment):
             raise AttributeError(f"{type(self).__name__} has no attribute or tool {name!r}")
         return partial(self._call, name)
 
-    def _call(self, tool: str, entity: str = "", **arguments: Any) -> str:
-        """What a tool shows of an entity, by its name or id, outside of an episode."""
+    def _call(self, tool: str, entity: str = "", *values: Any, **arguments: Any) -> str:
+        """What a tool shows of an entity, by its name or id, outside of an episode. What one tool
+        has listed of the entity may be asked for by another."""
         topics = (find(self.graph, entity),) if entity else ()
-        toolbox = self.toolbox(Question("by hand", "", topics))
-        named = {"entity": toolbox.topic_names()[0]} if entity else {}
-        return toolbox.call(Call(tool, {**named, **arguments})).text
+        toolbox = self._toolboxes.get(topics) or self.toolbox(Question("by hand", "", topics))
+        self._toolboxes = {topics: toolbox}
+        given = (toolbox.topic_names()[0], *values) if entity else values
+        if given and isinstance(self.protocol, TagProtocol):
+            names = self.protocol.parameters(tool, len(given))
+        else:
+            names = ("entity", *map(str, range(1, len(given))))
+        return toolbox.call(Call(tool, {**dict(zip(names, given, strict=False)), **arguments})).text

@@ -44,6 +44,9 @@ class KnowledgeGraph(Protocol):
     `relations` and `neighbors`. Everything else has a default that it may override: `size`,
     `entity_at` and `relation_ids` to make walks and questions from it, the others for speed.
 
+    A person may give `relations`, `neighbors` and `triples` an `Entity`, or an entity alone: that
+    is about all its relations in both directions, and raises `KeyError` for an unknown entity.
+
     The batched forms (`..._many`) give exactly what the single ones give, one answer for each
     item asked, in the order asked. A class that inherits from this protocol has them for free;
     a backend whose calls are round trips overrides them so that one call is one round trip.
@@ -55,6 +58,11 @@ class KnowledgeGraph(Protocol):
     """The file that holds it, where it is one."""
     size: int = 0
     """How many named entities `entity_at` gives; 0 for a graph that cannot list them."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in {"relations", "neighbors", "triples"} & vars(cls).keys():
+            setattr(cls, name, browse.look_up(vars(cls)[name]))
 
     @abstractmethod
     def resolve(self, name: str) -> list[Entity]:
@@ -82,6 +90,7 @@ class KnowledgeGraph(Protocol):
         """The entities on the other end, the first `limit` of them (all when `None`)."""
         ...
 
+    @browse.look_up
     def triples(
         self,
         entity_id: str,
@@ -130,7 +139,7 @@ class KnowledgeGraph(Protocol):
         """Whether the graph has an entity, by name or id, or a triple of ids."""
         return browse.contains(self, item)
 
-    def __getitem__(self, name: str) -> list[Triple]:
+    def __getitem__(self, name: str | Entity) -> list[Triple]:
         """The triples of an entity, by its name or id. Raises `KeyError` with names like it."""
         return browse.facts_of(self, name)
 
@@ -142,7 +151,7 @@ class KnowledgeGraph(Protocol):
         """So many named entities, drawn at random."""
         return browse.sample(self, count, seed)
 
-    def subgraph(self, entities: Iterable[str], hops: int = 1) -> "KnowledgeGraph":
+    def subgraph(self, entities: Iterable[str | Entity], hops: int = 1) -> "KnowledgeGraph":
         """The triples within so many hops of the entities, given by names or ids."""
         return browse.subgraph(self, entities, hops)
 
@@ -153,6 +162,18 @@ class KnowledgeGraph(Protocol):
     def to_networkx(self) -> Any:
         """A networkx MultiDiGraph: a node is an id with a `name`, an edge's key its relation."""
         return browse.to_networkx(self)
+
+    def to_pyg(self) -> Any:
+        """PyTorch Geometric's `Data`: `edge_index`, `edge_type`, `relations`, and nodes' ids."""
+        return browse.to_pyg(self)
+
+    def describe(self) -> Any:
+        """A DataFrame with a row for each relation: its triples, heads, tails, an example."""
+        return browse.count_relations(self)
+
+    def stats(self) -> dict[str, int | str]:
+        """The counts of `info`."""
+        return self.info()
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
         """`name` of each."""

@@ -1,9 +1,12 @@
 """A graph in the hands of a person: its facts, samples, parts, and other libraries' forms."""
 
+import functools
 import random
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.triples import Direction, Entity, Side, Triple
 
@@ -39,8 +42,12 @@ def count_facts(graph: "KnowledgeGraph") -> int:
     return counted if isinstance(counted, int) else sum(1 for _ in facts(graph))
 
 
-def find(graph: "KnowledgeGraph", text: str, *, advice: bool = True) -> Entity:
+def find(graph: "KnowledgeGraph", text: str | Entity, *, advice: bool = True) -> Entity:
     """Return the entity of that name, else of that id. Raises `KeyError` with names like it."""
+    if isinstance(text, Entity):
+        return text
+    if not isinstance(cast("Any", text), str):
+        raise TypeError(f"give an entity, or its name or id; got {text!r}")
     if named := graph.resolve(text):
         return named[0]
     if name := graph.name(text):
@@ -67,11 +74,66 @@ def contains(graph: "KnowledgeGraph", item: object) -> bool:
             return False
 
 
-def facts_of(graph: "KnowledgeGraph", text: str) -> list[Triple]:
+def facts_of(graph: "KnowledgeGraph", text: str | Entity) -> list[Triple]:
     """Return the triples of an entity, by its name or id: outgoing ones, then incoming ones."""
-    entity = find(graph, text)
-    sides = graph.triples_many([Side(entity.id, direction) for direction in Direction])
+    return _triples(graph, text)
+
+
+def look_up(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `relations`, `neighbors` or `triples` of a graph for people: it takes an `Entity` for
+    its id, and without relation or direction it is about all of them, of an entity that exists."""
+    by_hand, *needed = _BY_HAND[method.__name__]
+
+    @functools.wraps(method)
+    def look(graph: "KnowledgeGraph", entity_id: Any, *args: Any, **kwargs: Any) -> Any:
+        entity_id = entity_id.id if type(entity_id) is Entity else entity_id
+        if len(args) >= len(needed) or kwargs.keys() >= {*needed[len(args) :]}:
+            return method(graph, entity_id, *args, **kwargs)
+        return by_hand(graph, entity_id, *args, **kwargs)
+
+    return look
+
+
+def _relations(graph: "KnowledgeGraph", text: str | Entity) -> list[tuple[str, int]]:
+    sides = graph.relations_many([Side(find(graph, text).id, d) for d in Direction])
+    total = Counter[str]()
+    for relation, count in (one for side in sides for one in side):
+        total[relation] += count
+    return sorted(total.items())
+
+
+def _triples(
+    graph: "KnowledgeGraph",
+    text: str | Entity,
+    relations: Sequence[str] | None = None,
+    direction: Direction | None = None,
+    limit: int | None = None,
+) -> list[Triple]:
+    here = find(graph, text).id
+    chosen = list(Direction) if direction is None else [direction]
+    sides = graph.triples_many([Side(here, d) for d in chosen], relations, limit)
     return [fact for side in sides for fact in side]
+
+
+def _neighbors(
+    graph: "KnowledgeGraph",
+    text: str | Entity,
+    relation: str | None = None,
+    direction: Direction | None = None,
+    limit: int | None = None,
+) -> list[Entity]:
+    here = find(graph, text)
+    found = _triples(graph, here.id, None if relation is None else [relation], direction)
+    ends = (fact.tail if fact.head.id == here.id else fact.head for fact in found)
+    return list(dict.fromkeys(ends))[:limit]
+
+
+_BY_HAND: dict[str, tuple[Any, ...]] = {
+    "relations": (_relations, "direction"),
+    "neighbors": (_neighbors, "relation", "direction"),
+    "triples": (_triples, "relations", "direction"),
+}
+"""What a look-up is without all its arguments, and those that a graph's own one needs."""
 
 
 def search(graph: "KnowledgeGraph", text: str, limit: int = 10) -> list[Entity]:
@@ -87,7 +149,7 @@ def sample(graph: "KnowledgeGraph", count: int, seed: int) -> list[Entity]:
     return [graph.entity_at(place) for place in places]
 
 
-def subgraph(graph: "KnowledgeGraph", entities: Iterable[str], hops: int) -> "MemoryGraph":
+def subgraph(graph: "KnowledgeGraph", entities: Iterable[str | Entity], hops: int) -> "MemoryGraph":
     """Return the triples within so many hops of some entities, given by names or ids."""
     reached = dict.fromkeys(find(graph, text).id for text in entities)
     kept: dict[Triple, None] = {}
@@ -133,3 +195,41 @@ def describe(graph: "KnowledgeGraph") -> str:
     info = graph.info() if graph.size else {}
     shown = [f"{key}={info[key]:,}" for key in ("entities", "relations", "triples") if key in info]
     return f"{type(graph).__name__}({', '.join(shown) or graph.checksum})"
+
+
+def to_pyg(graph: "KnowledgeGraph") -> Any:
+    """Return a PyTorch Geometric `Data`: `edge_index`, `edge_type` (a place among `relations`), and
+    the ids and names of the nodes. Raises `UserError` without PyTorch Geometric."""
+    try:
+        from torch_geometric.data import Data  # pyright: ignore
+    except ImportError as error:
+        raise UserError("to_pyg needs PyTorch Geometric: pip install torch_geometric") from error
+    import torch
+
+    found = list(facts(graph))
+    nodes = sorted({end for fact in found for end in (fact.head, fact.tail)})
+    relations = sorted({fact.relation for fact in found})
+    at = {end: place for place, end in enumerate(nodes)}
+    number = {relation: place for place, relation in enumerate(relations)}
+    ends = [[at[fact.head], at[fact.tail]] for fact in found]
+    return cast("Any", Data)(
+        edge_index=torch.tensor(ends, dtype=torch.long).reshape(-1, 2).T.contiguous(),
+        edge_type=torch.tensor([number[fact.relation] for fact in found]),
+        num_nodes=len(nodes),
+        node_id=[end.id for end in nodes],
+        node_name=[end.name for end in nodes],
+        relations=relations,
+    )
+
+
+def count_relations(graph: "KnowledgeGraph") -> Any:
+    """Return a DataFrame with a row for each relation: its triples, heads, tails, an example."""
+    frame = to_pandas(graph)
+    grouped = frame.groupby("relation")
+    return grouped.agg(
+        triples=("head", "size"),
+        heads=("head", "nunique"),
+        tails=("tail", "nunique"),
+        head=("head_name", "first"),
+        tail=("tail_name", "first"),
+    ).sort_values("triples", ascending=False)

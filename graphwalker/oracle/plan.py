@@ -50,6 +50,9 @@ class PlannedPolicy(ABC):
     def plan(self, key: str, question: Question) -> Plan:
         """The episode of one question."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def submit(self, request: Request) -> None:
         try:
             if request.turns:

@@ -216,15 +216,16 @@ class TagProtocol:
             )
         numbers = opening[1] in self._numbers
         values = _read_arguments(body, opening.end(), self._hint(-1), numbers, self._tag)
-        return Call(opening[1], dict(zip(self._keys(opening[1], len(values)), values, strict=True)))
+        names = self.parameters(opening[1], len(values))
+        return Call(opening[1], dict(zip(names, values, strict=True)))
 
     def _write_call(self, call: Call) -> str:
-        keys = self._keys(call.tool, len(call.arguments))
+        keys = self.parameters(call.tool, len(call.arguments))
         if set(keys) != set(call.arguments):
             raise ValueError(f"{call.tool} cannot be written with {sorted(call.arguments)}")
         return f"{call.tool}({', '.join(self._write(call.arguments[key]) for key in keys)})"
 
-    def _keys(self, tool: str, count: int) -> tuple[str, ...]:
+    def parameters(self, tool: str, count: int) -> tuple[str, ...]:
         """Parameter names; an argument beyond the known ones is named by its position."""
         known = self._known_keys.get(tool, ())
         if len(known) == count:

@@ -1,5 +1,9 @@
 """`import graphwalker as gw`, as a person at a prompt uses it."""
 
+import json
+import sys
+from dataclasses import replace
+
 import networkx
 import pandas
 import pytest
@@ -33,6 +37,60 @@ def test_an_entity_is_found_by_its_name_its_id_or_its_look():
     assert graph.sample(3) == graph.sample(3) and len(graph.sample(3)) == 3
     with pytest.raises(KeyError, match="near: "):
         graph[name[:-1]]
+
+
+def test_an_entity_alone_is_looked_up_in_both_directions():
+    for graph in (toy_graph(), gw.Environment(toy_graph()).graph):
+        for entity in graph.sample(9):
+            facts = graph[entity]
+            assert graph.triples(entity) == graph.triples(entity.id) == facts
+            ends = {end for fact in facts for end in (fact.head, fact.tail)} - {entity}
+            assert set(graph.neighbors(entity)) == ends
+            assert sum(count for _, count in graph.relations(entity)) == len(facts)
+            fact = facts[0]
+            assert fact.tail in graph.neighbors(fact.head, fact.relation)
+            assert fact.tail in graph.neighbors(fact.head, fact.relation, "out")
+    with pytest.raises(KeyError, match="no such name"):
+        graph.neighbors("Nobody at all")
+    with pytest.raises(UserError, match="give Direction"):
+        graph.neighbors(entity, fact.relation, "outgoing")
+
+
+def test_a_graph_counts_its_relations():
+    frame = gw.open_graph(ROWS).describe()
+    assert frame.loc["lives in", ["triples", "heads", "tails"]].tolist() == [2, 2, 1]
+
+
+def test_a_graph_becomes_data_of_pytorch_geometric():
+    pytest.importorskip("torch_geometric")
+    data = gw.open_graph(ROWS).to_pyg()
+    heads, tails = data.edge_index.tolist()
+    facts = zip(heads, data.edge_type.tolist(), tails, strict=True)
+    assert {(data.node_name[h], data.relations[r], data.node_name[t]) for h, r, t in facts} == set(
+        ROWS
+    )
+    assert data.num_nodes == 3 and data.validate()
+
+
+def test_without_pytorch_geometric_the_next_move_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
+    with pytest.raises(UserError, match="pip install torch_geometric"):
+        gw.open_graph(ROWS).to_pyg()
+
+
+def test_what_goes_by_another_name_is_named():
+    for name, known in {"Graph": "open_graph", "sft": "train", "load_agent": "load_policy"}.items():
+        with pytest.raises(AttributeError, match=f"take graphwalker.{known}"):
+            getattr(gw, name)
+    assert gw.from_pandas is gw.open_graph
+
+
+def test_questions_of_a_file_have_a_short_text_and_a_table(tmp_path):
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(q.to_json()) + "\n" for q in toy_questions()))
+    questions = gw.load_dataset(path)
+    assert questions == toy_questions() and len(repr(questions).splitlines()) == 5
+    assert list(questions.to_pandas()["question"]) == [q.text for q in questions]
 
 
 def test_a_subgraph_holds_what_lies_around_its_entities():
@@ -83,7 +141,11 @@ def test_a_question_may_be_written_by_hand():
         topic_entities=(gw.Entity("", "Ana"), gw.Entity("b", "Ben")),
         answers=(gw.Answer("x"),),
     )
-    assert question.question == "who?"
+    assert question.question == "who?" == replace(question, answers=()).text
+    assert question == gw.Question(
+        question="who?", topic_entities=["Ana", gw.Entity("b", "Ben")], answers="x"
+    )
+    assert gw.Question("q1", "who?", ["Ana"], ["x"]).answers == (gw.Answer("x"),)
     with pytest.raises(TypeError, match=r"Question\(text, names of topic entities"):
         gw.Question("who?", 3, 4)
 
@@ -100,7 +162,10 @@ def test_an_environment_played_by_hand_shows_what_a_policy_sees():
     assert isinstance(done, gw.Trajectory) and done.scores["em"] == 1
     assert [turn.observation for turn in done.turns[:-1]] == seen
     assert len(done) == len(turns) + 1 and done[0] == done.turns[0]
-    assert done.messages == done.conversation()
+    assert done.messages == done.conversation() and done.steps == done.turns
+    assert tuple(done.answers) == done.answer and done.to_dict() == done.to_json()
+    assert len(repr(done)) < 300 and question.text in repr(done)
+    assert repr(environment).startswith("Environment(graphwalker, MemoryGraph(")
 
 
 def test_a_tool_is_a_method():
@@ -108,7 +173,8 @@ def test_a_tool_is_a_method():
     name = next(iter(TOY_NAMES.values()))
     assert environment.tools == ("get_relations", "get_triples")
     relation = environment.get_relations(name).split(", ")[0]
-    assert name in environment.get_triples(name, relations=[relation])
+    shown = environment.get_triples(name, relations=[relation])
+    assert shown.startswith("[") and shown == environment.get_triples(name, [relation])
     with pytest.raises(AttributeError, match="no attribute or tool 'get_nothing'"):
         environment.get_nothing("x")
 
@@ -131,3 +197,10 @@ def test_an_evaluation_has_its_figures_a_table_files_and_a_page(tmp_path):
 def test_a_model_is_asked_in_one_line():
     answer = gw.ask("Where?", next(iter(TOY_NAMES.values())), toy_graph(), "first-relation")
     assert answer.question.text == "Where?" and answer.stop.value == "answered"
+
+
+def test_long_calls_show_how_far_they_are(capsys, monkeypatch):
+    monkeypatch.setattr("graphwalker.api.calls._LINE_EVERY_S", 1e-6)
+    environment = gw.Environment(toy_graph())
+    gw.evaluate(toy_questions()[:4], environment, gw.load_policy("first-relation", environment))
+    assert " of 4, " in capsys.readouterr().err

@@ -55,6 +55,9 @@ class ChatPolicy:
         """What the run has cost, its earlier parts included."""
         return self._completions.usage
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def submit(self, request: Request) -> None:
         if request.grammar and self.config.grammar == "none":
             raise UserError(

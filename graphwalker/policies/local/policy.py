@@ -67,6 +67,9 @@ class TransformersPolicy:
         self._batch: DecodingBatch | None = None
         """The rows that are being written, in the first rows of the cache."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def submit(self, request: Request) -> None:
         if request.key in self._waiting or request.key in self._written_keys():
             raise PolicyError(f"episode {request.key!r} already waits for a completion")

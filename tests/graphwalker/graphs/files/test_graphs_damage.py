@@ -214,10 +214,11 @@ def answers(graph: CompiledGraph) -> list[Any]:
 def test_wrong_arguments_are_a_type_error_and_no_damage(sound):
     graph = open_compiled(sound)
     calls: list[Callable[[Any], object]] = [
-        lambda g: g.neighbors("a"),
-        lambda g: g.relations(graph.entity_at(0), Direction.OUT),
+        lambda g: g.neighbors("a", "b", Direction.OUT, 1, 2),
+        lambda g: g.relations(3, Direction.OUT),
+        lambda g: g.relations(3),
         lambda g: g.resolve(3),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match=r"argument|entity_id|name"):
+        with pytest.raises(TypeError, match=r"argument|entity|name"):
             call(graph)
