@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
+from typer.core import TyperCommand
 
 from graphwalker.cli import console
 from graphwalker.cli.graphs import synthetic
@@ -13,8 +14,22 @@ from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
 
-AnyGraph = Annotated[str, Argument(help="Folder, address, recording or module:FACTORY.")]
-Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`).")]
+class OfGraph(TyperCommand):
+    """A command whose first argument is a graph, which `--graph` gives as well."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for at, word in enumerate(args):
+            if word == "--graph" and at + 1 < len(args):
+                args = [args[at + 1], *args[:at], *args[at + 2 :]]
+            elif word.startswith("--graph="):
+                args = [word.removeprefix("--graph="), *args[:at], *args[at + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+AnyGraph = Annotated[
+    str, Argument(help="Folder, address, recording or module:FACTORY; also as --graph.")
+]
+Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`); also as --graph.")]
 Files = list[Path] | None
 Texts = list[str] | None
 FACTS_SHOWN = 3
@@ -150,7 +165,7 @@ def grbench(
     _show_built(out, {**built, **more})
 
 
-@app.command()
+@app.command(cls=OfGraph)
 def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
     """Describe a graph: counts, checksum; of a compiled one its size, too."""
     from graphwalker.graphs.open import open_graph
@@ -158,7 +173,7 @@ def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
     show(graph, open_graph(graph).info(), as_json)
 
 
-@app.command()
+@app.command(cls=OfGraph)
 def check(graph: Compiled, as_json: JsonFlag = False) -> None:
     """Check a compiled graph from end to end: checksums, order, counts, look-ups both ways.
 
@@ -169,7 +184,7 @@ def check(graph: Compiled, as_json: JsonFlag = False) -> None:
     show("sound", check_graph(graph, progress=console.note), as_json)
 
 
-@app.command()
+@app.command(cls=OfGraph)
 def index(
     graph: Compiled,
     aliases: Annotated[Path | None, Option(help="TSV: id, alias; besides the graph's own.")] = None,
@@ -190,7 +205,7 @@ def index(
     console.note(f"{path}: {path.stat().st_size:,} bytes")
 
 
-@app.command()
+@app.command(cls=OfGraph)
 def search(
     graph: AnyGraph,
     text: Annotated[str, Argument(help="A name, or something like it.")],
@@ -249,7 +264,7 @@ def _index_of(graph: Path) -> Path:
     return (graph if graph.is_dir() else graph.parent) / FILE_NAME
 
 
-@app.command()
+@app.command(cls=OfGraph)
 def conformance(
     graph: AnyGraph = "",
     endpoint: Annotated[str, Option(help="A SPARQL endpoint's address.")] = "",

@@ -312,9 +312,9 @@ def test_lists_of_objects_may_stand_by_columns_as_the_hub_keeps_them(tmp_path):
                                     "entity_name": "Ombra"}]),
              "num_edge": 1, "sparql_query": "s", "s_expression": "e", "function": "none",
              "domains": ["geo"]}  # fmt: skip
+    given = [{"answer": "Ombra", "answer_id": "m.0a", "aliases": ["O"]}]
     cwq = {"ID": "WebQTest-1_a", "question": "q", "sparql": "ns:m.0b ns:r ?x .",
-           "compositionality_type": "composition",
-           "answers": by_columns([{"answer": "Ombra", "answer_id": "m.0a", "aliases": ["O"]}])}  # fmt: skip
+           "compositionality_type": "composition", "answers": by_columns(given)}  # fmt: skip
     for record in (grail, cwq):
         write_jsonl(tmp_path / "q.jsonl", [record])
         (question,) = load_questions(tmp_path / "q.jsonl")
