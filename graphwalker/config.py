@@ -134,8 +134,15 @@ def keys_of(path: Path | str) -> set[str]:
     return set(read_settings(path))
 
 
-def parse_config(model: type[C], data: Any, source: str, typed: Iterable[str] = ()) -> C:
-    """Validate plain data; settings of the names `typed` come from the command line.
+def parse_config(
+    model: type[C],
+    data: Any,
+    source: str,
+    typed: Iterable[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> C:
+    """Validate plain data; settings of the names `typed` come from the command line, and `options`
+    are the short ones by their settings.
 
     Raises `UserError` with one line for the first problem.
     """
@@ -144,7 +151,7 @@ def parse_config(model: type[C], data: Any, source: str, typed: Iterable[str] = 
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        key, text = _explain(model, error)
+        key, text = _explain(model, error, options)
         mistyped = any(f"{key}.".startswith(f"{t}.") or t.startswith(f"{key}.") for t in typed)
         raise UserError(f"{COMMAND_LINE if mistyped else source}: {text}") from None
 
@@ -310,7 +317,9 @@ def _place_named(place: tuple[str, ...], reference: str) -> tuple[str, ...]:
     return (*above, *filter(None, re.split(r"[.\[\]]", name)))
 
 
-def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
+def _explain(
+    model: type[Config], error: ValidationError, options: Mapping[str, str] | None = None
+) -> tuple[str, str]:
     """The setting that is wrong, and what to say. A name that does not exist comes first: it is
     often why another one is missing."""
     problems = error.errors()
@@ -322,7 +331,13 @@ def _explain(model: type[Config], error: ValidationError) -> tuple[str, str]:
         known = list(setting_names(model))
         return key, f"{key} is not a setting{_nearest(key, known)}"
     if problem["type"] == "missing":
+        for setting, option in (options or {}).items():
+            if f"{setting}.".startswith(f"{key}."):
+                return key, f"{setting} is required: give {option}, or {setting}=VALUE"
         return key, f"{key} is required: set it in the file or as {key}=VALUE"
+    if problem["type"] == "model_type" and isinstance(problem["input"], str):
+        own = next((name for name in setting_names(model) if name.startswith(f"{key}.")), "")
+        return key, f"{key} is a section of settings: {own}={problem['input']}?"
     text = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
         return key, f"{key}: {text}" if key else text

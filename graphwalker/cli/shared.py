@@ -81,7 +81,23 @@ class CommandOptions:
         read = read_settings(self.config, self.overrides, self.values, default_tables(model))
         data = {key: value for key, value in read.items() if key not in own}
         typed = [*self.values, *(item.partition("=")[0] for item in self.overrides)]
-        return parse_config(model, data, str(self.config or COMMAND_LINE), typed)
+        options = {short.setting: f"--{name}" for name, short in SHORT.items()}
+        try:
+            return parse_config(model, data, str(self.config or COMMAND_LINE), typed, options)
+        except UserError as error:
+            raise UserError(f"{error}{self._other_command(model)}") from None
+
+    def _other_command(self, model: type[Any]) -> str:
+        """What is said of a file that has the settings of another command."""
+        from graphwalker.cli.models import config_models
+        from graphwalker.config import read_settings
+
+        keys = set(read_settings(self.config, (), {})) if self.config else set[str]()
+        if keys <= set(model.model_fields) | self.places:
+            return ""
+        others = config_models().items()
+        found = next((name for name, other in others if keys <= set(other.model_fields)), "")
+        return f" ({self.config} has settings of `{found}`)" if found else ""
 
     def get(self, setting: str) -> str:
         """A setting of the command itself, `""` where it was not given."""

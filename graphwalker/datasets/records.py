@@ -164,9 +164,11 @@ def rows_of_columns(value: object) -> object:
     >>> rows_of_columns({"name": ["Oslo", "Rome"], "id": ["m.1", "m.2"]})
     [{'name': 'Oslo', 'id': 'm.1'}, {'name': 'Rome', 'id': 'm.2'}]
     """
-    columns = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    lists = [column for column in columns.values() if isinstance(column, list)]
-    if not lists or len(lists) < len(columns) or len(set(map(len, lists))) > 1:
+    columns = cast("dict[str, list[Any]]", value) if isinstance(value, dict) else {}
+    lists = list(columns.values())
+    if not lists or not all(isinstance(column, list) for column in lists):  # pyright: ignore
+        return value
+    if len(set(map(len, lists))) > 1:
         return value
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 

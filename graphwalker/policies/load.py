@@ -170,6 +170,10 @@ def _refuse_missing(model: str) -> None:
 
 def _not_loaded(model: str, error: Exception) -> UserError:
     if Path(model).exists():
+        if not (Path(model) / "config.json").is_file():
+            inner = [file.parent for file in sorted(Path(model).glob("*/config.json"))]
+            hint = f"; did you mean {inner[-1]}?" if inner else ""
+            return UserError(f"{model}: no model here, as it has no config.json{hint}")
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return UserError(f"{model}: no model could be loaded from here ({line})")
     return UserError(

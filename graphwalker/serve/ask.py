@@ -16,6 +16,7 @@ from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
 
+NO_TOPIC = "no entity of the graph is named in the question: give topic entities"
 Show = Callable[[int, Turn], None]
 """Called with (turn number from 1, turn) as soon as a turn is over."""
 
@@ -31,12 +32,17 @@ def ask(
     note: Callable[[str], None] | None = None,
     index: NameIndex | None = None,
 ) -> Trajectory:
-    """Ask `text` about the entities named `topics`. `note` is called with a name that several
-    entities bear; `index` finds what to suggest for a name that none does.
+    """Ask `text` about the entities named `topics`, without any about those that it names. `note`
+    is called with a name that several entities bear; `index` finds what to suggest for a name that
+    none does.
 
-    Raises `UserError` for an unknown name.
+    Raises `UserError` for an unknown name, and for a text that names none.
     """
-    entities = tuple(find_topic(environment.graph, name, note, index) for name in topics)
+    graph = environment.graph
+    entities = tuple(find_topic(graph, name, note, index) for name in topics)
+    entities = entities or find_topics(graph, text)
+    if not entities:
+        raise UserError(NO_TOPIC)
     question = Question("ask", text, entities, dataset="ask")
     sampling = Sampling(max_tokens=max_tokens)
 

@@ -11,7 +11,7 @@ from graphwalker.files import dumps
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.serve.ask import find_topic, find_topics
+from graphwalker.serve.ask import NO_TOPIC, find_topic, find_topics
 from graphwalker.serve.sessions import Event, Sessions, failure_event
 
 
@@ -51,7 +51,7 @@ def read_question(graph: KnowledgeGraph, text: Any, topics: Any) -> Question:
         raise UserError("the question is not valid Unicode") from None
     entities = _entities(graph, text, topics)
     if not entities:
-        raise UserError("no entity of the graph is named in the question: give topic entities")
+        raise UserError(NO_TOPIC)
     return Question("ask", text.strip(), entities, dataset="ask")
 
 

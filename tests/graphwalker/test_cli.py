@@ -17,6 +17,7 @@ from graphwalker.cli import config, console, models, shared
 from graphwalker.cli.config import describe
 from graphwalker.errors import IncompleteError
 from graphwalker.graphs.build.build import build_graph
+from support.paths import ROOT
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,6 +70,21 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
         (["eval", "graph=G"], "questions is required"),
         (["eval", "--graph", "G"], "questions is required"),
         (["synth", "--graph", "G"], "output_dir is required: give --out"),
+        (
+            ["eval", "graph=G", "questions=q", "--out", "x"],
+            "policy.model is required: give --model, or",
+        ),
+        (
+            ["eval", "graph=G", "questions=q", "--out", "x", "policy=oracle"],
+            "policy is a section of settings: policy.model=oracle?",
+        ),
+        (
+            ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/sft.yaml"],
+            "sft.yaml has settings of `sft`)",
+        ),
+        (["ask", "who?", "--graph", "G", "--model", "first-relation"], "give topic entities"),
+        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "run"], "mean run/final?"),
+        (["graph", "search", "--graph", "nowhere", "x"], "nowhere"),
         (["eval", "polcy=m"], "command line: polcy is not a setting; did you mean policy?"),
         (["eval", "prompt=io"], "did you mean environment.prompt?"),
         (["synth", "--seed", "1", "seed=2"], "--seed 1 and seed=2 set the same setting"),
@@ -91,9 +107,10 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
 def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "occupied").write_text("a file\n")
-    arguments = [
-        argument.replace("G", str(graph)) if "G" in argument else argument for argument in arguments
-    ]
+    (tmp_path / "run" / "final").mkdir(parents=True)
+    (tmp_path / "run" / "final" / "config.json").write_text("{}")
+    arguments = [a.replace("CONFIGS", str(ROOT / "configs")) for a in arguments]
+    arguments = [a if "/configs/" in a else a.replace("G", str(graph)) for a in arguments]
     code, errors = code_and_errors(capsys, *arguments)
     assert code == 2
     assert message in errors

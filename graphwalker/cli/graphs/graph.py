@@ -14,6 +14,7 @@ from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
 
+
 class OfGraph(TyperCommand):
     """A command whose first argument is a graph, which `--graph` gives as well."""
 

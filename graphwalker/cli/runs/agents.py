@@ -85,7 +85,10 @@ def evaluate(given: CommandOptions) -> None:
 def ask(
     given: CommandOptions,
     question: Annotated[str, Argument(help="The question, in quotes.")],
-    topic: Annotated[list[str], Option(help="Topic entity (name or id); repeatable.")],
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Topic entity (name or id); repeatable. [default: those that it names]"),
+    ] = None,
 ) -> None:
     """Ask one question and watch the agent walk.
 
@@ -94,10 +97,10 @@ def ask(
     """
     from graphwalker.serve.ask import ask as put
 
-    config, environment, policy = _agent(given, topic, api_retries=1)
+    config, environment, policy = _agent(given, question, topic or (), api_retries=1)
     trajectory = put(
         question,
-        topic,
+        topic or (),
         environment,
         policy,
         max_tokens=config.max_tokens,
@@ -134,10 +137,14 @@ def serve(
 
 
 def _agent(
-    given: CommandOptions, topics: Sequence[str] = (), api_retries: int | None = None
+    given: CommandOptions,
+    question: str = "",
+    topics: Sequence[str] = (),
+    api_retries: int | None = None,
 ) -> "tuple[AskConfig, Environment, Policy]":
     """Return the agent that `ask` and `serve` run, as its model was trained where nothing else is
-    set. An API is asked again as often as `api_retries` says. `topics`: what is asked about."""
+    set. An API is asked again as often as `api_retries` says. `topics`: what `question` is about,
+    if it is not what it names."""
     from data_pipeline.exemplars import make_exemplars
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import with_model_settings
@@ -145,7 +152,7 @@ def _agent(
     from graphwalker.graphs.open import open_graph
     from graphwalker.policies.load import check_questions, load_policy
     from graphwalker.question import Question
-    from graphwalker.serve.ask import find_topic
+    from graphwalker.serve.ask import find_topic, find_topics
 
     config = with_model_settings(given.settings(AskConfig))
     check_questions(config.policy, [Question("a question that is asked here", "", ())])
@@ -157,8 +164,8 @@ def _agent(
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     shown: list[Trajectory] = []
     if config.environment.exemplars:
-        about = Question("ask", "", tuple(find_topic(graph, name) for name in topics))
-        shown = make_exemplars(graph, config.environment, 0, [about])
+        named = tuple(find_topic(graph, name) for name in topics) or find_topics(graph, question)
+        shown = make_exemplars(graph, config.environment, 0, [Question("ask", question, named)])
     environment = Environment(graph, config.environment, exemplars=shown)
     return config, environment, load_policy(config.policy, environment=environment)
 
