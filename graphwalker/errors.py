@@ -21,6 +21,10 @@ class HopelessError(PolicyError):
     """A failure that every further request would meet: a wrong key, no money, a cap."""
 
 
+class FilteredError(PolicyError):
+    """A content filter kept an answer back: a fault of this one prompt, which no retry mends."""
+
+
 class IncompleteError(GraphWalkerError, RuntimeError):
     """Some of the work is missing; what was done stands, and the same command resumes it. Commands
     exit with code 3."""

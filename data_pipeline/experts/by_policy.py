@@ -55,7 +55,8 @@ def play_policy(
     """Fill the goal with episodes of `config.policy`, `tries` for each question at most.
 
     A kept episode is written when it ends, a question without one when its tries are spent.
-    Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data.
+    Raises `UserError` or `PolicyError` when the policy fails: what it did not do is no data. What a
+    content filter keeps back is the fault of one question, and is dropped.
     """
     shown = run_exemplars(
         ledger.out, graph, config.environment, config.seed, goal.questions, make_exemplars
@@ -149,7 +150,8 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
     if trajectory.stop is StopReason.GRAPH_ERROR:
         raise GraphError(f"{trajectory.question.id}: {trajectory.provenance['error']}")
     away = (config.policy and config.policy.api) or config.environment.reranker.chats
-    if trajectory.stop is StopReason.POLICY_ERROR:
+    # A filter keeps back this one question; a server that is down would keep back all of them.
+    if trajectory.stop is StopReason.POLICY_ERROR and not trajectory.provenance.get("failure"):
         line = f"expert: {trajectory.provenance['error']}; {RESUMES}"
         raise UserError(line) if away else PolicyError(line)
 

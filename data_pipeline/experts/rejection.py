@@ -120,7 +120,7 @@ def unit(question: Question) -> str:
 def fault(trajectory: Trajectory) -> str:
     """Why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
     if trajectory.answer is None or trajectory.stop.infrastructure_failure:
-        return trajectory.stop.value
+        return str(trajectory.provenance.get("failure") or trajectory.stop.value)
     if trajectory.scores["em"] != 1.0:
         return "wrong_answer" if trajectory.answer else "gave_up"
     if trajectory.scores["grounded"] != 1.0:

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphwalker.agents.base import AgentRun, Ask, EndsWithoutAnswer, Log
 from graphwalker.agents.environment import Environment
-from graphwalker.errors import GraphError, HopelessError, PolicyError
+from graphwalker.errors import FilteredError, GraphError, HopelessError, PolicyError
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
@@ -74,6 +74,8 @@ class Episode:
         provenance: dict[str, Any] = dict(self._environment.provenance)
         if self.failure is not None and str(self.failure):
             provenance["error"] = str(self.failure)
+        if isinstance(self.failure, FilteredError):
+            provenance["failure"] = "content_filter"
         return Trajectory(
             question=self.question,
             agent=self._environment.name,

@@ -167,9 +167,9 @@ def rows_of_columns(value: object) -> object:
     columns = cast("dict[str, list[Any]]", value) if isinstance(value, dict) else {}
     lists = list(columns.values())
     if not lists or not all(isinstance(column, list) for column in lists):  # pyright: ignore
-        return value
+        return cast("object", value)
     if len(set(map(len, lists))) > 1:
-        return value
+        return cast("object", value)
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 

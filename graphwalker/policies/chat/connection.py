@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from graphwalker.errors import HopelessError, PolicyError, UserError
+from graphwalker.errors import FilteredError, HopelessError, PolicyError, UserError
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
 from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
@@ -25,6 +25,7 @@ HOPELESS = frozenset({401, 402, 404})
 providers answer so to a single prompt that their filter dislikes."""
 PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses that may pass: rate limits, overload, gateways."""
+_FILTER_WORDS = ("content_filter", "content_policy_violation", "finish_reason sensitive", "flagged")
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit")
 _HEEDED = frozenset({"x-should-retry", "retry-after", "retry-after-ms"})
 """Headers of a server's refusal by which the package decides when to try again."""
@@ -54,6 +55,10 @@ class Stopped(ChatError):
 
 class Declined(ChatError):
     """The server will not answer this one prompt (a filter, a wrong field); others may pass."""
+
+
+class Filtered(Declined, FilteredError):
+    """A content filter kept the answer to this one prompt back."""
 
 
 class _Call:
@@ -206,6 +211,8 @@ class Connection:
             return Refused(f"{line}{self._hint(status)}")
         if status in (400, 413, 422) and any(word in known for word in TOO_LONG):
             return ContextFull(line)
+        if any(word in known for word in _FILTER_WORDS):
+            return Filtered(line)
         return ChatError(line) if status in PASSING else Declined(line)
 
     def _failed_response(

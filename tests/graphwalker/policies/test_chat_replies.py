@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from test_chat_api import ask
 
-from graphwalker.errors import HopelessError, PolicyError
+from graphwalker.errors import FilteredError, HopelessError, PolicyError
 from graphwalker.policies.base import Completion
-from graphwalker.policies.chat.connection import Declined
 from support.chat_server import Act
 
 TOP = {"error": {"code": 502, "message": "Provider returned error"}}
@@ -71,7 +70,14 @@ def test_what_a_filter_keeps_back_is_set_aside_at_once():
         {"error": {"code": "content_filter", "message": "filtered"}},
     ):
         result, server = ask(Act(body=body))
-        assert isinstance(result, Declined) and len(server.requests) == 1, body
+        assert isinstance(result, FilteredError) and len(server.requests) == 1, body
+
+
+def test_only_a_filter_is_the_fault_of_one_prompt():
+    azure = {"error": {"code": "content_filter", "message": "The response was filtered"}}
+    assert isinstance(ask(Act(status=400, body=azure))[0], FilteredError)
+    wrong = {"error": {"code": "invalid_request", "message": "unknown field seed"}}
+    assert not isinstance(ask(Act(status=400, body=wrong))[0], FilteredError)
 
 
 def test_what_a_model_did_itself_is_its_turn():
