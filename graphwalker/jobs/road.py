@@ -12,15 +12,11 @@ from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
+from graphwalker.jobs.sections import Section, command_of, read_sections, texts
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
-SECTIONS = "synth", "rl", "test", "experts", "sft1", "sft2", "grpo", "eval"
-MORE = "practice", "test_words"
-"""Sections that a road may have: questions for GRPO alone, and test questions in held-out words."""
-
-
 def _check_option(text: str) -> str:
     if not re.fullmatch(r"-.+", text, re.S) or re.match(r"--wr|--$", text):
         raise ValueError(f"{text!r} is no option of sbatch; write it as in --partition=a100")
@@ -80,7 +76,7 @@ def submit_road(path: Path | str, overrides: Sequence[str] = ()) -> Iterator[tup
             f"{run}: its jobs were submitted; `graphwalker jobs retry {run}` submits what is "
             f"missing, with the settings of {run / CONFIG}"
         )
-    _write_settings(path, overrides, run / CONFIG)
+    write_settings(path, overrides, run / CONFIG)
     for stage in stages:
         yield stage.name, new_stage(run, stage)
 
@@ -112,78 +108,122 @@ def road_stages(path: Path | str, overrides: Sequence[str] = ()) -> list[JobStag
 
 
 def _read_road(settings: Mapping[str, Any], source: str) -> tuple[Path, list[JobStage]]:
-    for key in ("run", "graph", *SECTIONS):
+    for key in ("run", "graph"):
         if not settings.get(key):
             raise UserError(f"{source}: {key} is missing; see configs/cluster.yaml")
     jobs = parse_config(JobsConfig, settings.get("jobs") or {}, f"{source}#jobs")
     run, graph = Path(str(settings["run"])), str(settings["graph"])
     _check_addresses(settings, jobs, run, source)
-    return run, list(_Road(run, graph, jobs, settings).stages())
+    sections = read_sections(settings, source)
+    return run, list(_Road(run, graph, jobs, sections).stages())
 
 
 class _Road:
-    """The stages of one run, each behind what it waits for."""
+    """The stages of one run, each behind those whose files its settings name."""
 
     def __init__(
-        self, run: Path, graph: str, jobs: JobsConfig, settings: Mapping[str, Any]
+        self, run: Path, graph: str, jobs: JobsConfig, sections: Sequence[Section]
     ) -> None:
-        self._run, self._graph, self._jobs, self._settings = run, graph, jobs, settings
+        self._run, self._graph, self._jobs, self._sections = run, graph, jobs, sections
         known = {"virtuoso": jobs.virtuoso, "teacher": jobs.teacher, "expert": jobs.expert}
         self._servers = {name: server for name, server in known.items() if server.serves}
+        self._made: dict[str, str] = {}
+        """Folder of a section -> the stage after which it is whole."""
 
     def stages(self) -> Iterator[JobStage]:
         """Yield the stages in the order of their submission."""
         for name, server in self._servers.items():
             yield self._server(name, server)
-        yield from self._data()
-        yield from self._training()
-        yield from self._evaluation()
+        if self._jobs.seeds:
+            out = f"{self._run}/seeds"
+            words = ("synth.sbatch", "seeds", *self._jobs.seeds, "--graph", self._graph)
+            yield self._stage(
+                "seeds", f"{out}/seeds.txt", self._jobs.data, (*words, "--out", out)
+            )
+        for section in self._sections:
+            stages = list(getattr(self, f"_{section.kind}")(section))
+            self._made[section.out] = stages[-1].name
+            yield from stages
 
-    def _data(self) -> Iterator[JobStage]:
-        run, jobs = self._run, self._jobs
-        shard = f"shards/{{part}}-of-{jobs.shards}/datacard.json"
-        seeds: tuple[str, ...] = ()
-        walks: list[str] = []
-        if jobs.seeds:
-            files = f"{run}/seeds/seeds.txt", f"{run}/seeds/predicates.txt"
-            walks = [f"seeds_file={files[0]}", f"predicates_file={files[1]}"]
-            words = ("synth.sbatch", "seeds", *jobs.seeds, "--graph", self._graph)
-            yield self._stage("seeds", files[0], jobs.data, (*words, "--out", f"{run}/seeds"))
-            seeds = ("seeds",)
-        for name, verb in (("synth", "synth"), ("rl", "questions"), ("practice", "questions")):
-            if not self._settings.get(name):
-                continue
-            words = ("synth.sbatch", verb, *self._config(name), *walks)
-            made = f"{run}/{name}"
-            yield self._stage(name, f"{made}/{shard}", jobs.data, words, seeds, jobs.shards)
-            yield self._merge(f"{name}-merge", made, name)
-        for name in ("test", "test_words"):
-            if self._settings.get(name):
-                words = ("synth.sbatch", "questions", *self._config(name), *walks)
-                yield self._stage(name, f"{run}/{name}/datacard.json", jobs.data, words, seeds)
-        words, after = ("experts.sbatch", *self._config("experts")), ("rl-merge",)
-        yield self._stage("experts", f"{run}/roll/{shard}", jobs.data, words, after, jobs.shards)
-        questions = ("--questions", f"{run}/rl/questions.jsonl")
-        yield self._merge("experts-merge", f"{run}/roll", "experts", questions)
+    def _synth(self, section: Section, verb: str = "synth") -> Iterator[JobStage]:
+        words = ("synth.sbatch", verb, *self._config(section.name), *self._walks())
+        seeds = ("seeds",) if self._jobs.seeds else ()
+        yield from self._data(section, words, seeds)
 
-    def _training(self) -> Iterator[JobStage]:
-        questions = "practice" if self._settings.get("practice") else "rl"
-        for name, script, after in (
-            ("sft1", "sft.sbatch", ("synth-merge",)),
-            ("sft2", "sft.sbatch", ("sft1", "experts-merge")),
-            ("grpo", "grpo.sbatch", ("sft2", f"{questions}-merge")),
-        ):
-            words = (script, f"{self._run / CONFIG}#{name}")
-            yield self._stage(name, f"{self._run}/{name}/final", self._jobs.train, words, after)
+    def _questions(self, section: Section) -> Iterator[JobStage]:
+        yield from self._synth(section, "questions")
 
-    def _evaluation(self) -> Iterator[JobStage]:
-        made, jobs = f"{self._run}/eval", self._jobs
-        part = f"{made}/shards/{{part}}-of-{jobs.eval_shards}/complete.json"
-        tests = (name for name in ("test", "test_words") if self._settings.get(name))
-        words, after = ("eval.sbatch", *self._config("eval")), ("grpo", *tests)
-        yield self._stage("eval", part, jobs.eval, words, after, jobs.eval_shards)
-        options = (*jobs.eval, "--gpus-per-node=0")
-        yield self._stage("report", f"{made}/report.html", options, words, ("eval",))
+    def _experts(self, section: Section) -> Iterator[JobStage]:
+        words = ("experts.sbatch", *self._config(section.name))
+        yield from self._data(section, words, (), ("--questions", section.text("questions")))
+
+    def _data(
+        self,
+        section: Section,
+        words: tuple[str, ...],
+        before: tuple[str, ...],
+        merged_with: tuple[str, ...] = (),
+    ) -> Iterator[JobStage]:
+        """An array and its merge, or one job for the few questions of a test."""
+        name, out, parts = section.name, section.out, self._jobs.shards
+        after = (*before, *self._after(section))
+        if name.startswith("test"):
+            yield self._stage(name, f"{out}/datacard.json", self._jobs.data, words, after, 0, section)
+            return
+        shard = f"{out}/shards/{{part}}-of-{parts}/datacard.json"
+        yield self._stage(name, shard, self._jobs.data, words, after, parts, section)
+        yield self._merge(f"{name}-merge", out, name, merged_with)
+
+    def _bench(self, section: Section) -> Iterator[JobStage]:
+        words = ("synth.sbatch", "bench", *self._config(section.name), *self._walks())
+        seeds = ("seeds",) if self._jobs.seeds else ()
+        after = (*seeds, *self._after(section))
+        yield self._stage(
+            section.name, f"{section.out}/GWBench.json", self._jobs.data, words, after, 0, section
+        )
+
+    def _make(self, section: Section) -> Iterator[JobStage]:
+        words = ("synth.sbatch", "make", *command_of(section))
+        made, after = f"{section.out}/{section.text('makes')}", self._after(section)
+        yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
+
+    def _sft(self, section: Section) -> Iterator[JobStage]:
+        words = (f"{section.kind}.sbatch", f"{self._run / CONFIG}#{section.name}")
+        made, after = f"{section.out}/final", self._after(section)
+        yield self._stage(section.name, made, self._jobs.train, words, after, 0, section)
+
+    def _grpo(self, section: Section) -> Iterator[JobStage]:
+        yield from self._sft(section)
+
+    def _eval(self, section: Section) -> Iterator[JobStage]:
+        name, out, parts = section.name, section.out, self._jobs.eval_shards
+        words = ("eval.sbatch", *self._config(name))
+        shard = f"{out}/shards/{{part}}-of-{parts}/complete.json"
+        after = self._after(section)
+        yield self._stage(name, shard, self._jobs.eval, words, after, parts, section)
+        options = (*self._jobs.eval, "--gpus-per-node=0")
+        joined = "report" if name == "eval" else f"{name}-report"
+        yield self._stage(joined, f"{out}/report.html", options, words, (name,), 0, section)
+
+    def _report(self, section: Section) -> Iterator[JobStage]:
+        words = ("synth.sbatch", "make", *command_of(section))
+        made, after = f"{section.out}/report.html", self._after(section)
+        yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
+
+    def _walks(self) -> tuple[str, ...]:
+        if not self._jobs.seeds:
+            return ()
+        out = f"{self._run}/seeds"
+        return f"seeds_file={out}/seeds.txt", f"predicates_file={out}/predicates.txt"
+
+    def _after(self, section: Section) -> tuple[str, ...]:
+        """The stages that make what the section's settings name."""
+        named = [text for text in texts(section.settings) if text != section.out]
+        return tuple(
+            stage
+            for out, stage in self._made.items()
+            if any(text == out or text.startswith(f"{out}/") for text in named)
+        )
 
     def _merge(self, name: str, out: str, after: str, more: tuple[str, ...] = ()) -> JobStage:
         own = ("--trust", out)  # the shards are the user's own, and may name seeds and phrases
@@ -198,11 +238,12 @@ class _Road:
         words: Sequence[str],
         after: tuple[str, ...] = (),
         parts: int = 0,
+        section: Section | None = None,
     ) -> JobStage:
         """`words` are a script of `slurm/` and its arguments."""
         command = (*options, f"slurm/{words[0]}", *words[1:])
-        section = name if name in (*SECTIONS, *MORE) else "eval" if name == "report" else ""
-        named = {text.partition("#")[0] for text in (*_texts(self._settings.get(section)), *words)}
+        said = (*(texts(section.settings) if section else ()), *words)
+        named = {text.partition("#")[0] for text in said}
         servers = (server for server in self._servers if str(self._address(server)) in named)
         return JobStage(name, command, makes, (*servers, *after), parts, str(Path.cwd()))
 
@@ -223,7 +264,7 @@ class _Road:
 
 def _check_addresses(settings: Mapping[str, Any], jobs: JobsConfig, run: Path, source: str) -> None:
     """Raise `UserError` where a server's address reaches no setting, or a setting has no server."""
-    named = {Path(text.partition("#")[0]) for text in _texts(settings) if is_address_file(text)}
+    named = {Path(text.partition("#")[0]) for text in texts(settings) if is_address_file(text)}
     for name in ("virtuoso", "teacher", "expert"):
         file, server = run / f"{name}.address", getattr(jobs, name)
         if server.serves and file not in named:
@@ -235,20 +276,8 @@ def _check_addresses(settings: Mapping[str, Any], jobs: JobsConfig, run: Path, s
             raise UserError(f"{source}: no job writes {file}; set jobs.{name}.serves=...")
 
 
-def _texts(settings: Any) -> Iterator[str]:
-    """Yield every text in nested settings."""
-    if isinstance(settings, Mapping):
-        for value in settings.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _texts(value)
-    elif isinstance(settings, list):
-        for value in settings:  # pyright: ignore[reportUnknownVariableType]
-            yield from _texts(value)
-    elif isinstance(settings, str):
-        yield settings
-
-
-def _write_settings(path: Path | str, overrides: Sequence[str], to: Path) -> None:
-    """Write the file with the overrides; what it takes from the environment a job resolves."""
+def write_settings(path: Path | str, overrides: Sequence[str], to: Path) -> None:
+    """Write the file with the overrides to `to`; what it takes from the environment a job resolves."""
     from omegaconf import OmegaConf
 
     from graphwalker.config import config_file

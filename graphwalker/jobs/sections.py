@@ -1,0 +1,108 @@
+"""The sections of a chain's config that are stages, and what each of them does."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphwalker.config import Config, parse_config
+from graphwalker.errors import UserError
+
+KINDS = "synth", "questions", "bench", "experts", "sft", "grpo", "eval", "report", "make"
+"""What a stage can do. A section does what its name begins with: `eval-cwq`, `sft1`."""
+QUESTIONS = "rl", "practice", "test", "test_words"
+"""Sections of other names that make questions."""
+
+
+class MakeConfig(Config):
+    """A section `make-...`: any command of graphwalker that makes files."""
+
+    command: tuple[str, ...]
+    """The words behind `graphwalker`, such as `graph, mazes, --out, runs/mazes`."""
+    output_dir: str
+    """The folder that it makes."""
+    makes: str
+    """The file in it that is written last."""
+
+
+class ReportConfig(Config):
+    """A section `report`: one page about several evaluations."""
+
+    runs: tuple[str, ...]
+    """Folders of the evaluations."""
+    published: tuple[str, ...] = ()
+    """Tables of papers to stand beside them, such as `graphwalker-table2`."""
+    output_dir: str
+    """Folder of the page."""
+    title: str = "GraphWalker report"
+    """Heading of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that is a stage: its name, what it does, its settings."""
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+
+    @property
+    def out(self) -> str:
+        """Its folder."""
+        return str(self.settings["output_dir"])
+
+    def text(self, key: str) -> str:
+        """A setting as text, `""` where it is not given."""
+        value = self.settings.get(key)
+        return "" if value is None else str(value)
+
+
+def read_sections(settings: Mapping[str, Any], source: str) -> list[Section]:
+    """Return the stages of a chain in the order of its file.
+
+    Raises `UserError` for a file without stages, and for a stage without a folder.
+    """
+    found = [
+        Section(name, kind, values)
+        for name, values in settings.items()
+        if isinstance(values, Mapping) and values and (kind := kind_of(name))
+    ]
+    if not found:
+        raise UserError(f"{source}: no stages here; see configs/cluster.yaml")
+    for section in found:
+        if not section.settings.get("output_dir"):
+            raise UserError(f"{source}#{section.name}: output_dir is missing")
+    return found
+
+
+def kind_of(name: str) -> str:
+    """Return what a section of this name does, `""` where it is no stage.
+
+    >>> kind_of("eval-cwq"), kind_of("sft1"), kind_of("practice"), kind_of("environment")
+    ('eval', 'sft', 'questions', '')
+    """
+    if name in QUESTIONS:
+        return "questions"
+    first = name.partition("-")[0].rstrip("0123456789")
+    return first if first in KINDS else ""
+
+
+def command_of(section: Section) -> tuple[str, ...]:
+    """Return the words behind `graphwalker` of a section `make-...` or `report`."""
+    if section.kind == "make":
+        return parse_config(MakeConfig, section.settings, section.name).command
+    config = parse_config(ReportConfig, section.settings, section.name)
+    published = [word for table in config.published for word in ("--published", table)]
+    title = ("--title", config.title)
+    return ("report", *config.runs, "--out", config.output_dir, *title, *published)
+
+
+def texts(settings: Any) -> Iterator[str]:
+    """Yield every text in nested settings."""
+    if isinstance(settings, Mapping):
+        for value in settings.values():  # pyright: ignore[reportUnknownVariableType]
+            yield from texts(value)
+    elif isinstance(settings, list):
+        for value in settings:  # pyright: ignore[reportUnknownVariableType]
+            yield from texts(value)
+    elif isinstance(settings, str):
+        yield settings
