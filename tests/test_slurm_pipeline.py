@@ -270,6 +270,27 @@ def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(
         assert (run / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("virtuoso-t") is None, reason="needs virtuoso-opensource-7")
+def test_a_papers_run_in_small_is_one_command_over_a_virtuoso(cluster, place):
+    run = place / "table2"
+    options = f"[--memory, 256MB, --port, '{free_ports(1)[0]}']"
+    server = f"{{serves: '${{run}}/toy/virtuoso', options: {options}}}"
+    command = [
+        *(str(VENV / "bin" / "graphwalker"), "reproduce", "graphwalker-table2"),
+        *("--toy", "--slurm", f"run={run}", f"jobs.virtuoso={server}"),
+        "graph=${run}/virtuoso.address#http://rdf.freebase.com",
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env=cluster.environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    idle(cluster, 3600)
+    assert all(state == "done" for _, _, state in states(cluster, run)), logs(run)
+    page = (run / "report" / "report.md").read_text()
+    assert "| cwq measured here, 24 questions |" in page and "GraphWalker-7B-SFT-RL" in page
+
+
 def test_a_stage_after_a_failed_one_does_not_start(cluster, place):
     run = place / "failing"
     config = write_road(place, run)

@@ -196,3 +196,33 @@ def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> P
         )
     how = f"{share} of {gpu_gib:g} GiB: its weights, and at most {at_once} episodes of full length"
     return Part(ASLEEP if config.vllm.sleep else "vLLM", size, how)
+
+
+def checkpoint_bytes(config: SftConfig | GrpoConfig, layout: LayoutName = "ddp") -> int:
+    """Bytes on disk of a run at its largest: the checkpoints that it keeps, one more while the next
+    is written, and the model in `final/`. A checkpoint holds weights and AdamW's state; DeepSpeed
+    adds a float32 copy to bfloat16 weights."""
+    model = empty_model(model_shape(config.model))
+    count = sum(parameter.numel() for parameter in model.parameters())
+    moved = trained_parameters(config, model)
+    each = moved * (14 if layout != "ddp" and config.dtype != "float32" else 12)
+    final = 4 * moved if config.lora else 2 * count
+    return each * (config.keep_checkpoints + 1) + final
+
+
+def training_hours(config: SftConfig | GrpoConfig, gpus: int, flops: float = 125e12) -> float:
+    """Hours of the updates, and of GRPO's rollouts, if every row is as long as the config allows.
+
+    A token costs 6 operations a parameter, 8 with gradient checkpointing. `flops` a second and GPU:
+    0.4 of an A100's bfloat16 rate. Rollouts count as much again: they are bound by memory.
+    """
+    shape = model_shape(config.model)
+    count = sum(parameter.numel() for parameter in empty_model(shape).parameters())
+    each = (8 if config.gradient_checkpointing else 6) * count
+    if isinstance(config, GrpoConfig):
+        length = config.max_prompt_tokens + config.max_response_tokens
+        tokens = 2 * config.steps * config.prompts_per_step * config.samples * length
+    else:
+        steps = config.max_steps or 1000
+        tokens = steps * (config.tokens_per_step or config.batch_size * config.max_length)
+    return each * tokens / (flops * gpus) / 3600

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
+from eval.score.files import of_trajectory
 from eval.score.metrics import METRICS
-from eval.score.predictions import Prediction
 from eval.score.score import score_record
 from eval.tables import Cell, FigureTable, as_markdown
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Entity
+from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
 FOLDER = Path(__file__).parent / "published_tables"
@@ -167,7 +167,8 @@ def _ours(table: PublishedTable, run: str, trajectories: Sequence[Trajectory]) -
     questions = 0
     for column in table.columns:
         found = _figures(column, trajectories)
-        values[column.key] = scale * sum(found) / len(found) if found else None
+        factor = 100.0 if column.label.endswith("%") else scale
+        values[column.key] = factor * sum(found) / len(found) if found else None
         questions = max(questions, len(found))
     return {"name": run, "questions": questions, "values": values}
 
@@ -176,18 +177,18 @@ def _figures(column: Column, trajectories: Sequence[Trajectory]) -> list[float]:
     if column.metric not in METRICS or not column.dataset:
         return []
     scores = [
-        score_record(_record(trajectory), [column.metric])
+        score_record(of_trajectory(trajectory), [column.metric])
         for trajectory in trajectories
-        if trajectory.question.dataset.casefold() == column.dataset
+        if column.dataset in _names(trajectory.question)
         and not trajectory.stop.infrastructure_failure
     ]
     return [score[column.metric] for score in scores if column.metric in score]
 
 
-def _record(trajectory: Trajectory) -> Prediction:
-    given = trajectory.answer
-    predictions = None if given is None else tuple(Entity("", name) for name in given)
-    return Prediction(trajectory.question.id, trajectory.question.answers, predictions)
+def _names(question: Question) -> tuple[str, str]:
+    """The dataset of a question, and with its part (`grbench-dblp`)."""
+    dataset = question.dataset.casefold()
+    return dataset, f"{dataset}-{question.facets.get('graph', '')}"
 
 
 def _origin(record: PublishedRecord) -> str:

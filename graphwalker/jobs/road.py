@@ -17,6 +17,8 @@ from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
+
+
 def _check_option(text: str) -> str:
     if not re.fullmatch(r"-.+", text, re.S) or re.match(r"--wr|--$", text):
         raise ValueError(f"{text!r} is no option of sbatch; write it as in --partition=a100")
@@ -137,9 +139,7 @@ class _Road:
         if self._jobs.seeds:
             out = f"{self._run}/seeds"
             words = ("synth.sbatch", "seeds", *self._jobs.seeds, "--graph", self._graph)
-            yield self._stage(
-                "seeds", f"{out}/seeds.txt", self._jobs.data, (*words, "--out", out)
-            )
+            yield self._stage("seeds", f"{out}/seeds.txt", self._jobs.data, (*words, "--out", out))
         for section in self._sections:
             stages = list(getattr(self, f"_{section.kind}")(section))
             self._made[section.out] = stages[-1].name
@@ -168,7 +168,9 @@ class _Road:
         name, out, parts = section.name, section.out, self._jobs.shards
         after = (*before, *self._after(section))
         if name.startswith("test"):
-            yield self._stage(name, f"{out}/datacard.json", self._jobs.data, words, after, 0, section)
+            yield self._stage(
+                name, f"{out}/datacard.json", self._jobs.data, words, after, 0, section
+            )
             return
         shard = f"{out}/shards/{{part}}-of-{parts}/datacard.json"
         yield self._stage(name, shard, self._jobs.data, words, after, parts, section)
@@ -277,7 +279,7 @@ def _check_addresses(settings: Mapping[str, Any], jobs: JobsConfig, run: Path, s
 
 
 def write_settings(path: Path | str, overrides: Sequence[str], to: Path) -> None:
-    """Write the file with the overrides to `to`; what it takes from the environment a job resolves."""
+    """Write the file with the overrides to `to`; a job resolves what names its environment."""
     from omegaconf import OmegaConf
 
     from graphwalker.config import config_file

@@ -86,6 +86,17 @@ def kind_of(name: str) -> str:
     return first if first in KINDS else ""
 
 
+def made_before(settings: Mapping[str, Any], name: str) -> list[str]:
+    """Return the folders of the sections that stand before this one in its file."""
+    folders: list[str] = []
+    for other, values in settings.items():
+        if other == name:
+            break
+        if kind_of(other) and isinstance(values, Mapping) and values.get("output_dir"):
+            folders.append(str(values["output_dir"]))  # pyright: ignore[reportUnknownArgumentType]
+    return folders
+
+
 def command_of(section: Section) -> tuple[str, ...]:
     """Return the words behind `graphwalker` of a section `make-...` or `report`."""
     if section.kind == "make":

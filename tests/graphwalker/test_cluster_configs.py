@@ -1,54 +1,54 @@
-"""The configs for clusters: every section of every file is one that its command accepts."""
-
-from pathlib import Path
+"""The configs of chains: every stage of every file is one that its command accepts."""
 
 import pytest
-import yaml
 
-from graphwalker.cli.models import config_models
-from graphwalker.config import parse_config, read_settings
+from graphwalker.config import read_settings
+from graphwalker.demo.check import parse_section
+from graphwalker.demo.toy import toy_overrides
+from graphwalker.jobs.road import road_stages
+from graphwalker.jobs.sections import Section, read_sections
 from support.paths import ROOT
 
 pytest.importorskip("trl")
 
-FILES = [ROOT / "configs" / "cluster.yaml", *sorted((ROOT / "configs" / "paper").glob("*.yaml"))]
-KINDS = {"rl": "synth", "practice": "synth", "test": "synth", "test_words": "synth"}
-OF_THE_COMMAND = {"graph", "output_dir", "questions"}
-SECTIONS = [
-    (path, name)
-    for path in FILES
-    for name, value in yaml.safe_load(path.read_text()).items()
-    if isinstance(value, dict)
-]
+PAPERS = sorted((ROOT / "configs" / "paper").glob("*.yaml"))
+FILES = [ROOT / "configs" / "cluster.yaml", *PAPERS]
+BASE = ROOT / "configs" / "paper" / "graphwalker-table2.yaml"
 
 
-@pytest.mark.parametrize(
-    ("path", "name"), SECTIONS, ids=lambda value: getattr(value, "stem", value)
-)
-def test_a_section_is_accepted_by_its_command(path: Path, name: str) -> None:
-    first = name.partition("-")[0]
-    kind = KINDS.get(first, first.rstrip("12"))
-    model = config_models()[kind]
-    values = read_settings(f"{path}#{name}")
-    own = OF_THE_COMMAND - set(model.model_fields)
-    parse_config(model, {k: v for k, v in values.items() if k not in own}, name)
+def sections_of(path, overrides=()) -> list[Section]:
+    return read_sections(read_settings(path, overrides), str(path))
 
 
-@pytest.mark.long
-def test_each_row_reads_what_another_section_or_the_first_run_writes() -> None:
-    for path in FILES:
-        written = {
-            read_settings(f"{place}#{name}").get("output_dir")
-            for place, name in SECTIONS
-            if place in (path, FILES[0])
-        }
-        for place, name in SECTIONS:
-            if place != path:
-                continue
-            values = read_settings(f"{path}#{name}")
-            model = values.get("model") or (values.get("policy") or {}).get("model") or "x/y"
-            read = [
-                model.removesuffix("/final"),
-                *(str(Path(d).parent) for d in values.get("data", [])),
-            ]
-            assert all(one in written or one.count("/") == 1 for one in read), (path, name, read)
+def made_by(sections) -> set[str]:
+    return {section.out for section in sections}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_stage_is_accepted_by_its_command(path):
+    for section in sections_of(path):
+        parse_section(section)
+    assert road_stages(path)
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_a_toy_run_has_the_same_stages_in_its_own_folder(path):
+    toy = sections_of(path, toy_overrides(path))
+    for section in toy:
+        parse_section(section)
+        assert section.out.startswith("runs/toy/")
+    whole = [section.name for section in sections_of(path)]
+    assert [name for name in whole if not name.startswith("make-")] == [
+        section.name for section in toy if section.kind != "make"
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_stage_reads_what_an_earlier_stage_or_the_first_run_makes(path):
+    made = made_by(sections_of(BASE)) if path != BASE else set()
+    for section in sections_of(path):
+        model = section.settings.get("model") or (section.settings.get("policy") or {}).get("model")
+        read = [str(model), *section.settings.get("data", [])]
+        inside = [text for text in read if text.startswith("runs/")]
+        assert all(any(text.startswith(f"{out}/") for out in made) for text in inside), section.name
+        made.add(section.out)

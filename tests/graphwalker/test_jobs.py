@@ -131,11 +131,11 @@ jobs: {{shards: 2, eval_shards: 1, seeds: [train.json], virtuoso: {{serves: db}}
 synth: {{graph: "${{graph}}", output_dir: "${{run}}/synth"}}
 rl: {{graph: "${{graph}}", output_dir: "${{run}}/rl"}}
 test: {{graph: "${{graph}}", output_dir: "${{run}}/test"}}
-experts: {{graph: "${{graph}}", questions: "${{run}}/rl/questions.jsonl", output_dir: "${{run}}/roll"}}
-sft1: {{model: m, data: ["${{run}}/synth/graphsynth.jsonl"], output_dir: "${{run}}/sft1"}}
-sft2: {{model: "${{run}}/sft1/final", data: ["${{run}}/roll/graphroll.jsonl"], output_dir: "${{run}}/sft2"}}
+experts: {{graph: "${{graph}}", questions: "${{run}}/rl/q.jsonl", output_dir: "${{run}}/roll"}}
+sft1: {{model: m, data: ["${{run}}/synth/s.jsonl"], output_dir: "${{run}}/sft1"}}
+sft2: {{model: "${{run}}/sft1/final", data: ["${{run}}/roll/r.jsonl"], output_dir: "${{run}}/sft2"}}
 grpo: {{graph: "${{graph}}", model: "${{run}}/sft2/final", output_dir: "${{run}}/grpo"}}
-eval: {{graph: "${{graph}}", questions: "${{run}}/test/questions.jsonl", output_dir: "${{run}}/eval"}}
+eval: {{graph: "${{graph}}", questions: "${{run}}/test/q.jsonl", output_dir: "${{run}}/eval"}}
 """
 
 
@@ -154,7 +154,7 @@ def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm,
     assert f"seeds_file={tmp_path}/run/seeds/seeds.txt" in said[2]
     stages = read_stages(tmp_path / "run")
     assert stages["sft1"].after == ("synth-merge",) and "virtuoso" in stages["grpo"].after
-    assert load_settings(tmp_path / "run" / "jobs.yaml#sft1") ["lr"] == 1e-5
+    assert load_settings(tmp_path / "run" / "jobs.yaml#sft1")["lr"] == 1e-5
 
 
 def test_a_road_is_submitted_once(slurm, tmp_path):

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -39,10 +39,7 @@ def doctor(
     Example: graphwalker doctor grpo --config configs/grpo.yaml --layout zero2
     """
     findings = list(_findings(given, stage, layout))
-    if as_json:
-        print(json.dumps([_row(one) for one in findings]))
-    else:
-        _show(findings)
+    show_findings(findings, as_json)
     if any(one.verdict == "wrong" for one in findings):
         raise typer.Exit(1)
 
@@ -57,6 +54,7 @@ def _findings(
     from graphwalker.doctor.diagnosis import wrong
     from graphwalker.doctor.places import look_at_disk, look_at_gpus
     from graphwalker.doctor.software import look_at_software
+    from graphwalker.doctor.stage import look_at_places, needed_extras
 
     values: Mapping[str, Any] = {}
     faults: list[Diagnosis] = []
@@ -64,11 +62,22 @@ def _findings(
         values = _settings(given, stage)
     except UserError as error:
         faults.append(wrong("config", str(error), "mend the setting; graphwalker config lists all"))
-    yield from look_at_software(_extras(values, stage, layout))
-    yield from look_at_gpus(bool(values.get("allow_cpu")), layout.value if layout else "")
+    shown = layout.value if layout else ""
+    yield from look_at_software(needed_extras(values, stage, shown))
+    yield from look_at_gpus(bool(values.get("allow_cpu")), shown)
     yield from faults
-    yield from _places(given, values)
+    places = {"graph": given.get("graph"), **values}
+    yield from look_at_places(places, _made_before(given))
     yield from look_at_disk(Path(str(values.get("output_dir") or given.get("output_dir") or ".")))
+
+
+def _made_before(given: CommandOptions) -> list[str]:
+    """The folders that other sections of the config make before this one starts."""
+    from graphwalker.config import read_settings
+    from graphwalker.jobs.sections import made_before
+
+    file, _, section = str(given.config or "").partition("#")
+    return made_before(read_settings(file), section) if section else []
 
 
 def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
@@ -85,69 +94,11 @@ def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
     return given.settings(models[stage]).model_dump(mode="json")
 
 
-def _extras(values: Mapping[str, Any], stage: str, layout: ProcessLayout | None) -> set[str]:
-    """The extras that these settings need."""
-    policy: Mapping[str, Any] = values.get("policy") or {}
-    training = stage in ("sft", "grpo", "model", "demo")
-    local = stage in ("eval", "ask", "experts") and bool(policy) and not policy.get("api")
-    wanted = {
-        "train": training or local,
-        "deepspeed": layout in (ProcessLayout.ZERO2, ProcessLayout.ZERO3),
-        "vllm": "vllm" in (values.get("engine"), policy.get("engine")),
-        "ray": values.get("engine") == "ray",
-        "lora": bool(values.get("lora")),
-        "api": any(base_url for _, base_url, _ in _servers(values)),
-        "sparql": str(values.get("graph", "")).startswith("http"),
-    }
-    return {extra for extra, needed in wanted.items() if needed}
-
-
-def _places(given: CommandOptions, values: Mapping[str, Any]) -> "Iterator[Diagnosis]":
-    from graphwalker.doctor.places import (
-        look_at_files,
-        look_at_graph,
-        look_at_model,
-        look_at_server,
-    )
-
-    graph = str(values.get("graph") or given.get("graph"))
-    if graph:
-        yield from look_at_graph(graph)
-    for setting in ("questions", "data"):
-        given_files: Any = values.get(setting) or ()
-        files = (given_files,) if isinstance(given_files, str) else given_files
-        if files:
-            yield from look_at_files(setting, files)
-    policy: Mapping[str, Any] = values.get("policy") or {}
-    model: Any = values.get("model") or values.get("policy.model") or policy.get("model")
-    server: Any = policy.get("api") or values.get("policy.api.base_url")
-    if isinstance(model, str) and model and not server and not _without_model(model):
-        yield from look_at_model(model)
-    for what, url, key in _servers(values):
-        yield from look_at_server(what, url, key)
-
-
-def _without_model(name: str) -> bool:
-    from graphwalker.policies.load import WITHOUT_MODEL
-
-    return name in WITHOUT_MODEL
-
-
-def _servers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str, str]]:
-    """(setting, address, variable of its key) of every chat server that the settings name."""
-    for key, value in values.items():
-        name = f"{path}.{key}" if path else key
-        if isinstance(value, dict):
-            section = cast(Mapping[str, Any], value)
-            url = section.get("base_url")
-            if isinstance(url, str) and url and key != "vllm":
-                yield name, url, str(section.get("api_key_env") or "")
-            yield from _servers(section, name)
-        elif name == "policy.api.base_url" and isinstance(value, str):
-            yield "policy.api", value, ""
-
-
-def _show(findings: "list[Diagnosis]") -> None:
+def show_findings(findings: "list[Diagnosis]", as_json: bool = False) -> None:
+    """Print a row for each thing that was looked at."""
+    if as_json:
+        print(json.dumps([_row(one) for one in findings]))
+        return
     from rich.markup import escape
     from rich.table import Column, Table
 

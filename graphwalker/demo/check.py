@@ -1,0 +1,190 @@
+"""What a chain lacks before it starts (files, models, keys, GPUs, disk), and what it will cost."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from graphwalker.cli.models import config_models
+from graphwalker.config import Config, parse_config
+from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
+from graphwalker.doctor.places import look_at_files, look_at_gpus
+from graphwalker.doctor.software import look_at_software
+from graphwalker.doctor.stage import look_at_places, needed_extras
+from graphwalker.errors import UserError
+from graphwalker.jobs.sections import MakeConfig, ReportConfig, Section, read_sections
+
+if TYPE_CHECKING:
+    from training.config import SftConfig
+    from training.grpo_config import GrpoConfig
+
+GIB = 2**30
+TOKENS_ASKED, TOKENS_WRITTEN, EPISODES = 5_000, 600, 1_000
+"""What the estimate of money assumes: tokens that an episode sends to a chat server and gets back,
+and episodes of a question file that is not there yet."""
+
+
+class Machine(Config):
+    """The section `machine` of a chain: the GPUs that it is written for."""
+
+    gpus: int = 0
+    """GPUs of the training stages; 0: it trains on CPUs."""
+    gpu_gib: float = 80.0
+    """Memory of one of them."""
+    layout: Literal["ddp", "zero2", "zero3"] = "ddp"
+    """How they share a model."""
+
+
+def check_chain(settings: Mapping[str, Any], source: str) -> Iterator[Diagnosis]:
+    """Yield what every stage needs, each thing once; what earlier stages make is left out."""
+    machine = parse_config(Machine, settings.get("machine") or {}, f"{source}#machine")
+    sections = read_sections(settings, source)
+    extras, models = set[str](), list[tuple[Section, Config]]()
+    for section in sections:
+        try:
+            model = parse_section(section)
+        except UserError as error:
+            yield wrong(section.name, str(error), "mend the setting; graphwalker config lists all")
+            continue
+        models.append((section, model))
+        extras |= needed_extras(section.settings, section.kind, machine.layout)
+    yield from (one for one in look_at_software(extras) if _is_needed(one, extras))
+    if machine.gpus:
+        yield from _look_for_gpus(machine)
+    yield from _inputs(settings, sections)
+    yield from _costs(machine, models, Path(str(settings.get("run") or ".")))
+
+
+def _is_needed(one: Diagnosis, extras: set[str]) -> bool:
+    return not one.what.startswith("extra ") or one.what.removeprefix("extra ") in extras
+
+
+def parse_section(section: Section) -> Config:
+    """Return a section as its command reads it. Raises `UserError` for the first mistake."""
+    known: dict[str, type[Config]] = {**config_models(), "make": MakeConfig, "report": ReportConfig}
+    model = known[section.kind]
+    places = {"graph", "output_dir", "questions"} - set(model.model_fields)
+    own = {key: value for key, value in section.settings.items() if key not in places}
+    return parse_config(model, own, section.name)
+
+
+def _look_for_gpus(machine: Machine) -> Iterator[Diagnosis]:
+    """The GPUs that training needs: here, or on the nodes of Slurm."""
+    found = [one for one in look_at_gpus(allow_cpu=True) if one.what == "GPUs"]
+    if any(one.verdict == "ok" for one in found):
+        yield from found
+    elif shutil.which("sbatch"):
+        yield note("GPUs", f"none here; {machine.gpus} are needed on a node", "add --slurm")
+    else:
+        here = found[0].found if found else "none"
+        advice = "run on a machine with GPUs, or with --slurm on a login node; --toy needs none"
+        yield wrong("GPUs", f"{machine.gpus} of {machine.gpu_gib:g} GiB are needed; {here}", advice)
+
+
+def _inputs(settings: Mapping[str, Any], sections: list[Section]) -> Iterator[Diagnosis]:
+    made, seen = list[str](), set[str]()
+    seeds: Any = (settings.get("jobs") or {}).get("seeds") or ()
+    if seeds:
+        yield from look_at_places({"seeds": seeds}, made, seen)
+    for section in sections:
+        if section.kind == "make":
+            words = cast(list[str], section.settings.get("command") or [])
+            files = [word for word in words[2:3] if "/" in word and word not in seen]
+            seen.update(files)
+            yield from look_at_files(section.name, files) if files else ()
+        elif section.kind != "report":
+            yield from look_at_places(section.settings, made, seen)
+        made.append(section.out)
+
+
+def _costs(
+    machine: Machine, models: list[tuple[Section, Config]], run: Path
+) -> Iterator[Diagnosis]:
+    from training.config import SftConfig
+    from training.grpo_config import GrpoConfig
+
+    disk, hours, money, caps = 0.0, 0.0, 0.0, set[float]()
+    first: dict[str, str] = {}
+    for section, model in models:
+        if isinstance(model, SftConfig | GrpoConfig):
+            start = _first_model(first, model.model)
+            first[section.out] = start
+            sized = model.model_copy(update={"model": start})
+            try:
+                yield from _memory(section.name, sized, machine)
+                disk += _checkpoints(sized, machine)
+                hours += _hours(sized, machine)
+            except UserError as error:
+                yield note(section.name, str(error))
+        prices = _prices(section.settings)
+        if prices:
+            episodes = int(
+                section.settings.get("count") or section.settings.get("limit") or EPISODES
+            )
+            episodes *= 1 + int(section.settings.get("samples") or 0)
+            money += episodes * (
+                TOKENS_ASKED * float(prices.get("prompt_per_million") or 0)
+                + TOKENS_WRITTEN * float(prices.get("completion_per_million") or 0)
+            ) / 1e6  # fmt: skip
+            caps.add(float(prices.get("max_cost") or 0))
+    if disk:
+        yield from _room(run, disk)
+    if hours:
+        yield note("hours", f"at most {hours:.0f} on these GPUs for training, at full length")
+    if money:
+        cap = max(caps)
+        limit = f"a stage stops at {cap:g} (prices.max_cost)" if cap else "no stage has a cap"
+        assumed = f"{TOKENS_ASKED:,} tokens asked and {TOKENS_WRITTEN:,} written an episode"
+        yield note("money", f"about {money:,.0f} at the config's prices, {assumed}; {limit}")
+
+
+def _first_model(made: Mapping[str, str], model: str) -> str:
+    """The model that a chain began with: a stage's own has the same dimensions."""
+    for out, start in made.items():
+        if model.startswith(f"{out}/"):
+            return start
+    return model
+
+
+def _memory(name: str, config: "SftConfig | GrpoConfig", machine: Machine) -> Iterator[Diagnosis]:
+    from training.estimate import estimate, peak
+
+    parts = estimate(config, max(1, machine.gpus), machine.layout, machine.gpu_gib)
+    size = peak(parts) / GIB
+    if machine.gpus and size + 2 > machine.gpu_gib:
+        advice = "gradient_checkpointing=true, a smaller micro_batch, zero3, or more GPUs"
+        yield wrong(name, f"peak {size:.0f} GiB of {machine.gpu_gib:g}", advice)
+    else:
+        yield ok(name, f"peak {size:.1f} GiB" + (f" of {machine.gpu_gib:g}" * bool(machine.gpus)))
+
+
+def _checkpoints(config: "SftConfig | GrpoConfig", machine: Machine) -> float:
+    from training.estimate import checkpoint_bytes
+
+    return checkpoint_bytes(config, machine.layout) / GIB
+
+
+def _hours(config: "SftConfig | GrpoConfig", machine: Machine) -> float:
+    from training.estimate import training_hours
+
+    return training_hours(config, machine.gpus) if machine.gpus else 0.0
+
+
+def _prices(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The prices of the chat server that a stage's teacher or policy is on."""
+    policy: Mapping[str, Any] = values.get("policy") or {}
+    chats = [cast(Mapping[str, Any] | None, values.get("teacher")), policy.get("api")]
+    for chat in chats:
+        if chat and chat.get("base_url") and chat.get("prices"):
+            return chat["prices"]
+    return {}
+
+
+def _room(run: Path, gib: float) -> Iterator[Diagnosis]:
+    there = next(path for path in (run, *run.absolute().parents) if path.exists())
+    free = shutil.disk_usage(there).free / GIB
+    found = f"{gib:,.0f} GiB of checkpoints and models; {free:,.0f} GiB are free in {there}"
+    if free < gib:
+        yield wrong("disk", found, "give run= a larger disk, or keep_checkpoints=1")
+    else:
+        yield ok("disk", found)

@@ -1,0 +1,118 @@
+"""What a toy run of a chain reads: a small world, a tiny model, questions under benchmarks' names.
+
+A config has a section `toy`: settings that replace its own for such a run. Files that they name
+below `RUN/toy` are made here: `world/graph`, `model`, `virtuoso`, `questions/DATASET-SPLIT.jsonl`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from graphwalker.cli import console
+from graphwalker.config import read_settings
+from graphwalker.errors import UserError
+from graphwalker.jobs.sections import texts
+
+FOLDER = "toy"
+ENTITIES = 1000
+"""Named entities of the world."""
+QUESTIONS = 24
+"""Questions of each file."""
+MIX = {"2-hop": 3.0, "3-hop": 1.0, "2I": 2.0}
+
+
+def toy_overrides(path: Path | str) -> list[str]:
+    """Return the config's section `toy` as settings `a.b=c`. Raises `UserError` without one."""
+    from omegaconf import OmegaConf
+
+    from graphwalker.config import config_file
+
+    read_settings(path)  # refuses what a config may not hold
+    loaded: Any = OmegaConf.to_container(OmegaConf.load(config_file(path)), resolve=False)
+    if not isinstance(toy := loaded.get("toy"), dict):
+        raise UserError(f"{path}: it has no section toy")
+    return list(_flat(cast(Mapping[str, Any], toy)))
+
+
+def make_toy(settings: Mapping[str, Any]) -> None:
+    """Make what the settings of a toy run name below `RUN/toy` and what is not there."""
+    folder = Path(str(settings["run"])) / FOLDER
+    named = {text for text in texts(settings) if text.startswith(f"{folder}/")}
+    if not (folder / "world" / "graph").exists():
+        from graphwalker.world.generate import make_world
+
+        console.note(f"a small world in {folder / 'world'} ...")
+        make_world(ENTITIES, 0, folder / "world")
+    files = sorted(name for name in named if name.startswith(f"{folder}/questions/"))
+    for number, name in enumerate(files):
+        if not Path(name).exists():
+            _make_questions(folder, Path(name), number)
+    model = folder / "model"
+    if str(model) in named and not model.exists():
+        _make_model(folder, model, files)
+    if str(folder / "virtuoso") in named and not (folder / "virtuoso").exists():
+        _load_virtuoso(folder)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(cast(Mapping[str, Any], value), f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
+
+
+def _make_questions(folder: Path, file: Path, seed: int) -> None:
+    """Certified questions of the world, under the name of the benchmark whose place they take."""
+    from data_pipeline.config import SynthConfig
+    from data_pipeline.synthesize import make_questions
+    from graphwalker.files import read_jsonl, write_jsonl
+
+    dataset, _, split = file.stem.rpartition("-")
+    dataset, _, part = dataset.partition("-")
+    config = SynthConfig.model_validate(
+        {
+            **{"count": QUESTIONS, "seed": seed, "mix": MIX, "sparql": True, "vague": 0.1},
+            "split": "train" if split == "train" else "test-entity",
+        }
+    )
+    made = folder / "made" / file.stem
+    console.note(f"{QUESTIONS} questions as {dataset} ({split}) ...")
+    make_questions(str(folder / "world" / "graph"), config, made)
+    records = read_jsonl(made / "questions.jsonl")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    named = {"dataset": dataset, **({"facets": {"graph": part}} if part else {})}
+    write_jsonl(file, [{**record, **named} for record in records])
+
+
+def _make_model(folder: Path, model: Path, questions: list[str]) -> None:
+    from data_pipeline.config import SynthConfig
+    from data_pipeline.synthesize import synthesize
+    from graphwalker.agents.environment import EnvironmentConfig
+    from graphwalker.datasets.base import load_questions
+    from graphwalker.demo.data import make_tiny_model
+    from graphwalker.graphs.open import open_graph
+    from training.tiny.config import TinyModelConfig
+
+    console.note("a tiny model ...")
+    config = SynthConfig.model_validate({"count": QUESTIONS, "mix": MIX})
+    words = folder / "made" / "words"
+    synthesize(str(folder / "world" / "graph"), config, words)
+    asked = [question.text for name in questions for question in load_questions(Path(name))]
+    small = TinyModelConfig(vocab_size=4096, layers=2, hidden=64, heads=2, intermediate=128)
+    graph, corpus = open_graph(str(folder / "world" / "graph")), words / "graphsynth.jsonl"
+    make_tiny_model(small, corpus, graph, model, EnvironmentConfig(), asked)
+
+
+def _load_virtuoso(folder: Path) -> None:
+    from graphwalker.graphs.virtuoso.load import load
+    from graphwalker.graphs.virtuoso.server import down, up
+
+    console.note("the world in a Virtuoso of its own ...")
+    world, server = folder / "world", folder / "virtuoso"
+    up(server)
+    try:
+        load(server, [world / "triples.tsv.gz"], [world / "names.tsv.gz"], [world / "types.tsv.gz"])
+    finally:
+        down(server)

@@ -1,0 +1,100 @@
+"""`graphwalker reproduce`: what a paper's chain lacks, and the same chain in small."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from graphwalker.demo import chain
+from graphwalker.errors import UserError
+from graphwalker.files import read_json
+from support.paths import ROOT
+
+NAMES = sorted(path.stem for path in (ROOT / "configs" / "paper").glob("*.yaml"))
+CHAIN = """\
+run: {run}
+graph: {run}/mazes
+make-mazes:
+  command: [graph, mazes, --size, "5", --count, "2", --steps, "3", --out, "${{graph}}"]
+  output_dir: ${{graph}}
+  makes: questions.jsonl
+eval:
+  graph: ${{graph}}
+  questions: ["${{graph}}/questions.jsonl"]
+  policy: {{model: oracle}}
+  output_dir: ${{run}}/eval
+  environment: {{preset: graphwalk-maze}}
+report:
+  runs: ["${{run}}/eval"]
+  published: [graphwalk-table1]
+  output_dir: ${{run}}/report
+"""
+
+
+def graphwalker(*words, cwd):
+    command = [sys.executable, "-m", "graphwalker", *words]
+    environment = {key: value for key, value in os.environ.items() if key != "OPENAI_API_KEY"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+def test_without_a_name_the_runs_are_listed(tmp_path):
+    listed = graphwalker("reproduce", cwd=tmp_path).stdout
+    assert [line.split()[0] for line in listed.splitlines()] == NAMES
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path):
+    done = graphwalker("reproduce", "table2", cwd=tmp_path)
+    assert done.returncode == 2 and "graphwalker-table2" in done.stderr
+
+
+def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
+    pytest.importorskip("trl")
+    done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)
+    assert done.returncode == 1 and not list(tmp_path.iterdir())
+    found = {row["what"]: f"{row['verdict']} {row['found']}" for row in json.loads(done.stdout)}
+    assert found["graph"].startswith("wrong graphs/freebase: no compiled graph")
+    assert found["teacher's key"] == "wrong OPENAI_API_KEY is not set"
+    assert found["grpo"].startswith("ok peak ") and " of 80" in found["grpo"]
+    assert "checkpoints" in found["disk"] and "max_cost" in found["money"]
+    assert "sft1/final" not in done.stdout  # the chain makes it
+
+
+def test_a_chain_makes_its_graph_evaluates_and_sets_the_printed_table_beside(tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN.format(run=tmp_path / "run"))
+    chain.run_chain(path)
+    report = read_json(tmp_path / "run" / "report" / "report.json")
+    assert report["published"][0]["ours"][0]["values"]["accuracy"] == 100.0
+    assert "Table 1" in (tmp_path / "run" / "report" / "report.md").read_text()
+
+
+def test_a_chain_that_was_begun_with_other_settings_is_not_mixed(tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN.format(run=tmp_path / "run"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "jobs.yaml").write_text("run: else\n")
+    with pytest.raises(UserError, match="begun with other settings"):
+        chain.run_chain(path)
+    assert not (tmp_path / "run" / "mazes").exists()
+
+
+def test_a_server_that_is_a_job_of_its_own_needs_slurm(tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN.format(run=tmp_path / "run") + "jobs: {teacher: {serves: m}}\n")
+    with pytest.raises(UserError, match="--slurm"):
+        chain.run_chain(path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", ["graphwalker", "others"])
+def test_every_paper_runs_in_small(group, tmp_path):
+    """The ablations read the toy run of table 2, which comes first."""
+    pytest.importorskip("trl")
+    first = "graphwalker-table2"
+    mine = [name for name in NAMES if name.startswith("graphwalker-") == (group == "graphwalker")]
+    for name in sorted(mine, key=lambda name: name != first):
+        done = graphwalker("reproduce", name, "--toy", cwd=tmp_path)
+        assert done.returncode == 0, (name, done.stderr[-2000:])
+        assert (tmp_path / "runs" / "toy" / name / "report" / "report.html").is_file()
