@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.cli import console
-from graphwalker.config import read_settings
+from graphwalker.config import parse_config, read_settings
 from graphwalker.demo.launch import launch
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
-from graphwalker.jobs.road import CONFIG, write_settings
+from graphwalker.jobs.road import CONFIG, JobsConfig, write_settings
 from graphwalker.jobs.sections import Section, command_of, read_sections
 from graphwalker.runs import one_writer
 
@@ -44,9 +44,10 @@ def run_chain(path: Path | str, overrides: Sequence[str] = ()) -> Path:
 @one_writer("run")
 def _run(run: Path, path: Path | str, overrides: Sequence[str], settings: Any) -> Path:
     sections = read_sections(settings, str(path))
-    _check_servers(settings, str(path))
+    jobs = parse_config(JobsConfig, settings.get("jobs") or {}, f"{path}#jobs")
+    _check_servers(jobs, str(path))
     _keep_settings(run / CONFIG, path, overrides)
-    seeds = _read_seeds(run, settings)
+    seeds = _read_seeds(run, str(settings.get("graph")), jobs.seeds)
     for number, section in enumerate(sections, 1):
         title = f"{number} of {len(sections)}: {section.name}"
         if is_done(section):
@@ -85,9 +86,9 @@ def _run_command(stage: str, words: Sequence[str]) -> None:
         )
 
 
-def _check_servers(settings: Any, source: str) -> None:
-    for name, server in (settings.get("jobs") or {}).items():
-        if isinstance(server, dict) and server.get("serves"):  # pyright: ignore[reportUnknownMemberType]
+def _check_servers(jobs: JobsConfig, source: str) -> None:
+    for name in ("virtuoso", "teacher", "expert"):
+        if getattr(jobs, name).serves:
             raise UserError(
                 f"{source}: jobs.{name} is a server that runs as a job of its own: add --slurm, or "
                 f"start it here, give its address where the config names ${{run}}/{name}.address, "
@@ -105,14 +106,12 @@ def _keep_settings(file: Path, path: Path | str, overrides: Sequence[str]) -> No
     new.replace(file)
 
 
-def _read_seeds(run: Path, settings: Any) -> tuple[str, ...]:
+def _read_seeds(run: Path, graph: str, files: Sequence[str]) -> tuple[str, ...]:
     """Where walks may start, read from the training questions that `jobs.seeds` names."""
-    files = (settings.get("jobs") or {}).get("seeds") or ()
     if not files:
         return ()
     out = run / "seeds"
     if not (out / "seeds.txt").exists():
         console.note("seeds ...")
-        graph = str(settings["graph"])
         _run_command("seeds", ("seeds", *files, "--graph", graph, "--out", str(out)))
     return f"seeds_file={out}/seeds.txt", f"predicates_file={out}/predicates.txt"

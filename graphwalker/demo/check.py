@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphwalker.cli.models import config_models
+from graphwalker.cli.needs import look_at_places, needed_extras
 from graphwalker.config import Config, parse_config
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
 from graphwalker.doctor.places import look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software
-from graphwalker.doctor.stage import look_at_places, needed_extras
 from graphwalker.errors import UserError
+from graphwalker.jobs.road import JobsConfig
 from graphwalker.jobs.sections import MakeConfig, ReportConfig, Section, read_sections
 
 if TYPE_CHECKING:
@@ -83,9 +84,8 @@ def _look_for_gpus(machine: Machine) -> Iterator[Diagnosis]:
 
 def _inputs(settings: Mapping[str, Any], sections: list[Section]) -> Iterator[Diagnosis]:
     made, seen = list[str](), set[str]()
-    seeds: Any = (settings.get("jobs") or {}).get("seeds") or ()
-    if seeds:
-        yield from look_at_places({"seeds": seeds}, made, seen)
+    jobs = parse_config(JobsConfig, settings.get("jobs") or {}, "jobs")
+    yield from look_at_places({"seeds": jobs.seeds}, made, seen)
     for section in sections:
         if section.kind == "make":
             words = cast(list[str], section.settings.get("command") or [])

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import takewhile
+from typing import Any, cast
 
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
@@ -61,11 +62,7 @@ def read_sections(settings: Mapping[str, Any], source: str) -> list[Section]:
 
     Raises `UserError` for a file without stages, and for a stage without a folder.
     """
-    found = [
-        Section(name, kind, values)
-        for name, values in settings.items()
-        if isinstance(values, Mapping) and values and (kind := kind_of(name))
-    ]
+    found = list(_stages_in(settings))
     if not found:
         raise UserError(f"{source}: no stages here; see configs/cluster.yaml")
     for section in found:
@@ -88,13 +85,14 @@ def kind_of(name: str) -> str:
 
 def made_before(settings: Mapping[str, Any], name: str) -> list[str]:
     """Return the folders of the sections that stand before this one in its file."""
-    folders: list[str] = []
-    for other, values in settings.items():
-        if other == name:
-            break
-        if kind_of(other) and isinstance(values, Mapping) and values.get("output_dir"):
-            folders.append(str(values["output_dir"]))  # pyright: ignore[reportUnknownArgumentType]
-    return folders
+    before = takewhile(lambda section: section.name != name, _stages_in(settings))
+    return [section.out for section in before if section.text("output_dir")]
+
+
+def _stages_in(settings: Mapping[str, Any]) -> Iterator[Section]:
+    for name, values in settings.items():
+        if isinstance(values, dict) and values and (kind := kind_of(name)):
+            yield Section(name, kind, cast(dict[str, Any], values))
 
 
 def command_of(section: Section) -> tuple[str, ...]:

@@ -51,10 +51,10 @@ def _row(one: "Diagnosis") -> dict[str, str]:
 def _findings(
     given: CommandOptions, stage: str, layout: ProcessLayout | None
 ) -> "Iterator[Diagnosis]":
+    from graphwalker.cli.needs import look_at_places, needed_extras
     from graphwalker.doctor.diagnosis import wrong
     from graphwalker.doctor.places import look_at_disk, look_at_gpus
     from graphwalker.doctor.software import look_at_software
-    from graphwalker.doctor.stage import look_at_places, needed_extras
 
     values: Mapping[str, Any] = {}
     faults: list[Diagnosis] = []
