@@ -275,10 +275,10 @@ def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(
 def test_a_papers_run_in_small_is_one_command_over_a_virtuoso(cluster, place):
     run = place / "table2"
     options = f"[--memory, 256MB, --port, '{free_ports(1)[0]}']"
-    server = f"{{serves: '${{run}}/toy/virtuoso', options: {options}}}"
+    server = f"serves: '${{run}}/toy/virtuoso', options: {options}, sbatch: [--cpus-per-task=1]"
     command = [
         *(str(VENV / "bin" / "graphwalker"), "reproduce", "graphwalker-table2"),
-        *("--toy", "--slurm", f"run={run}", f"jobs.virtuoso={server}"),
+        *("--toy", "--slurm", f"run={run}", f"jobs.virtuoso={{{server}}}"),
         "graph=${run}/virtuoso.address#http://rdf.freebase.com",
     ]
     done = subprocess.run(

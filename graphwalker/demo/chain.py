@@ -12,7 +12,7 @@ from graphwalker.config import parse_config, read_settings
 from graphwalker.demo.launch import launch
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.jobs.road import CONFIG, JobsConfig, write_settings
-from graphwalker.jobs.sections import Section, command_of, read_sections
+from graphwalker.jobs.sections import ChainSection, command_of, read_sections
 from graphwalker.runs import one_writer
 
 LAST_FILE = {
@@ -58,13 +58,13 @@ def _run(run: Path, path: Path | str, overrides: Sequence[str], settings: Any) -
     return run
 
 
-def is_done(section: Section) -> bool:
+def is_done(section: ChainSection) -> bool:
     """Whether what the stage writes last is there."""
     last = section.text("makes") if section.kind == "make" else LAST_FILE[section.kind]
     return (Path(section.out) / last).exists()
 
 
-def _run_stage(config: Path, section: Section, seeds: Sequence[str]) -> None:
+def _run_stage(config: Path, section: ChainSection, seeds: Sequence[str]) -> None:
     if section.kind in ("sft", "grpo"):
         launch(section.kind, config, section.name, ())
     elif section.kind in ("make", "report"):

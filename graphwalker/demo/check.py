@@ -13,14 +13,14 @@ from graphwalker.doctor.places import look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import UserError
 from graphwalker.jobs.road import JobsConfig
-from graphwalker.jobs.sections import MakeConfig, ReportConfig, Section, read_sections
+from graphwalker.jobs.sections import ChainSection, MakeConfig, ReportConfig, read_sections
 
 if TYPE_CHECKING:
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
 
 GIB = 2**30
-TOKENS_ASKED, TOKENS_WRITTEN, EPISODES = 5_000, 600, 1_000
+TOKENS_SENT, TOKENS_WRITTEN, EPISODES = 5_000, 600, 1_000
 """What the estimate of money assumes: tokens that an episode sends to a chat server and gets back,
 and episodes of a question file that is not there yet."""
 
@@ -40,7 +40,7 @@ def check_chain(settings: Mapping[str, Any], source: str) -> Iterator[Diagnosis]
     """Yield what every stage needs, each thing once; what earlier stages make is left out."""
     machine = parse_config(Machine, settings.get("machine") or {}, f"{source}#machine")
     sections = read_sections(settings, source)
-    extras, models = set[str](), list[tuple[Section, Config]]()
+    extras, models = set[str](), list[tuple[ChainSection, Config]]()
     for section in sections:
         try:
             model = parse_section(section)
@@ -60,7 +60,7 @@ def _is_needed(one: Diagnosis, extras: set[str]) -> bool:
     return not one.what.startswith("extra ") or one.what.removeprefix("extra ") in extras
 
 
-def parse_section(section: Section) -> Config:
+def parse_section(section: ChainSection) -> Config:
     """Return a section as its command reads it. Raises `UserError` for the first mistake."""
     known: dict[str, type[Config]] = {**config_models(), "make": MakeConfig, "report": ReportConfig}
     model = known[section.kind]
@@ -82,7 +82,7 @@ def _look_for_gpus(machine: Machine) -> Iterator[Diagnosis]:
         yield wrong("GPUs", f"{machine.gpus} of {machine.gpu_gib:g} GiB are needed; {here}", advice)
 
 
-def _inputs(settings: Mapping[str, Any], sections: list[Section]) -> Iterator[Diagnosis]:
+def _inputs(settings: Mapping[str, Any], sections: list[ChainSection]) -> Iterator[Diagnosis]:
     made, seen = list[str](), set[str]()
     jobs = parse_config(JobsConfig, settings.get("jobs") or {}, "jobs")
     yield from look_at_places({"seeds": jobs.seeds}, made, seen)
@@ -98,7 +98,7 @@ def _inputs(settings: Mapping[str, Any], sections: list[Section]) -> Iterator[Di
 
 
 def _costs(
-    machine: Machine, models: list[tuple[Section, Config]], run: Path
+    machine: Machine, models: list[tuple[ChainSection, Config]], run: Path
 ) -> Iterator[Diagnosis]:
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
@@ -123,7 +123,7 @@ def _costs(
             )
             episodes *= 1 + int(section.settings.get("samples") or 0)
             money += episodes * (
-                TOKENS_ASKED * float(prices.get("prompt_per_million") or 0)
+                TOKENS_SENT * float(prices.get("prompt_per_million") or 0)
                 + TOKENS_WRITTEN * float(prices.get("completion_per_million") or 0)
             ) / 1e6  # fmt: skip
             caps.add(float(prices.get("max_cost") or 0))
@@ -134,7 +134,7 @@ def _costs(
     if money:
         cap = max(caps)
         limit = f"a stage stops at {cap:g} (prices.max_cost)" if cap else "no stage has a cap"
-        assumed = f"{TOKENS_ASKED:,} tokens asked and {TOKENS_WRITTEN:,} written an episode"
+        assumed = f"{TOKENS_SENT:,} tokens sent and {TOKENS_WRITTEN:,} written an episode"
         yield note("money", f"about {money:,.0f} at the config's prices, {assumed}; {limit}")
 
 

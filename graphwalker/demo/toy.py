@@ -99,10 +99,10 @@ def _make_model(folder: Path, model: Path, questions: list[str]) -> None:
     config = SynthConfig.model_validate({"count": QUESTIONS, "mix": MIX})
     words = folder / "made" / "words"
     synthesize(str(folder / "world" / "graph"), config, words)
-    asked = [question.text for name in questions for question in load_questions(Path(name))]
+    texts = [question.text for name in questions for question in load_questions(Path(name))]
     small = TinyModelConfig(vocab_size=4096, layers=2, hidden=64, heads=2, intermediate=128)
     graph, corpus = open_graph(str(folder / "world" / "graph")), words / "graphsynth.jsonl"
-    make_tiny_model(small, corpus, graph, model, EnvironmentConfig(), asked)
+    make_tiny_model(small, corpus, graph, model, EnvironmentConfig(), texts)
 
 
 def _load_virtuoso(folder: Path) -> None:

@@ -12,7 +12,7 @@ from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
-from graphwalker.jobs.sections import Section, command_of, read_sections, texts
+from graphwalker.jobs.sections import ChainSection, command_of, read_sections, texts
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
@@ -124,7 +124,7 @@ class _Road:
     """The stages of one run, each behind those whose files its settings name."""
 
     def __init__(
-        self, run: Path, graph: str, jobs: JobsConfig, sections: Sequence[Section]
+        self, run: Path, graph: str, jobs: JobsConfig, sections: Sequence[ChainSection]
     ) -> None:
         self._run, self._graph, self._jobs, self._sections = run, graph, jobs, sections
         known = {"virtuoso": jobs.virtuoso, "teacher": jobs.teacher, "expert": jobs.expert}
@@ -140,26 +140,31 @@ class _Road:
             out = f"{self._run}/seeds"
             words = ("synth.sbatch", "seeds", *self._jobs.seeds, "--graph", self._graph)
             yield self._stage("seeds", f"{out}/seeds.txt", self._jobs.data, (*words, "--out", out))
+        makers = {
+            **{"synth": self._synth, "questions": self._questions, "bench": self._benchmark},
+            **{"experts": self._experts, "sft": self._sft, "grpo": self._sft},
+            **{"eval": self._eval, "report": self._report, "make": self._make},
+        }
         for section in self._sections:
-            stages = list(getattr(self, f"_{section.kind}")(section))
+            stages = list(makers[section.kind](section))
             self._made[section.out] = stages[-1].name
             yield from stages
 
-    def _synth(self, section: Section, verb: str = "synth") -> Iterator[JobStage]:
+    def _synth(self, section: ChainSection, verb: str = "synth") -> Iterator[JobStage]:
         words = ("synth.sbatch", verb, *self._config(section.name), *self._walks())
         seeds = ("seeds",) if self._jobs.seeds else ()
         yield from self._data(section, words, seeds)
 
-    def _questions(self, section: Section) -> Iterator[JobStage]:
+    def _questions(self, section: ChainSection) -> Iterator[JobStage]:
         yield from self._synth(section, "questions")
 
-    def _experts(self, section: Section) -> Iterator[JobStage]:
+    def _experts(self, section: ChainSection) -> Iterator[JobStage]:
         words = ("experts.sbatch", *self._config(section.name))
         yield from self._data(section, words, (), ("--questions", section.text("questions")))
 
     def _data(
         self,
-        section: Section,
+        section: ChainSection,
         words: tuple[str, ...],
         before: tuple[str, ...],
         merged_with: tuple[str, ...] = (),
@@ -176,7 +181,7 @@ class _Road:
         yield self._stage(name, shard, self._jobs.data, words, after, parts, section)
         yield self._merge(f"{name}-merge", out, name, merged_with)
 
-    def _bench(self, section: Section) -> Iterator[JobStage]:
+    def _benchmark(self, section: ChainSection) -> Iterator[JobStage]:
         words = ("synth.sbatch", "bench", *self._config(section.name), *self._walks())
         seeds = ("seeds",) if self._jobs.seeds else ()
         after = (*seeds, *self._after(section))
@@ -184,20 +189,17 @@ class _Road:
             section.name, f"{section.out}/GWBench.json", self._jobs.data, words, after, 0, section
         )
 
-    def _make(self, section: Section) -> Iterator[JobStage]:
+    def _make(self, section: ChainSection) -> Iterator[JobStage]:
         words = ("synth.sbatch", "make", *command_of(section))
         made, after = f"{section.out}/{section.text('makes')}", self._after(section)
         yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
 
-    def _sft(self, section: Section) -> Iterator[JobStage]:
+    def _sft(self, section: ChainSection) -> Iterator[JobStage]:
         words = (f"{section.kind}.sbatch", f"{self._run / CONFIG}#{section.name}")
         made, after = f"{section.out}/final", self._after(section)
         yield self._stage(section.name, made, self._jobs.train, words, after, 0, section)
 
-    def _grpo(self, section: Section) -> Iterator[JobStage]:
-        yield from self._sft(section)
-
-    def _eval(self, section: Section) -> Iterator[JobStage]:
+    def _eval(self, section: ChainSection) -> Iterator[JobStage]:
         name, out, parts = section.name, section.out, self._jobs.eval_shards
         words = ("eval.sbatch", *self._config(name))
         shard = f"{out}/shards/{{part}}-of-{parts}/complete.json"
@@ -207,7 +209,7 @@ class _Road:
         joined = "report" if name == "eval" else f"{name}-report"
         yield self._stage(joined, f"{out}/report.html", options, words, (name,), 0, section)
 
-    def _report(self, section: Section) -> Iterator[JobStage]:
+    def _report(self, section: ChainSection) -> Iterator[JobStage]:
         words = ("synth.sbatch", "make", *command_of(section))
         made, after = f"{section.out}/report.html", self._after(section)
         yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
@@ -218,7 +220,7 @@ class _Road:
         out = f"{self._run}/seeds"
         return f"seeds_file={out}/seeds.txt", f"predicates_file={out}/predicates.txt"
 
-    def _after(self, section: Section) -> tuple[str, ...]:
+    def _after(self, section: ChainSection) -> tuple[str, ...]:
         """The stages that make what the section's settings name."""
         named = [text for text in texts(section.settings) if text != section.out]
         return tuple(
@@ -240,12 +242,12 @@ class _Road:
         words: Sequence[str],
         after: tuple[str, ...] = (),
         parts: int = 0,
-        section: Section | None = None,
+        section: ChainSection | None = None,
     ) -> JobStage:
         """`words` are a script of `slurm/` and its arguments."""
         command = (*options, f"slurm/{words[0]}", *words[1:])
-        said = (*(texts(section.settings) if section else ()), *words)
-        named = {text.partition("#")[0] for text in said}
+        given = (*(texts(section.settings) if section else ()), *words)
+        named = {text.partition("#")[0] for text in given}
         servers = (server for server in self._servers if str(self._address(server)) in named)
         return JobStage(name, command, makes, (*servers, *after), parts, str(Path.cwd()))
 

@@ -39,7 +39,7 @@ class ReportConfig(Config):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ChainSection:
     """A section that is a stage: its name, what it does, its settings."""
 
     name: str
@@ -57,7 +57,7 @@ class Section:
         return "" if value is None else str(value)
 
 
-def read_sections(settings: Mapping[str, Any], source: str) -> list[Section]:
+def read_sections(settings: Mapping[str, Any], source: str) -> list[ChainSection]:
     """Return the stages of a chain in the order of its file.
 
     Raises `UserError` for a file without stages, and for a stage without a folder.
@@ -89,13 +89,13 @@ def made_before(settings: Mapping[str, Any], name: str) -> list[str]:
     return [section.out for section in before if section.text("output_dir")]
 
 
-def _stages_in(settings: Mapping[str, Any]) -> Iterator[Section]:
+def _stages_in(settings: Mapping[str, Any]) -> Iterator[ChainSection]:
     for name, values in settings.items():
         if isinstance(values, dict) and values and (kind := kind_of(name)):
-            yield Section(name, kind, cast(dict[str, Any], values))
+            yield ChainSection(name, kind, cast(dict[str, Any], values))
 
 
-def command_of(section: Section) -> tuple[str, ...]:
+def command_of(section: ChainSection) -> tuple[str, ...]:
     """Return the words behind `graphwalker` of a section `make-...` or `report`."""
     if section.kind == "make":
         return parse_config(MakeConfig, section.settings, section.name).command

@@ -6,7 +6,7 @@ from graphwalker.config import read_settings
 from graphwalker.demo.check import parse_section
 from graphwalker.demo.toy import toy_overrides
 from graphwalker.jobs.road import road_stages
-from graphwalker.jobs.sections import Section, read_sections
+from graphwalker.jobs.sections import ChainSection, read_sections
 from support.paths import ROOT
 
 pytest.importorskip("trl")
@@ -16,7 +16,7 @@ FILES = [ROOT / "configs" / "cluster.yaml", *PAPERS]
 BASE = ROOT / "configs" / "paper" / "graphwalker-table2.yaml"
 
 
-def sections_of(path, overrides=()) -> list[Section]:
+def sections_of(path, overrides=()) -> list[ChainSection]:
     return read_sections(read_settings(path, overrides), str(path))
 
 
