@@ -26,7 +26,7 @@ def reproduce(
 ) -> None:
     """Run a paper's chain: data, training, evaluation, and its printed table beside ours.
 
-    Each stage resumes; the same command resumes the chain. Exit code of --check: 1 if something is missing.
+    The same command resumes the chain. Exit code of --check: 1 if something is missing.
 
     Example: graphwalker reproduce graphwalker-table2 --toy
 
