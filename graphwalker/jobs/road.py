@@ -169,10 +169,11 @@ class _Road:
         before: tuple[str, ...],
         merged_with: tuple[str, ...] = (),
     ) -> Iterator[JobStage]:
-        """An array and its merge, or one job for the few questions of a test."""
+        """An array and its merge; one job for the few questions of a test, and for a model as the
+        expert, which asks for many episodes at once and has one cap on money."""
         name, out, parts = section.name, section.out, self._jobs.shards
         after = (*before, *self._after(section))
-        if name.startswith("test"):
+        if name.startswith("test") or section.settings.get("policy"):
             yield self._stage(
                 name, f"{out}/datacard.json", self._jobs.data, words, after, 0, section
             )

@@ -157,6 +157,14 @@ def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm,
     assert load_settings(tmp_path / "run" / "jobs.yaml#sft1")["lr"] == 1e-5
 
 
+def test_a_model_as_the_expert_is_one_job(tmp_path):
+    stages = {
+        one.name: one for one in road_stages(write_road(tmp_path), ["experts.policy.model=m"])
+    }
+    assert stages["experts"].parts == 0 and "experts-merge" not in stages
+    assert stages["sft2"].after == ("experts", "sft1")
+
+
 def test_a_road_is_submitted_once(slurm, tmp_path):
     list(submit_road(write_road(tmp_path)))
     with pytest.raises(UserError, match="graphwalker jobs retry"):
