@@ -25,10 +25,15 @@ export MPLBACKEND ?= Agg
 # Waiting threads sleep: where they spin (the default), one other busy process costs most of the speed.
 export OMP_WAIT_POLICY ?= passive
 
+# Sizes of the road of configs/smollm2.yaml for a laptop.
+SMALL := environment.prompt=compact synth.count=640 rl.count=200 practice.count=200 experts.count=200 test.count=50 test_words.count=50 \
+  sft1.batch_size=8 sft1.epochs=1 sft2.batch_size=8 sft2.epochs=1 grpo.prompts_per_step=4 grpo.steps=8 eval.samples=0
+
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 	@echo
 	@echo "  make demo QUICK=1        the same road in two to five minutes, with lower figures"
+	@echo "  make demo MODEL=smollm2  the same road with a pretrained model, in about three hours"
 	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-fb15k.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
 	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
@@ -36,7 +41,13 @@ help: ## show this list
 	@echo "  make PYTHON=/path/to/python TARGET   choose the interpreter of the environment"
 
 demo: $(STAMP) ## the whole pipeline on this machine, with a report at the end
+ifeq ($(MODEL),smollm2)
+	@echo "SmolLM2, 135 million parameters: about three hours on two idle cores; the same command resumes."
+	$(VENV)/bin/graphwalker model get smollm2 --out runs/models/smollm2
+	$(VENV)/bin/graphwalker demo --out "$(OUT)-smollm2" --config configs/smollm2.yaml model=$(CURDIR)/runs/models/smollm2 $(SMALL)
+else
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(CONFIG),--config "$(CONFIG)")
+endif
 
 test: $(STAMP) ## the default tests
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(FEW) --dist loadfile $(PYTEST_ARGS)

@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from eval.analysis.summary import paired_difference, summarise
+from eval.run.beside import FOLDER
 from eval.run.evaluate import spread
 from eval.run.records import PREDICTIONS, USAGE, read_run
 from graphwalker.cli import console
@@ -149,7 +150,10 @@ class Road:
         figures = {key: found[key] for key in FIGURES if key in found}
         if own:
             beside = read_json(folder / "beside.json")
-            return {key: beside.get(key) for key in ("baselines", "ceiling")} | {"first": figures}
+            found = {name: summarise(read_run(folder / FOLDER / name).trajectories)
+                     for name in beside["baselines"]}  # fmt: skip
+            others = {name: {k: one[k] for k in FIGURES if k in one} for name, one in found.items()}
+            return {**figures, "others": others, "ceiling": beside["ceiling"]}
         spent = list(read_jsonl(folder / USAGE))
         keys = ("prompt_tokens", "completion_tokens")
         tokens = {key: sum(int(one.get(key, 0)) for one in spent) for key in keys}

