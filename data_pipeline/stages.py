@@ -10,7 +10,15 @@ from data_pipeline.config import SamplingConfig
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import AllItems, fill
-from data_pipeline.jobs.ledger import DROPPED, JobProgress, Ledger, Unit, open_ledger, unit_of
+from data_pipeline.jobs.ledger import (
+    DROPPED,
+    JobProgress,
+    Ledger,
+    Unit,
+    open_ledger,
+    record_of,
+    unit_of,
+)
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.stats.card import teacher_counts, write_card
@@ -127,6 +135,8 @@ solve_questions = partial(run_stage, "solve")
 def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
     if isinstance(made, Drop):
         return _drop_unit(name, made)
+    if isinstance(made, Trajectory):
+        return [(product, record_of(made, name))]
     return [(product, {**made.to_json(), "unit": name})]
 
 

@@ -9,7 +9,7 @@ from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.jobs.goals import Draws, fill, streams
-from data_pipeline.jobs.ledger import DROPPED, JobProgress, Unit, open_ledger
+from data_pipeline.jobs.ledger import DROPPED, JobProgress, Unit, open_ledger, record_of
 from data_pipeline.jobs.pool import is_in_line, open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.jobs.synth_goal import (
@@ -134,7 +134,7 @@ def records(attempt: Attempt) -> Unit:
     if attempt.question is not None:
         unit.append((QUESTIONS, {**attempt.question.to_json(), "unit": attempt.id}))
     if attempt.trajectory is not None:
-        unit.append((GRAPHSYNTH, {**attempt.trajectory.to_json(), "unit": attempt.id}))
+        unit.append((GRAPHSYNTH, record_of(attempt.trajectory, attempt.id)))
     if attempt.waiting is not None:
         unit.append((UNSCORED_FILE, {**attempt.waiting.to_json(), "unit": attempt.id}))
     if attempt.drop is not None:

@@ -1,5 +1,6 @@
 """The one record of the whole pipeline: what an agent saw, thought, did and answered."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -175,7 +176,7 @@ class Trajectory:
             "sample": self.sample,
             "scores": self.scores,
             "usage": self.usage,
-            "provenance": self.provenance,
+            "provenance": _provenance_to_json(self.provenance),
         }
         named = self.answer_kind == "names"
         return record if named else {**record, "answer_kind": self.answer_kind}
@@ -200,7 +201,7 @@ class Trajectory:
                 sample=int(record.get("sample", 0)),
                 scores=dict(record.get("scores", {})),
                 usage=dict(record.get("usage", {})),
-                provenance=dict(record.get("provenance", {})),
+                provenance=_provenance_from_json(record.get("provenance", {})),
                 answer_kind=str(record.get("answer_kind", "names")),
             )
         except KeyError as error:
@@ -220,6 +221,19 @@ def check_version(record: dict[str, Any]) -> None:
         )
 
 
+def _provenance_to_json(provenance: dict[str, Any]) -> dict[str, Any]:
+    """With `errors` as a text in JSON: a list that is empty in one file and not in another has no
+    type that libraries such as `datasets` read both with."""
+    if "errors" not in provenance:
+        return provenance
+    return {**provenance, "errors": json.dumps(provenance["errors"], ensure_ascii=False)}
+
+
+def _provenance_from_json(record: dict[str, Any]) -> dict[str, Any]:
+    errors = record.get("errors")
+    return {**record, "errors": json.loads(errors)} if isinstance(errors, str) else dict(record)
+
+
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
     record: dict[str, Any] = {
         "context": [{"role": m.role, "content": m.content} for m in turn.context],
@@ -231,6 +245,7 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
         "error": turn.error,
         "graph_calls": turn.graph_calls,
         "milliseconds": turn.milliseconds,
+        "hidden": turn.hidden,
     }
     if turn.restart:
         record["restart"] = True
@@ -238,8 +253,6 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
         record["listed"] = [[one.entity_id, *map(str, one.hops)] for one in turn.listed]
     if turn.triples:
         record["triples"] = _triples_to_json(turn)
-    if turn.hidden:
-        record["hidden"] = turn.hidden
     if turn.token_ids is not None:
         record["token_ids"] = list(turn.token_ids)
     if turn.logprobs is not None:

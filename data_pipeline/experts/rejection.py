@@ -1,5 +1,6 @@
 """Rejection sampling: which expert episodes are kept, and how many of each structure are wanted."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -7,7 +8,7 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig, quotas
 from data_pipeline.jobs.goals import Goal, too_few
-from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
+from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, record_of, unit_of
 from graphwalker.errors import UserError
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -134,9 +135,9 @@ def ending(trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()) ->
 
     `rejected` are the reasons of the tries before; the unit is the question's, not the try's.
     """
-    before = {"unit": unit(trajectory.question), "rejected": list(rejected)} if rejected else {}
     if not reason:
-        return [(GRAPHROLL, {**trajectory.to_json(), **before})]
+        return [(GRAPHROLL, record_of(trajectory, unit(trajectory.question), rejected))]
+    before = {"unit": unit(trajectory.question), "rejected": list(rejected)} if rejected else {}
     dropped = {
         "id": trajectory.id,
         "structure": trajectory.question.structure,
@@ -155,13 +156,13 @@ def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
     rejected: Counter[str] = Counter()
     erring = total = injected = led_back = 0
     for record in ledger.records(GRAPHROLL):
-        found = record["provenance"]["errors"]
+        found = json.loads(record["provenance"]["errors"])
         errors.update(error["kind"] for error in found)
         injected += sum(error["slip"] for error in found)
         led_back += "way_back" in record["provenance"]
         erring += bool(found)
         total += 1
-        rejected.update(record.get("rejected", ()))
+        rejected.update(filter(None, record["rejected"].split(", ")))
     for record in ledger.records(DROPPED):
         rejected.update([*record.get("rejected", ()), record["reason"]])
     about = {

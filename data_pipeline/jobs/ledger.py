@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from graphwalker.files import JsonlAppender, digest, dumps_bytes, read_jsonl
 from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import claim, lock_folder, mend_config, stored_facts
+from graphwalker.trajectory import Trajectory
 
 RUN, DROPPED = "run.json", "dropped.jsonl"
 IRRELEVANT = ("workers", "engine", "ray_address", "force_environment", "trust")
@@ -133,6 +135,16 @@ def _digests(config: Any, run: Path) -> dict[str, str]:
         stored = stored_facts(run)
         later = {key: value for key, value in later.items() if key in stored}
     return later | (trained_ranker(environment.ranker) if environment else {})
+
+
+def record_of(trajectory: Trajectory, unit: str, rejected: Sequence[str] = ()) -> dict[str, Any]:
+    """The record of a trajectory that trains, `rejected` being the reasons of the tries before it.
+
+    GraphSynth's and GraphRoll's have the same fields of the same types, so that `datasets` reads
+    both together."""
+    about = {"errors": [], **trajectory.provenance}
+    record = replace(trajectory, provenance=about).to_json()
+    return {**record, "unit": unit, "rejected": ", ".join(rejected)}
 
 
 def unit_of(record: Mapping[str, Any]) -> str:

@@ -130,7 +130,7 @@ def test_a_question_that_fails_is_tried_again(toy, tmp_path):
         chosen = config(server.url, count=1, tries=3, mix={"2-hop": 1})
         card = run_experts(toy, tmp_path, chosen)
     (row,) = read_jsonl(tmp_path / "graphroll.jsonl")
-    assert (row["id"], row["unit"], row["rejected"]) == ("q02#1", "q02#0", ["wrong_answer"])
+    assert (row["id"], row["unit"], row["rejected"]) == ("q02#1", "q02#0", "wrong_answer")
     assert (card["episodes"], card["rejected"]) == (2, {"wrong_answer": 1})
 
 
