@@ -233,14 +233,17 @@ def missing_note(stage: StageFigures) -> str:
     """`35 of 60 questions missing`, with the sampled episodes that are; `""` for a whole run."""
     parts: list[str] = []
     if lost := stage.get("missing", 0):
-        parts.append(f"{lost:,} of {stage['questions_total']:,} questions missing")
+        counted = f" ({stage['missing_count']})" if "missing_count" in stage else ""
+        parts.append(f"{lost:,} of {stage['questions_total']:,} questions missing{counted}")
     if lost := stage.get("missing_samples", 0):
         parts.append(f"{lost:,} sampled episodes missing")
     return ", ".join(parts)
 
 
 def missing_named(stage: StageFigures) -> str:
-    """`missing_note`, with the ids of questions that failed."""
+    """`missing_note`, with the ids of missing questions where they are known."""
+    if stage.get("complaint"):
+        return str(stage["complaint"])
     note, ids = missing_note(stage), list(stage.get("missing_ids", ()))
     some = f" ({', '.join(ids[:NAMED])}{', ...' if len(ids) > NAMED else ''})"
     return f"{note}{some}" if note and ids else note

@@ -19,6 +19,8 @@ from eval.analysis.summary import (
     put_recovery,
 )
 from eval.run.records import SampledEpisode, read_run, read_usage, usage_figures
+from eval.score.expected import ExpectedQuestions
+from eval.score.systems import count_expected
 from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
@@ -31,12 +33,16 @@ if TYPE_CHECKING:
 SHOWN = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
 
 
-def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
+def analyse(
+    folder: Path | str, seed: int = 0, expected: ExpectedQuestions | None = None
+) -> dict[str, Any]:
     """Analyse a run: its greedy pass, and Pass@k from its samples.
 
-    Infrastructure failures are counted and set aside. Raises `UserError` where nothing is scored.
+    Infrastructure failures are counted and set aside; of `expected` questions each counts. Raises
+    `UserError` where nothing is scored.
     """
     run = read_run(folder)
+    run = count_expected(run, expected) if expected else run
     kept = [add_scores(t) for t in run.trajectories if not t.stop.infrastructure_failure]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")
@@ -47,7 +53,7 @@ def analyse(folder: Path | str, seed: int = 0) -> dict[str, Any]:
         "run": str(folder),
         "questions": len(kept),
         "failures": len(run.failures) + len(run.trajectories) - len(kept),
-        **run.missing(),
+        **(expected.stage_figures if expected else run.missing()),
         "wrong": sum(t.scores["em"] != 1.0 for t in kept),
         "overall": row(kept),
         "by": {name: by_group(kept, group, row) for name, group in groups.items()},

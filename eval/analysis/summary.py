@@ -56,8 +56,9 @@ def summarise(
     put_recovery(summary, kept, seed)
     _put(summary, "answered", kept, [float(t.answer is not None) for t in kept], seed)
     _put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
-    for name, values in _costs(kept).items():
-        _put(summary, name, kept, values, seed, share=False)
+    spent = [t for t in kept if t.turns or t.usage]  # a missing record that counts 0 cost nothing
+    for name, values in _costs(spent).items():
+        _put(summary, name, spent, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
     summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _empty_turns(kept)
 

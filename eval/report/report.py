@@ -5,7 +5,7 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -23,6 +23,8 @@ from eval.report.published import load_published, published_markdown, published_
 from eval.report.training import DrawnLine, Panel, Points, draw_panels, is_finite, read_steps
 from eval.run.records import Run, SampledEpisode, read_chosen, read_run
 from eval.score.compat_papers import truth
+from eval.score.expected import ExpectedQuestions
+from eval.score.systems import count_expected
 from eval.tables import (
     as_markdown,
     as_terminal,
@@ -69,12 +71,14 @@ def write_report(
     extra: Mapping[str, Any] | None = None,
     ks: Sequence[int] = (1, 2, 4, 8),
     published: Sequence[str] = (),
+    expected: Callable[[], ExpectedQuestions] | None = None,
 ) -> dict[str, Any]:
     """Write OUT/report.json, report.md, report.html and return what report.json holds.
 
-    `published` names tables of the papers to set beside the runs (`eval.report.published`).
-    Memory holds scores and packed walks, never a run's words: a report of 10,000 questions needs
-    little of it.
+    With `expected` each of its questions counts in every stage: without an episode as 0, or not
+    where it drops them. `published` names tables of the papers to set beside the runs
+    (`eval.report.published`). Memory holds scores and packed walks, never a run's words: a report
+    of 10,000 questions needs little of it.
 
     `extra` is merged into the report; its `seconds` (step -> seconds) join those of the stages.
     """
@@ -82,10 +86,11 @@ def write_report(
         raise UserError("a report needs at least one stage")
     tables = [load_published(name) for name in published]
     archive = WalkArchive()
-    runs = [_read(stage, archive) for stage in stages]
+    asked = [expected() if expected else None for _ in stages]
+    runs = [_read(stage, archive, one) for stage, one in zip(stages, asked, strict=True)]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
-    records = _stage_records(stages, runs, ks, seed)
+    records = _stage_records(stages, runs, ks, seed, asked)
     report: dict[str, Any] = {
         "title": title,
         "stages": records,
@@ -196,7 +201,11 @@ def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
 
 
 def _stage_records(
-    stages: Sequence[StageResult], runs: Sequence[Run], ks: Sequence[int], seed: int
+    stages: Sequence[StageResult],
+    runs: Sequence[Run],
+    ks: Sequence[int],
+    seed: int,
+    asked: Sequence[ExpectedQuestions | None],
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     others = beside(runs, lean, seed)
@@ -204,7 +213,7 @@ def _stage_records(
         record = {
             "name": stage.name,
             **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
-            **run.missing(),
+            **(known.stage_figures if (known := asked[place]) else run.missing()),
             **others[place],
             "seconds": stage.seconds,
         }
@@ -220,8 +229,9 @@ def _stage_records(
     return records
 
 
-def _read(stage: StageResult, archive: WalkArchive) -> Run:
-    """A stage's run without its words: those go into the archive, packed, as they are read."""
+def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions | None) -> Run:
+    """A stage's run without its words: those go into the archive, packed, as they are read. Of the
+    `expected` questions each counts."""
     archive.open_run(stage.name)
 
     def keep(trajectory: Trajectory) -> Trajectory:
@@ -237,7 +247,14 @@ def _read(stage: StageResult, archive: WalkArchive) -> Run:
         answer = first if first and truth(first[0]) is not None else None
         return replace(sample, answer=answer, scores={"em": sample.scores.get("em", 0.0)})
 
-    return read_run(stage.folder, keep, keep_sample)
+    run = read_run(stage.folder, keep, keep_sample)
+    if expected is None:
+        return run
+    counted, read = count_expected(run, expected), {t.id for t in run.trajectories}
+    for trajectory in counted.trajectories:
+        if trajectory.id not in read:
+            archive.add(trajectory)
+    return counted
 
 
 def lean(trajectory: Trajectory) -> Trajectory:
@@ -268,6 +285,7 @@ def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[ShownWalk
     return [
         ShownWalk(add_scores(whole[i]), {name: found[i] for name, found in by_stage if i in found})
         for i in chosen
+        if i in whole
     ]
 
 

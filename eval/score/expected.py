@@ -126,6 +126,17 @@ class ExpectedQuestions:
         return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}, **reordered}
 
     @property
+    def stage_figures(self) -> dict[str, Any]:
+        """What a report says of a run over these questions; see `Run.missing`."""
+        return {
+            "questions_total": len(self._questions),
+            "missing": len(self.missing),
+            "missing_ids": self.missing,
+            "missing_count": "left out" if self.drop else "counted 0",
+            "complaint": self.complaint(),
+        }
+
+    @property
     def is_reordered(self) -> bool:
         """Whether the records stand in another order than the questions; they count by id."""
         return list(self._seen) != [name for name in self._questions if name in self._seen]

@@ -31,15 +31,24 @@ def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
         run = read_run(path)
         if expected is None:
             return run
-        episodes = list(expected.of_episodes(run.trajectories))
-        run = replace(run, trajectories=episodes, failures=[], samples=[])
-    else:
-        records = read_predictions(path, expected=expected)
-        run = Run(path, _distinct(_as_episode(r, path.stem, expected) for r in records), [], [])
-    if expected is None or expected.drop:
-        return run
-    missing = (Prediction(name, expected.question(name).answers) for name in expected.missing)
-    blanks = [_as_episode(record, path.stem, expected) for record in missing]
+        return replace(count_expected(run, expected), failures=[], samples=[])
+    records = read_predictions(path, expected=expected)
+    run = Run(path, _distinct(_as_episode(r, path.stem, expected) for r in records), [], [])
+    return run if expected is None else _with_blanks(run, expected)
+
+
+def count_expected(run: Run, expected: ExpectedQuestions) -> Run:
+    """Return the run over the expected questions: those without a scored episode are episodes
+    without an answer, unless they are dropped; episodes of other questions do not count."""
+    return _with_blanks(
+        replace(run, trajectories=list(expected.of_episodes(run.trajectories))), expected
+    )
+
+
+def _with_blanks(run: Run, expected: ExpectedQuestions) -> Run:
+    names = () if expected.drop else expected.missing
+    missing = (Prediction(name, expected.question(name).answers) for name in names)
+    blanks = [_as_episode(record, run.folder.stem, expected) for record in missing]
     return replace(run, trajectories=[*run.trajectories, *blanks])
 
 

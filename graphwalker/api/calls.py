@@ -212,10 +212,12 @@ class Evaluation:
         if "em" not in self.figures:
             return f"Evaluation(nothing scored, failures={self.figures['failures']})"
         low, high = self.figures["em_interval"]
+        lost = self.figures.get("missing", 0)
+        missing = f", missing={lost} of {self.figures['questions_total']}" if lost else ""
         return (
             f"Evaluation(questions={self.figures['questions']}, EM={self.figures['em']:.3f} "
             f"[{low:.3f}, {high:.3f}], F1={self.figures['f1']:.3f}, "
-            f"failures={self.figures['failures']})"
+            f"failures={self.figures['failures']}{missing})"
         )
 
 

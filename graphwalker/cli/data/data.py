@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import C, CommandOptions, verb
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 app = typer.Typer()
 
@@ -193,13 +193,23 @@ def merge(
 
     RUN's whole model goes to --out; or the shards below --out become, with their --graph (and for
     `experts` their --questions), the bytes of the run without shards. Shards that are missing or
-    unfinished are named (exit code 2).
+    unfinished are named (exit code 2). Shards of an evaluation need no graph: what each has done is
+    joined, and missing questions are named, by id with --questions (exit code 3).
 
     Examples: graphwalker merge runs/sft-lora --out runs/sft-merged;
     graphwalker merge --graph runs/graph --out runs/synth
     """
     from data_pipeline.merge import merge as join
+    from eval.run.shards import has_shards, merge_shards
 
+    path = Path(text) if (text := given.get("questions")) else None
+    if run is None and has_shards(given.out):
+        lost = merge_shards(given.out, path)
+        console.note(f"written: {given.out}")
+        if lost:
+            resumes = "run these shards again, or the evaluation without --shard"
+            raise IncompleteError(f"{lost}; {resumes}")
+        return
     if (run is None) == (not given.get("graph")):
         raise UserError("give a LoRA run, or the --graph of the shards below --out")
     if run is not None:
@@ -209,7 +219,6 @@ def merge(
         with locked_file(given.out):
             console.echo(str(merge_adapter(run, given.out)))
         return
-    path = Path(text) if (text := given.get("questions")) else None
     workers, trust = int(given.get("workers") or 1), [given.get("trust")]
     _show("merge", partial(join, given.graph, given.out, path, workers, trust=trust))
 

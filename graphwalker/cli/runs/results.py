@@ -1,9 +1,10 @@
 """What runs have shown: `score`, `report`, `analyse`, `compare`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -12,8 +13,12 @@ from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, Out, Seed, show, verb
 from graphwalker.errors import IncompleteError, UserError
 
+if TYPE_CHECKING:
+    from eval.score.expected import ExpectedQuestions
+
 app = typer.Typer()
 
+_COUNTS = "; figures are over the others, and --questions FILE counts these as 0"
 TITLE = "GraphWalker report"
 RunFolder = Annotated[Path, Argument(help="Folder of an evaluation run.")]
 
@@ -107,12 +112,34 @@ def judge(
         )
 
 
+QuestionFile = Annotated[
+    Path | None,
+    Option(help="Question file: each of its questions counts, one without a record as 0."),
+]
+Missing = Annotated[
+    str, Option(help="Questions without a record: `zero` counts them 0, `drop` leaves them out.")
+]
+
+
+def _expected(questions: Path | None, missing: str) -> Callable[[], "ExpectedQuestions"] | None:
+    """What makes the questions that a run is counted over, anew for each run."""
+    from eval.score.expected import ExpectedQuestions
+
+    if missing not in ("zero", "drop"):
+        raise UserError(f"--missing {missing}: choose zero or drop")
+    if missing == "drop" and questions is None:
+        raise UserError("--missing drop: give the question file as --questions")
+    return partial(ExpectedQuestions, questions, missing == "drop") if questions else None
+
+
 @app.command()
 def report(
     runs: Annotated[
         list[Path], Argument(help="Folders of evaluation runs, or of training runs, first to last.")
     ],
     out: Out,
+    questions: QuestionFile = None,
+    missing: Missing = "zero",
     title: Annotated[str, Option(help="Heading of the page.")] = TITLE,
     seed: Seed = 0,
     published: Annotated[
@@ -121,7 +148,7 @@ def report(
 ) -> None:
     """Make tables and one self-contained HTML page from evaluation runs, or from training runs.
 
-    Exit code 3 where a run has not scored all of its questions.
+    With --questions each of them counts. Exit code 3 where a run has not scored all questions.
 
     Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """
@@ -134,9 +161,10 @@ def report(
     if training:
         write_training_report(training, out, title)
         return
-    made = write_report(runs, out, title, seed, published or ())
+    asked = _expected(questions, missing)
+    made = write_report(runs, out, title, seed, published or (), asked)
     if lost := [f"{s['name']}: {note}" for s in made["stages"] if (note := missing_named(s))]:
-        raise IncompleteError("; ".join(lost))
+        raise IncompleteError("; ".join(lost) + (_COUNTS if asked is None else ""))
 
 
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
@@ -156,6 +184,7 @@ def write_report(
     title: str = TITLE,
     seed: int = 0,
     published: Sequence[str] = (),
+    expected: Callable[[], "ExpectedQuestions"] | None = None,
 ) -> dict[str, Any]:
     """The report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
@@ -163,26 +192,35 @@ def write_report(
 
     with lock_folder(out):
         stages = report.stages_of(runs)
-        made = report.write_report(out, stages, None, seed, title, published=published)
+        made = report.write_report(
+            out, stages, None, seed, title, published=published, expected=expected
+        )
     console.out.print(report.console_table(made))
     console.out.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
     return made
 
 
 @app.command()
-def analyse(run: RunFolder, as_json: JsonFlag = False, seed: Seed = 0) -> None:
+def analyse(
+    run: RunFolder,
+    questions: QuestionFile = None,
+    missing: Missing = "zero",
+    as_json: JsonFlag = False,
+    seed: Seed = 0,
+) -> None:
     """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs.
 
-    Exit code 3 where the run has not scored all of its questions.
+    With --questions each of them counts. Exit code 3 where the run has not scored all questions.
     """
     from eval.analysis.analysis import analyse as figures_of
     from eval.analysis.analysis import analysis_tables
     from eval.tables import missing_named
 
-    result = figures_of(run, seed)
+    asked = _expected(questions, missing)
+    result = figures_of(run, seed, asked() if asked else None)
     if as_json:
         show("", result, as_json)
     for table in () if as_json else analysis_tables(result):
         console.out.print(table)
     if lost := missing_named(result):
-        raise IncompleteError(f"{run}: {lost}")
+        raise IncompleteError(f"{run}: {lost}{_COUNTS if asked is None else ''}")

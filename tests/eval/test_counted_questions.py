@@ -1,0 +1,110 @@
+"""Every question of the question file counts: in reports, analyses and merged shards."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eval.run.config import EvalConfig, run_eval
+from eval.run.records import PREDICTIONS, read_run
+from graphwalker.cli.app import app
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from support.backends import write
+from support.eval_toy import toy_questions
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("source")
+    build_graph([write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], folder / "graph")
+    write_jsonl(folder / "questions.jsonl", [q.to_json() for q in toy_questions()])
+    return folder
+
+
+def evaluate(source: Path, out: Path, shard: str = "") -> Path:
+    values = {
+        "graph": str(source / "graph"),
+        "questions": str(source / "questions.jsonl"),
+        "output_dir": str(out),
+        "policy": {"model": "first-relation"},
+        "shard": shard,
+    }
+    return run_eval(EvalConfig.model_validate(values))
+
+
+def command(*words: object) -> tuple[int, str]:
+    """The exit code of a command, and what it says, in one line."""
+    done = CliRunner().invoke(app, list(map(str, words)))
+    said = f"{done.output} {done.exception}"
+    return 3 if "Incomplete" in type(done.exception).__name__ else done.exit_code, (
+        re.sub(r"\s+", " ", said)
+    )
+
+
+@pytest.fixture
+def killed(source: Path, tmp_path: Path) -> Path:
+    """Three shards, the last of which was killed within its second record."""
+    for number in range(3):
+        evaluate(source, tmp_path / "run", f"{number}/3")
+    folder = tmp_path / "run/shards/2-of-3"
+    (folder / "complete.json").unlink()
+    first, second = (folder / PREDICTIONS).read_text().splitlines(keepends=True)[:2]
+    (folder / PREDICTIONS).write_text(first + second[:40])
+    return tmp_path / "run"
+
+
+def test_a_merge_of_shards_names_what_one_has_not_done(source: Path, killed: Path) -> None:
+    code, said = command("merge", "--out", killed)
+    assert code == 3 and "1 of 8 questions missing: shard 2/3: 1 of 2;" in said
+    questions = source / "questions.jsonl"
+    code, said = command("merge", "--out", killed, "--questions", questions)
+    assert code == 3 and "shard 2/3: 1 of 2 (q06)" in said
+    assert read_run(killed).missing()["missing"] == 1
+
+
+def test_a_shard_that_never_began_is_named(source: Path, tmp_path: Path) -> None:
+    evaluate(source, tmp_path, "1/3")
+    code, said = command("merge", "--out", tmp_path)
+    assert code == 3 and "5 of 8 questions missing: shard 0/3: 3 of 3; shard 2/3: 2 of 2;" in said
+
+
+def test_a_merge_after_the_shard_has_finished_is_whole(source: Path, killed: Path) -> None:
+    command("merge", "--out", killed)
+    evaluate(source, killed, "2/3")
+    assert command("merge", "--out", killed)[0] == 0
+    whole = evaluate(source, killed.parent / "whole")
+    ids = [sorted(r["id"] for r in read_jsonl(f / PREDICTIONS)) for f in (whole, killed)]
+    assert ids[0] == ids[1]
+
+
+def test_missing_questions_count_0_in_reports_and_analyses(source: Path, killed: Path) -> None:
+    command("merge", "--out", killed)
+    asked = ("--questions", source / "questions.jsonl")
+    page = killed.parent / "page"
+    records = list(read_jsonl(killed / PREDICTIONS))
+    f1 = sum(record["scores"]["f1"] for record in records)
+    assert f1 > 0
+    for more, counted, note in [
+        ((), 7, ""),
+        (asked, 8, "(counted 0)"),
+        ((*asked, "--missing", "drop"), 7, "(left out)"),
+    ]:
+        code, said = command("report", killed, "--out", page, *more)
+        (stage,) = json.loads((page / "report.json").read_text())["stages"]
+        assert code == 3 and "1 of 8 questions" in said and note in said
+        assert stage["f1"] == pytest.approx(f1 / counted)
+        assert stage["turns"] == sum(len(record["turns"]) for record in records) / 7
+        _, told = command("analyse", killed, "--json", *more)
+        figures = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]
+        assert figures["overall"]["f1"] == stage["f1"] and figures["missing"] == 1
+        assert ("q06" in said) == bool(more)
+
+
+def test_dropping_needs_the_question_file(killed: Path) -> None:
+    command("merge", "--out", killed)
+    code, said = command("report", killed, "--out", killed / "page", "--missing", "drop")
+    assert code != 0 and "give the question file as --questions" in said
