@@ -86,11 +86,11 @@ def write_report(
         raise UserError("a report needs at least one stage")
     tables = [load_published(name) for name in published]
     archive = WalkArchive()
-    asked = [expected() if expected else None for _ in stages]
-    runs = [_read(stage, archive, one) for stage, one in zip(stages, asked, strict=True)]
+    expectations = [expected() if expected else None for _ in stages]
+    runs = [_read(stage, archive, one) for stage, one in zip(stages, expectations, strict=True)]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
-    records = _stage_records(stages, runs, ks, seed, asked)
+    records = _stage_records(stages, runs, ks, seed, expectations)
     report: dict[str, Any] = {
         "title": title,
         "stages": records,
@@ -205,7 +205,7 @@ def _stage_records(
     runs: Sequence[Run],
     ks: Sequence[int],
     seed: int,
-    asked: Sequence[ExpectedQuestions | None],
+    expectations: Sequence[ExpectedQuestions | None],
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     others = beside(runs, lean, seed)
@@ -213,7 +213,7 @@ def _stage_records(
         record = {
             "name": stage.name,
             **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
-            **(known.stage_figures if (known := asked[place]) else run.missing()),
+            **(known.stage_figures if (known := expectations[place]) else run.missing()),
             **others[place],
             "seconds": stage.seconds,
         }

@@ -112,7 +112,7 @@ def judge(
         )
 
 
-QuestionFile = Annotated[
+CountedQuestions = Annotated[
     Path | None,
     Option(help="Question file: each of its questions counts, one without a record as 0."),
 ]
@@ -138,7 +138,7 @@ def report(
         list[Path], Argument(help="Folders of evaluation runs, or of training runs, first to last.")
     ],
     out: Out,
-    questions: QuestionFile = None,
+    questions: CountedQuestions = None,
     missing: Missing = "zero",
     title: Annotated[str, Option(help="Heading of the page.")] = TITLE,
     seed: Seed = 0,
@@ -161,10 +161,10 @@ def report(
     if training:
         write_training_report(training, out, title)
         return
-    asked = _expected(questions, missing)
-    made = write_report(runs, out, title, seed, published or (), asked)
+    expected = _expected(questions, missing)
+    made = write_report(runs, out, title, seed, published or (), expected)
     if lost := [f"{s['name']}: {note}" for s in made["stages"] if (note := missing_named(s))]:
-        raise IncompleteError("; ".join(lost) + (_COUNTS if asked is None else ""))
+        raise IncompleteError("; ".join(lost) + (_COUNTS if expected is None else ""))
 
 
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
@@ -203,7 +203,7 @@ def write_report(
 @app.command()
 def analyse(
     run: RunFolder,
-    questions: QuestionFile = None,
+    questions: CountedQuestions = None,
     missing: Missing = "zero",
     as_json: JsonFlag = False,
     seed: Seed = 0,
@@ -216,11 +216,11 @@ def analyse(
     from eval.analysis.analysis import analysis_tables
     from eval.tables import missing_named
 
-    asked = _expected(questions, missing)
-    result = figures_of(run, seed, asked() if asked else None)
+    expected = _expected(questions, missing)
+    result = figures_of(run, seed, expected() if expected else None)
     if as_json:
         show("", result, as_json)
     for table in () if as_json else analysis_tables(result):
         console.out.print(table)
     if lost := missing_named(result):
-        raise IncompleteError(f"{run}: {lost}{_COUNTS if asked is None else ''}")
+        raise IncompleteError(f"{run}: {lost}{_COUNTS if expected is None else ''}")
