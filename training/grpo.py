@@ -234,8 +234,6 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
 
     questions = load_questions(config.questions)
     _enough(questions, config)
-    if not Path(config.model).is_dir() and Path(config.model).is_absolute():
-        raise UserError(f"{config.model}: no such model folder")
     refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
     _check_files(config, questions)

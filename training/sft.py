@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
+from graphwalker.policies.load import refuse_without_model
 from graphwalker.runs import one_writer
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
@@ -102,8 +103,7 @@ def _inputs(config: SftConfig) -> dict[str, str]:
     if config.evaluation and not Path(config.evaluation.questions).is_file():
         raise UserError(f"evaluation.questions: {config.evaluation.questions}: no such file")
     model = Path(config.model)
-    if not model.is_dir() and config.model.count("/") != 1:
-        raise UserError(f"model: {model}: no such folder (a Hub name reads owner/name)")
+    refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
     files = {f"data[{number}]": path for number, path in enumerate(config.data)}
     if config.evaluation:

@@ -11,6 +11,7 @@ from typing import Any
 
 from data_pipeline.jobs.digests import seal_bytes
 from data_pipeline.jobs.distinct import TextSet
+from data_pipeline.jobs.journal import NAME as JOURNAL
 from data_pipeline.jobs.journal import Journal
 from graphwalker.config import Config
 from graphwalker.errors import UserError
@@ -106,17 +107,24 @@ def open_ledger(
     out: Path, stage: str, config: Config, facts: Mapping[str, Any], files: Sequence[str]
 ) -> Generator[Ledger, None, None]:
     """The ledger of a folder that no other process writes, made with these settings and no others.
+    A run that is refused before it has made anything leaves the folder to others.
 
     Raises `UserError` naming the process, or the setting that differs.
     """
     with lock_folder(out):
         about = {"stage": stage, **facts, **_digests(config, out / RUN), "config": config}
         places = {"against", *(place for key, place in CONTENTS.items() if key in about)}
-        claim(out, about, RUN, free=IRRELEVANT, places=places)
+        is_new = claim(out, about, RUN, free=IRRELEVANT, places=places)
         mend_config(config, out, free=IRRELEVANT)
         ledger = Ledger(out, stage, files)
         try:
             yield ledger
+        except UserError:
+            ledger.close()
+            if is_new and not any((out / name).stat().st_size for name in ledger.files):
+                for name in (RUN, "config.yaml", JOURNAL, *ledger.files):
+                    (out / name).unlink(missing_ok=True)
+            raise
         finally:
             ledger.close()
 

@@ -78,9 +78,13 @@ baselines take a relation by a fixed rule."""
 
 
 def refuse_without_model(model: str, where: str) -> None:
-    """Raises `UserError` for a policy without a model, where only a model will do."""
+    """Raises `UserError` for a policy without a model, where only a model will do, and for a folder
+    that is not there."""
     if model in WITHOUT_MODEL:
         raise UserError(f"{where}: {model} is a policy without a model; give a model's folder")
+    is_path = model.startswith((".", "/", "~")) or model.count("/") != 1
+    if is_path and not Path(model).is_dir():
+        raise UserError(f"{where}: {model}: no such folder (a Hub name reads owner/name)")
 
 
 def check_questions(

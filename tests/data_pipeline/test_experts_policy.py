@@ -144,11 +144,20 @@ def test_without_a_mix_the_files_own_shares_are_taken(toy, tmp_path):
 def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, made):
     with pytest.raises(UserError, match=r"expert: .*no connection.*the same command resumes"):
         run_experts(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
-    assert not (tmp_path / "dropped.jsonl").read_bytes()
+    assert not (tmp_path / "run.json").exists()
     with teach(kind=AgentServer) as server:  # at another address: the same run
         run_experts(toy, tmp_path, config(server.url, tries=2))
     whole = (made[0] / "graphroll.jsonl").read_bytes()
     assert (tmp_path / "graphroll.jsonl").read_bytes() == whole
+
+
+def test_a_refused_run_leaves_its_folder_to_others(toy, tmp_path):
+    wrong = parse_config(ExpertConfig, {"policy": {"model": str(tmp_path / "none")}}, "t")
+    with pytest.raises(UserError, match="no such model folder"):
+        run_experts(toy, tmp_path, wrong)
+    assert not list(tmp_path.glob("*.json*"))
+    with teach(kind=AgentServer) as server:
+        run_experts(toy, tmp_path, config(server.url, count=1))
 
 
 def test_what_a_content_filter_keeps_back_is_one_question_less(toy, tmp_path):
