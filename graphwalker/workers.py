@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -37,6 +37,22 @@ def waiting_for(what: str) -> Generator[None, None, None]:
         yield
     finally:
         _waits.pop(thread, None)
+
+
+_counts: dict[str, float] = {}
+"""What this process has done so far, by kind."""
+
+
+def count_work(**done: float) -> None:
+    """Add to what lines of progress tell of this process: `episodes`, `turns`, `cost`, and tokens
+    `read`, `written` and `trained`. They are shown, never computed with."""
+    for kind, amount in done.items():
+        _counts[kind] = _counts.get(kind, 0) + amount
+
+
+def work_since(before: Mapping[str, float]) -> dict[str, float]:
+    """What was done since `work_since({})` gave `before`."""
+    return {kind: done - before.get(kind, 0) for kind, done in _counts.copy().items()}
 
 
 def longest_wait() -> tuple[str, float] | None:

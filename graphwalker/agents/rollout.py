@@ -14,6 +14,7 @@ from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
+from graphwalker.workers import count_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,7 @@ class _Run:
         for number in range(running.reported, len(turns)):
             if self._on_turn is not None:
                 self._on_turn(running.task, number + 1, turns[number])
+            count_work(turns=1)
         running.reported = len(turns)
 
     def _collect(self) -> None:
@@ -320,6 +322,7 @@ class _Run:
             self._tries[place] = tries + 1
             self._start(place, task)
         else:
+            count_work(episodes=1)
             self._finished[place] = trajectory
 
     def _log_retry(self, line: str) -> None:

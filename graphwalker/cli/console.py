@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphwalker.api.terminal import PrintableConsole, PrintableFormatter, printable
-from graphwalker.workers import longest_wait
+from graphwalker.workers import longest_wait, work_since
 
 if TYPE_CHECKING:
     from graphwalker.cli.config import Setting
@@ -84,20 +84,21 @@ def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[ProgressTic
 
 @contextmanager
 def _watchdog(label: str, every_s: float) -> Generator[Callable[[], None]]:
-    done, last = threading.Event(), [time.monotonic()]
+    done, last = threading.Event(), [(time.monotonic(), work_since({}))]
 
     def alive() -> None:
-        last[0] = time.monotonic()
+        last[0] = time.monotonic(), work_since({})
 
     def watch() -> None:
         while not done.wait(every_s):
-            idle = time.monotonic() - last[0]
+            since, before = last[0]
+            idle, wait = time.monotonic() - since, longest_wait()
             if idle < every_s:
                 continue
-            wait = longest_wait()
-            what = (
-                f"waiting for {wait[0]} since {clock(wait[1])}" if wait else "at work, no request"
-            )
+            done_since = work_figures(work_since(before), idle)
+            what = f"at work: {done_since}" if done_since else "at work, no request"
+            if wait and wait[1] > idle / 2:
+                what = f"waiting for {wait[0]} since {clock(wait[1])}"
             note(f"{label}: nothing new for {clock(idle)}; {what}")
 
     threading.Thread(target=watch, daemon=True, name=f"watchdog of {label}").start()
@@ -132,17 +133,22 @@ def _progress(label: str, every_s: float) -> Generator[ProgressTick]:
 def _lines(label: str, every_s: float) -> ProgressTick:
     first = shown = 0.0
     begun: int | None = None
+    start = before = work_since({})
 
     def tick(done: int, total: int, *_: object, **figures: float) -> None:
-        nonlocal begun, first, shown
+        nonlocal begun, first, shown, before
         now = time.monotonic()
         if begun is None:  # a resumed run begins with what is done: the rate is that of the rest
             begun, first, shown = done, now, now
         if now - shown < every_s:
             return
-        shown, rate = now, (done - begun) / (now - first)
-        rest = f", {clock((total - done) / rate)} left" if rate > 0 else ""
-        note(f"{label}: {done:,} of {total:,}, {_figures(rate, figures)}{rest}")
+        rate, since_last = (done - begun) / (now - first), now - shown
+        rest = f"{clock((total - done) / rate)} left" if rate > 0 else ""
+        sums = {kind: n for kind, n in work_since(start).items() if kind in ("turns", "cost")}
+        work = work_figures({**work_since(before), **sums, "episodes": 0}, since_last)
+        shown, before = now, work_since({})
+        told = [f"{done:,} of {total:,}", _figures(rate, figures), work, rest]
+        note(f"{label}: {', '.join(filter(None, told))}")
 
     return tick
 
@@ -154,6 +160,20 @@ def _figures(rate: float | None, figures: Mapping[str, float]) -> str:
     """
     speed = [] if not rate else [f"{rate:,.0f}/s" if rate >= 10 else f"{60 * rate:,.3g}/min"]
     return ", ".join([*speed, *(f"{name} {value:,.4g}" for name, value in figures.items())])
+
+
+def work_figures(done: Mapping[str, float], seconds: float) -> str:
+    """What was done in so many seconds, tokens as rates.
+
+    >>> work_figures({"episodes": 2, "turns": 9, "written": 600, "cost": 0.0123}, 60)
+    '2 episodes, 9 turns, writes 10 tokens/s, cost 0.0123'
+    """
+    counts = [(kind, round(done.get(kind, 0))) for kind in ("episodes", "turns")]
+    found = [f"{n:,} {kind if n > 1 else kind[:-1]}" for kind, n in counts if n]
+    for kind, verb in (("read", "reads"), ("written", "writes"), ("trained", "trains")):
+        if done.get(kind):
+            found.append(f"{verb} {done[kind] / max(seconds, 1e-9):,.3g} tokens/s")
+    return ", ".join([*found, *([f"cost {done['cost']:.3g}"] if done.get("cost") else [])])
 
 
 def clock(seconds: float) -> str:

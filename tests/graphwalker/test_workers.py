@@ -16,6 +16,7 @@ from graphwalker.workers import (
     Pool,
     Processes,
     Threads,
+    count_work,
     longest_wait,
     waiting_for,
     worker_number,
@@ -184,6 +185,17 @@ def test_a_watchdog_says_what_is_waited_for(capsys):
     assert (
         "synth: nothing new for 0 s; waiting for an answer of http://x" in capsys.readouterr().err
     )
+
+
+def test_lines_say_what_a_model_does(capsys):
+    with console.progress("evaluate", every_s=0.05) as tick:
+        tick(0, 10)
+        count_work(episodes=1, turns=4, written=300, cost=0.25)
+        time.sleep(0.3)
+        tick(2, 10, EM=0.5)
+    told = capsys.readouterr().err
+    assert "at work: 1 episode, 4 turns, writes" in told
+    assert "2 of 10," in told and "EM 0.5, 4 turns" in told and "cost 0.25" in told
 
 
 def test_no_watchdog_barks_while_work_goes_on(capsys):

@@ -14,6 +14,7 @@ from torch import Tensor
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from graphwalker.errors import UserError
+from graphwalker.workers import count_work
 from training.evaluation.callback import RolloutEvaluation
 from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.instruments import Movement
@@ -204,6 +205,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         if self._takes_old:
             return None, None, None
+        count_work(trained=input_ids.numel())
         if not self._selective or compute_aux_loss:
             outputs = super()._get_per_token_logps_and_entropies(
                 model,

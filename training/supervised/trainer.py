@@ -21,6 +21,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED
+from graphwalker.workers import count_work
 from training.config import EvaluationSettings, SftConfig
 from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
@@ -105,6 +106,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
+        count_work(trained=inputs["input_ids"].numel())
         if not self._lean or return_outputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         # Rows are padded on the right, so causal attention needs no mask; of packed rows it is made

@@ -21,6 +21,7 @@ from graphwalker.policies.token_record import TurnEnds
 from graphwalker.tokens.formats import ChatFormat
 from graphwalker.tokens.segments import extension_ids, prompt_ids
 from graphwalker.trajectory import Message
+from graphwalker.workers import count_work
 
 Result = tuple[str, Completion | PolicyError]
 
@@ -203,6 +204,7 @@ class TransformersPolicy:
         valid = offset < torch.tensor(counts, device=device)[:, None]
         self._cache.place(self._placement(rows, position, valid, width))
         self._forward(torch.as_tensor(ids, device=device), position, width)
+        count_work(read=sum(counts))
         for episode, count in zip(episodes, counts, strict=True):
             episode.cached += count
 
@@ -237,6 +239,7 @@ class TransformersPolicy:
         alive = len(batch.jobs)
         while alive >= COMPACT_BELOW * len(batch.jobs):
             batch.advance(self._next_logits(batch), tables, self._stops)
+            count_work(written=alive)
             alive = int(batch.alive.sum())
         results = [self._finish(*row) for row in batch.finished_rows()]
         left = [i for i, on in enumerate(to_list(batch.alive)) if on]

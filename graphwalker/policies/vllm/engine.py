@@ -17,6 +17,7 @@ from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.client import sampling_settings
+from graphwalker.workers import count_work
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +106,7 @@ class VllmPolicy:
         request = self._pending[self._key(output.request_id) or ""][1]
         drawn = output.outputs[0]
         ids = list(drawn.token_ids)
+        count_work(written=len(ids))
         if drawn.finish_reason not in ("stop", "length") or not ids:
             return PolicyError(f"vLLM ended a turn with {drawn.finish_reason!r}")
         logprobs = [step[token].logprob for step, token in zip(drawn.logprobs, ids, strict=True)]
