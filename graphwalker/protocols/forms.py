@@ -102,9 +102,17 @@ class FormProtocol:
             return FinalAnswer(_names(fields[ANSWER]))
         if not self._forms:
             raise _Unreadable(f"write {self._any()}")
-        nearest = max(self._forms, key=lambda name: len(self._forms[name].keys() & fields.keys()))
+        count = {name: len(form.keys() & fields.keys()) for name, form in self._forms.items()}
+        nearest = max(count, key=count.__getitem__)
+        if not count[nearest]:
+            raise _Unreadable(f"none of its keys is asked for: {_wanted(self._any())}")
         missing = [key for key in self._forms[nearest] if key not in fields]
         raise _Unreadable(f"no {', '.join(map(repr, missing))} in it: write {self.hint(nearest)}")
+
+
+def _wanted(form: str) -> str:
+    """What to write; an agent that asks for another form puts it in the place of this one."""
+    return f"write one JSON object, such as {form}"
 
 
 def write_form(fields: Mapping[str, Any]) -> str:
@@ -122,9 +130,9 @@ def _object(completion: str, form: str) -> dict[str, Any]:
     try:
         value, _ = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        raise _Unreadable(f"write one JSON object, such as {form}") from None
+        raise _Unreadable(_wanted(form)) from None
     if not isinstance(value, dict):
-        raise _Unreadable(f"write one JSON object, such as {form}")
+        raise _Unreadable(_wanted(form))
     _check(value)
     return cast("dict[str, Any]", value)
 

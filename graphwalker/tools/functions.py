@@ -92,13 +92,16 @@ class Function:
 
     def problem(self, arguments: Mapping[str, Any]) -> str:
         """What is wrong with the arguments and what to write instead; `""` where nothing is."""
+        # Not as `form` writes them: the model would call it so, and it is called by JSON.
+        names = (n if p.required else f"{n} (optional)" for n, p in self.parameters.items())
+        known = f"the arguments are {', '.join(names)}"
         for name in arguments:
             if name not in self.parameters:
-                return f"{self.name} has no argument {_short(name)}: write {self.form}"
+                return f"{self.name} has no argument {_short(name)}: {known}"
         for name, parameter in self.parameters.items():
             if name not in arguments:
                 if parameter.required:
-                    return f"{name} is missing: write {self.form}"
+                    return f"{name} is missing: {known}"
             elif not parameter.takes(arguments[name]):
                 return f"{name} must be {_describe_parameter(parameter)}"
         return ""
@@ -109,7 +112,7 @@ def problem_of(call: Call, functions: Sequence[Function]) -> str:
     nothing is."""
     known = {function.name: function for function in functions}
     if call.tool not in known:
-        return f"there is no {_short(call.tool)}: use {' or '.join(f.form for f in functions)}"
+        return f"there is no {_short(call.tool)}: use {' or '.join(known)}"
     return known[call.tool].problem(call.arguments)
 
 

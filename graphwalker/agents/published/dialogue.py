@@ -151,14 +151,16 @@ class Dialogue:
         return action
 
     def _refuse_unexpected(self, action: Action, expected: Collection[str]) -> Action:
+        forms = [self.protocol.hint(one) or ANSWER_FORM for one in expected]
         if isinstance(action, Malformed):
-            return action
+            # The protocol does not know which form is asked for: it shows the first one.
+            before, shows, _ = action.reason.partition("write one JSON object")
+            return Malformed(f"{before}{shows}: {' or '.join(forms)}") if shows else action
         if isinstance(action, Calls):
             return Malformed("one decision at a time")
         name = ANSWER if isinstance(action, FinalAnswer) else action.tool
         if name in expected:
             return action
-        forms = [self.protocol.hint(one) or ANSWER_FORM for one in expected]
         return Malformed(f"that is not what is to be decided here: write {' or '.join(forms)}")
 
     def _add_retrieved(self, seen: Observation) -> Observation:

@@ -105,8 +105,9 @@ def test_a_name_that_would_break_a_row_stands_in_quotes():
 @pytest.mark.parametrize(
     ("call", "kind", "told"),
     [
-        (Call("find", {}), "unknown_tool", "search(entity, direction, [properties_to_filter_for])"),
-        (Call("search", {"entity": "m.0ada"}), "bad_arguments", "direction is missing"),
+        (Call("find", {}), "unknown_tool", "use search"),
+        (Call("search", {"entity": "m.0ada"}), "bad_arguments",
+         "missing: the arguments are entity, direction, properties_to_filter_for (optional)"),
         (Call("search", {"entity": "m.0ada", "direction": "both"}), "bad_arguments", "incoming"),
         (Call("search", {"entity": "m.none", "direction": "incoming"}), "unknown_entity", "m.0ada"),
         (Call("search", {"entity": "Ada Mbeki", "direction": "incoming"}), "unknown_entity",

@@ -205,7 +205,7 @@ def _nearest(graph: KnowledgeGraph, options: ArkOptions) -> Nearest:
 
 ARK = Preset(
     name="ark-v1",
-    version=2,
+    version=3,
     source="ARK-V1 (Klein and Ohnemus, 2025); the fifth of five attempts may succeed",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),
@@ -220,7 +220,7 @@ ARK = Preset(
 )
 ARK_CODE = Preset(
     name="ark-v1-code",
-    version=2,
+    version=3,
     source="ARK-V1 as its equations and its released code count attempts: of five, four can win",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),

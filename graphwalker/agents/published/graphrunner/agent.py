@@ -170,7 +170,7 @@ def _tools(
 
 GRAPHRUNNER = Preset(
     name="graphrunner",
-    version=2,
+    version=3,
     source="GraphRunner (Kashmira et al., 2025)",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),

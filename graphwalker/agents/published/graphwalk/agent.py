@@ -308,7 +308,7 @@ def _without_tools(settings: AgentSettings, prompt: Prompt, text: str) -> Prompt
 
 GRAPHWALK = Preset(
     name="graphwalk",
-    version=4,
+    version=5,
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,
@@ -322,7 +322,7 @@ GRAPHWALK = Preset(
 )
 GRAPHWALK_MAZE = Preset(
     name="graphwalk-maze",
-    version=3,
+    version=4,
     source=f"{SOURCE}, section 3",
     tools=_maze_tools,
     protocol=_maze_protocol,

@@ -136,7 +136,7 @@ class GogOracle(DecisionOracle):
 
 GOG = Preset(
     name="gog",
-    version=2,
+    version=3,
     source="Generate-on-Graph (Xu et al., 2024); hide triples with layers.hidden_share",
     tools=lambda graph, settings, rank: path_tools(graph, settings, rank, GogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

@@ -174,7 +174,7 @@ def _ends_of_path(
 
 ROG = Preset(
     name="rog",
-    version=2,
+    version=3,
     source="Reasoning on Graphs (Luo et al., 2024)",
     tools=lambda graph, settings, rank: path_tools(graph, settings, rank, RogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

@@ -327,7 +327,7 @@ def _as_shown(view: View, topic: Entity) -> Entity:
 
 TOG = Preset(
     name="tog",
-    version=2,
+    version=3,
     source="Think-on-Graph (Sun et al., 2024), width and depth 3",
     tools=lambda graph, settings, rank: path_tools(graph, settings, rank, TogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

@@ -257,7 +257,7 @@ def _tools(
 
 GRAPH_COT = Preset(
     name="graph-cot",
-    version=2,
+    version=3,
     source="Graph-CoT (Jin et al., 2024), ten steps",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),

@@ -125,7 +125,7 @@ def _speaker(settings: AgentSettings) -> SearchSpeaker:
 
 SEARCH_ON_GRAPH = Preset(
     name="search-on-graph",
-    version=2,
+    version=3,
     source="Search-on-Graph (arXiv:2510.08825)",
     tools=_tools,
     protocol=_protocol,
