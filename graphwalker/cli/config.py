@@ -96,7 +96,9 @@ def show_config(
     all_settings: Annotated[bool, Option("--all", help="Every setting.")] = False,
     search: Annotated[str, Option(help="Every setting whose name or meaning has it.")] = "",
     as_json: JsonFlag = False,
-    estimate: Annotated[bool, Option("--estimate", help="Memory per GPU, by part.")] = False,
+    estimate: Annotated[
+        bool, Option("--estimate", help="Memory per GPU, by part; disk; hours.")
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Build data, model and a batch.")] = False,
     gpus: Annotated[int, Option(min=1, help="Processes that train together.")] = 1,
     layout: Annotated[
@@ -180,7 +182,7 @@ def _estimate(
     layout: ProcessLayout,
     gpu_gib: float,
 ) -> None:
-    from training.estimate import GIB, estimate, peak
+    from training.estimate import GIB, checkpoint_bytes, estimate, peak, training_hours
 
     first = _first_model(name, config.model)
     if first != config.model:
@@ -190,6 +192,11 @@ def _estimate(
     rows = {part.name: f"{part.bytes / GIB:8.2f} GiB  {part.how}" for part in parts}
     console.facts(f"{name}: {gpus} x {layout.value}", rows)
     console.echo(f"peak {peak(parts) / GIB:.2f} GiB a GPU; the libraries take 1 to 2 GiB more")
+    size = checkpoint_bytes(config, layout.value) / GIB
+    kept = f"{config.keep_checkpoints} checkpoints, the next one and final/"
+    console.echo(f"disk {size:,.1f} GiB at most: {kept}")
+    hours = training_hours(config, gpus)
+    console.echo(f"time {hours:.1f} h at most on A100s, if every row is as long as it may be")
 
 
 def _first_model(name: str, model: str) -> str:

@@ -9,7 +9,7 @@ from graphwalker.cli.models import config_models
 from graphwalker.cli.needs import look_at_places, needed_extras
 from graphwalker.config import Config, parse_config
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
-from graphwalker.doctor.places import look_at_files, look_at_gpus
+from graphwalker.doctor.places import look_at_disk, look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import UserError
 from graphwalker.jobs.road import JobsConfig
@@ -128,7 +128,7 @@ def _costs(
             ) / 1e6  # fmt: skip
             caps.add(float(prices.get("max_cost") or 0))
     if disk:
-        yield from _room(run, disk)
+        yield from look_at_disk(run, disk)
     if hours:
         yield note("hours", f"at most {hours:.0f} on these GPUs for training, at full length")
     if money:
@@ -178,13 +178,3 @@ def _prices(values: Mapping[str, Any]) -> Mapping[str, Any]:
         if chat and chat.get("base_url") and chat.get("prices"):
             return chat["prices"]
     return {}
-
-
-def _room(run: Path, gib: float) -> Iterator[Diagnosis]:
-    there = next(path for path in (run, *run.absolute().parents) if path.exists())
-    free = shutil.disk_usage(there).free / GIB
-    found = f"{gib:,.0f} GiB of checkpoints and models; {free:,.0f} GiB are free in {there}"
-    if free < gib:
-        yield wrong("disk", found, "give run= a larger disk, or keep_checkpoints=1")
-    else:
-        yield ok("disk", found)

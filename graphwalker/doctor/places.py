@@ -102,8 +102,8 @@ def _answers(url: str) -> str:
     return f"{url} answers"
 
 
-def look_at_disk(folder: Path) -> Iterator[Diagnosis]:
-    """The run's folder can be written, and has room."""
+def look_at_disk(folder: Path, needed: float = 0.0) -> Iterator[Diagnosis]:
+    """The run's folder can be written, and has room; `needed` GiB, 0 where that is not known."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
@@ -113,11 +113,15 @@ def look_at_disk(folder: Path) -> Iterator[Diagnosis]:
         yield wrong("disk", f"{folder}: {there} cannot be written ({error.strerror})", advice)
         return
     free = shutil.disk_usage(there).free / GIB
-    found = f"{folder}: {free:.0f} GiB free"
-    advice = "a checkpoint of a model with N parameters takes 12 N bytes, of which 3 are kept"
-    if free < 1:
+    found = f"{folder}: {free:,.0f} GiB free"
+    advice = "a checkpoint of a model with N parameters takes 12 N bytes, and 2 are kept"
+    if needed:
+        found += f", {needed:,.0f} GiB needed for checkpoints and models"
+    if needed > free:
+        yield wrong("disk", found, "a folder on a larger disk, or keep_checkpoints=1")
+    elif free < 1:
         yield wrong("disk", f"{folder}: {free:.2f} GiB free", "make room")
-    elif free < LEAST_GIB:
+    elif free < LEAST_GIB and not needed:
         yield note("disk", found, advice)
     else:
         yield ok("disk", found)

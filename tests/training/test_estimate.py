@@ -16,7 +16,16 @@ from graphwalker.policies.local.kv_cache import Placement
 from graphwalker.policies.vllm.config import VllmConfig
 from support.grpo_batches import first_batch
 from training.config import SftConfig
-from training.estimate import ASLEEP, GIB, Part, cache_bytes, estimate, peak, trained_parameters
+from training.estimate import (
+    ASLEEP,
+    GIB,
+    Part,
+    cache_bytes,
+    checkpoint_bytes,
+    estimate,
+    peak,
+    trained_parameters,
+)
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, model_shape
 
@@ -187,8 +196,27 @@ def test_the_cluster_config_fits_its_gpus_by_the_command():
     done = CliRunner().invoke(app, ["config", *asked])
     found = re.search(r"^peak ([\d.]+) GiB", done.output, re.M)
     assert found and 60 < float(found[1]) < 78
+    # Checkpoints of about 106 GB (14 bytes a parameter): two, the next one, and the model itself.
+    disk = re.search(r"^disk ([\d.]+) GiB", done.output, re.M)
+    assert disk and float(disk[1]) == pytest.approx((3 * 106.6e9 + 15.2e9) / GIB, rel=0.02)
+    assert re.search(r"^time \d+\.\d h", done.output, re.M)
     little = CliRunner().invoke(app, ["config", asked[0], "vllm.gpu_memory=0.1", *asked[1:]])
     assert "cannot hold the model" in str(little.exception)
+
+
+def test_a_checkpoint_is_as_large_on_disk_as_estimated(folder, tmp_path):
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(input_ids=torch.ones(1, 4, dtype=torch.long)).logits.sum().backward()
+    optimizer.step()
+    model.save_pretrained(tmp_path)
+    torch.save(optimizer.state_dict(), tmp_path / "optimizer.pt")
+    taken = sum((tmp_path / name).stat().st_size for name in ("model.safetensors", "optimizer.pt"))
+    config = SftConfig(model=str(folder), data=["x"], output_dir="x", keep_checkpoints=1)
+    whole = checkpoint_bytes(config)
+    assert whole - 2 * sum(p.numel() for p in model.parameters()) == pytest.approx(
+        2 * taken, rel=0.1
+    )
 
 
 def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world, tmp_path):

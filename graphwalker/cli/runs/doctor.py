@@ -68,7 +68,22 @@ def _findings(
     yield from faults
     places = {"graph": given.get("graph"), **values}
     yield from look_at_places(places, _made_before(given))
-    yield from look_at_disk(Path(str(values.get("output_dir") or given.get("output_dir") or ".")))
+    folder = Path(str(values.get("output_dir") or given.get("output_dir") or "."))
+    yield from look_at_disk(folder, _checkpoints(given, stage, shown) if values else 0.0)
+
+
+def _checkpoints(given: CommandOptions, stage: str, layout: str) -> float:
+    """GiB on disk of a training run, 0 where the model's dimensions are not known."""
+    if stage not in ("sft", "grpo"):
+        return 0.0
+    from graphwalker.cli.models import config_models
+    from training.estimate import GIB, checkpoint_bytes
+
+    try:
+        config: Any = given.settings(config_models()[stage])
+        return checkpoint_bytes(config, layout or "ddp") / GIB  # pyright: ignore[reportArgumentType]
+    except UserError:
+        return 0.0
 
 
 def _made_before(given: CommandOptions) -> list[str]:
