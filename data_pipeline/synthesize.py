@@ -29,6 +29,7 @@ from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.wording.own_phrases import phrase_facts
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.policies.chat.config import divide_caps
 
 __all__ = ["GRAPHSYNTH", "QUESTIONS", "UNSCORED_FILE", "WALKS", "AttemptNumber", "Recipe"]
 
@@ -97,13 +98,14 @@ def make(
     tests = tests_of(opened, config)
     exclude = exclude or tests
     facts = {"graph": about, **words, **(exclude.facts if exclude else {})}
+    parts = shard.of if shard else 1
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     # A question for which a judge had no score waits in a file of its own.
     files = (UNSCORED_FILE, *recipe.files) if config.is_judged else recipe.files
     with (
         open_ledger(out, recipe.name, config, facts, files) as ledger,
-        open_pool(recipe.build, graph, config, out) as pool,
+        open_pool(recipe.build, graph, divide_caps(config, parts), out) as pool,
     ):
         quota = quotas(config.mix, config.count)
         goal = (

@@ -24,6 +24,7 @@ from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.jobs.ray import RayActors
 from graphwalker.jobs.shard import Shard
+from graphwalker.policies.chat.config import divide_caps
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.policies.load import WITHOUT_MODEL, check_questions, load_policy
@@ -150,7 +151,8 @@ def run_eval(
         least = 0.0 if config.ceiling == "never" else 0.5
         refuse_unknown_topics(questions, environment.graph, config.graph, least)
     with ExitStack() as stack:
-        workers = _workers(config, environment, out, stack)
+        capped = divide_caps(config, shard.of if shard else 1)
+        workers = _workers(capped, environment, out, stack)
         folder = evaluate_with(
             workers,
             questions,
@@ -263,10 +265,8 @@ def _workers(config: EvalConfig, environment: Environment, out: Path, stack: Exi
         return stack.enter_context(workers)
     if not config.shard and has_shards(out):
         name = policy_name(config.policy)
-        return LazyProcess(
-            environment, name, lambda: _this_process(config, environment, out, stack)
-        )
-    return _this_process(config, environment, out, stack)
+        return LazyProcess(environment, name, lambda: _this_process(config, environment, stack))
+    return _this_process(config, environment, stack)
 
 
 def _ray_backend(config: EvalConfig) -> RayActors:
@@ -287,10 +287,9 @@ def _ray_backend(config: EvalConfig) -> RayActors:
     )
 
 
-def _this_process(
-    config: EvalConfig, environment: Environment, out: Path, stack: ExitStack
-) -> ThisProcess:
-    policy = load_policy(config.policy, out, environment=environment)
+def _this_process(config: EvalConfig, environment: Environment, stack: ExitStack) -> ThisProcess:
+    # A shard pays into a store of its own: SQLite does not belong on a disk that nodes share.
+    policy = load_policy(config.policy, run_folder(config), environment=environment)
     if isinstance(policy, ChatPolicy):
         stack.callback(policy.close)
     return ThisProcess(environment, policy, config.concurrency, config.retries)

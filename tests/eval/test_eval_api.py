@@ -30,7 +30,7 @@ class SlowAgent(TeacherServer):
         return Act(str(trained_script()[name][turn]), delay_s=0.05)
 
 
-def evaluation(toy: Path, url: str) -> subprocess.Popen[bytes]:
+def evaluation(toy: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
     settings = [
         f"graph={toy / 'graph'}",
         f"questions={toy / 'q.jsonl'}",
@@ -38,15 +38,30 @@ def evaluation(toy: Path, url: str) -> subprocess.Popen[bytes]:
         "policy.model=tiny",
         f"policy.api.base_url={url}",
         "policy.api.concurrency=2",
+        *more,
     ]
     return subprocess.Popen([sys.executable, "-m", "graphwalker", "eval", *settings])
 
 
+def make_toy(folder: Path) -> None:
+    source = write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    build_graph([source], folder / "graph")
+    write_jsonl(folder / "q.jsonl", [question.to_json() for question in toy_questions()])
+
+
+def test_the_shards_of_a_stage_never_pass_its_cap_together(tmp_path: Path) -> None:
+    make_toy(tmp_path)
+    cap = "policy.api.prices.max_requests=8"
+    with teach(kind=SlowAgent) as server:
+        shards = [evaluation(tmp_path, server.url, cap, f"shard={k}/2") for k in range(2)]
+        codes = [process.wait() for process in shards]
+        requests = server.asked.total()
+    assert requests == 8 and 0 not in codes  # four each, and the questions need more
+
+
 @pytest.mark.long
 def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(tmp_path: Path) -> None:
-    source = write(tmp_path / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-    build_graph([source], tmp_path / "graph")
-    write_jsonl(tmp_path / "q.jsonl", [question.to_json() for question in toy_questions()])
+    make_toy(tmp_path)
     with teach(kind=SlowAgent) as server:
         process = evaluation(tmp_path, server.url)
         deadline = time.monotonic() + 300

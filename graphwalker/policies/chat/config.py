@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from graphwalker.config import Config
+from graphwalker.config import C, Config
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, read_address
 from graphwalker.trust import Address, ByHand, KeyVariable, Text
@@ -20,7 +20,8 @@ _REASONING = re.compile(r"(?:^|/)(?:o[1-9]|gpt-5)(?![0-9a-z])(?!-chat)")
 class Prices(Config):
     """Money per million tokens, in one currency of your choice, and caps. A cap holds for all that
     is paid into one store of answers (a run's folder, or a `cache_dir` that runs share), over
-    processes, kills and resumes: a request that might pass it is not sent."""
+    processes, kills and resumes: a request that might pass it is not sent. Each of the n shards of
+    a job array has an n-th of it."""
 
     prompt_per_million: float = Field(default=0.0, ge=0)
     """Price of a million prompt tokens."""
@@ -38,6 +39,25 @@ class Prices(Config):
         if self.max_cost and not (self.prompt_per_million or self.completion_per_million):
             raise ValueError("max_cost needs prices: set prompt_per_million")
         return self
+
+
+def divide_caps(config: C, parts: int) -> C:
+    """Return the config with every cap of its chat servers divided by `parts`: the caps of one of
+    the shards of a job array, each of which pays into a store of its own."""
+    changed: dict[str, Any] = {}
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, Prices):
+            changed[name] = value.model_copy(
+                update={
+                    "max_cost": value.max_cost / parts,
+                    "max_total_tokens": -(-value.max_total_tokens // parts),
+                    "max_requests": value.max_requests // parts or bool(value.max_requests),
+                }
+            )
+        elif isinstance(value, Config):
+            changed[name] = divide_caps(value, parts)
+    return config.model_copy(update=changed) if changed else config
 
 
 class ChatApiConfig(Config):

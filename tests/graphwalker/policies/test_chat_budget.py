@@ -10,7 +10,8 @@ from graphwalker.config import parse_config
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
 from graphwalker.policies.chat.budget import Rate
-from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.config import ChatApiConfig, divide_caps
+from graphwalker.policies.config import PolicyConfig
 from support.chat_server import Act, serve
 
 
@@ -53,6 +54,15 @@ def test_money_is_counted_and_the_cap_holds():
     assert len(paid) == len(server.requests) and all(result.cost == 20 for result in paid)
     assert spent.cost == 20 * len(paid) and 0 < spent.cost <= 200
     assert "max_cost=200" in str(next(r for r in results if isinstance(r, PolicyError)))
+
+
+def test_a_shard_has_its_part_of_every_cap():
+    api = {"prices": {**PRICES, "max_cost": 8.0, "max_requests": 3, "max_total_tokens": 100}}
+    config = parse_config(PolicyConfig, {"model": "m", "api": api}, "test")
+    whole, shard = (divide_caps(config, parts).api for parts in (1, 4))
+    assert whole and whole.prices.max_cost == 8.0
+    assert shard and shard.prices.max_cost == 2.0
+    assert (shard.prices.max_requests, shard.prices.max_total_tokens) == (1, 25)
 
 
 def test_requests_have_a_cap_of_their_own():
