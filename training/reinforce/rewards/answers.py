@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from graphwalker.answers.values import answer_key
+from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
 from graphwalker.scoring import GoldSet, predicted_entities
 from graphwalker.trajectory import Trajectory
@@ -60,7 +61,11 @@ def answered(trajectory: Trajectory, question: Question, scores: Mapping[str, fl
 
 def over_answer(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
     """Penalty from -1 to 0: the share of the distinct answers beyond the gold set's number."""
-    predicted = {e.id or answer_key(e.name) for e in predicted_entities(trajectory) or ()}
+    # A literal's id is one spelling of its value: two spellings are one answer.
+    predicted = {
+        answer_key(e.name) if is_literal(e.id) or not e.id else e.id
+        for e in predicted_entities(trajectory) or ()
+    }
     gold = len(GoldSet.of(question.answers).ids)
     return -max(0, len(predicted) - gold) / len(predicted) if predicted else 0.0
 
