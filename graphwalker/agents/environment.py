@@ -113,7 +113,8 @@ class Environment:
         self.exemplars = tuple(exemplars)
         prompt = Prompt.load(self.config.prompt, self.preset.prompts)
         self.prompt = replace(prompt, shown=exemplar_messages(self.exemplars, self.name))
-        self.agent = self.preset.agent(self.protocol, self.prompt, self.config)
+        bounded = self.preset.bound_observations(self.config)
+        self.agent = self.preset.agent(self.protocol, self.prompt, bounded)
         if self.config.constrained and not getattr(self.agent, "constrained", False):
             raise UserError(
                 f"environment.constrained: the agent of {self.name} cannot be constrained; set "
@@ -123,14 +124,15 @@ class Environment:
         reranker = self.config.reranker
         self.ranker = load_ranker(self.config.ranker, reranker, self.config.top_relations)
         """What orders the relations that are shown."""
-        self._toolbox = self.preset.tools(self.graph, self.config, self.ranker)
+        self._limit = bounded.max_observation_chars or 0
+        self._toolbox = self.preset.tools(self.graph, bounded, self.ranker)
         self.tools_at_once = reranker.concurrency if reranker.chats else 1
         """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
     def toolbox(self, question: Question) -> ToolBox:
         """Return fresh tools for one episode, whose observations keep to the config's limit."""
-        limit = self.config.max_observation_chars
-        return BoundedTools(self._toolbox(question), limit) if limit else self._toolbox(question)
+        box = self._toolbox(question)
+        return BoundedTools(box, self._limit) if self._limit else box
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from graphwalker.tools.settings import WalkerSettings
 from graphwalker.trust import READS, RUNS, ByHand, is_number
 
 Options = TypeVar("Options", bound=Config)
+ENTRY_CHARS = 300
+"""Of an observation by default, for each entry: twice the longest triple of usual names."""
 
 
 class AgentSettings(WalkerSettings):
@@ -100,6 +102,8 @@ class Preset:
     """The model of `environment.options`; without one the preset has none."""
     calls: tuple[str, ...] = ()
     """The tools, or the decisions, that the model is asked for, by name: for lists of agents."""
+    most_entries: Callable[[AgentSettings], int] = lambda settings: settings.most_entries
+    """Entries that one observation may hold by the preset's own limits: they bound its length."""
     graphs: str = "any graph with names"
     """What graphs it needs, in words."""
     speaker: Speaker | Callable[[AgentSettings], Speaker] | None = None
@@ -107,6 +111,13 @@ class Preset:
     settings where it depends on them."""
     oracle: OwnOracle | None = None
     """How the oracle plays it otherwise; without either it cannot."""
+
+    def bound_observations(self, settings: AgentSettings) -> AgentSettings:
+        """Return the settings with a bound where none is set; 0 stays no bound."""
+        if settings.max_observation_chars is not None:
+            return settings
+        bound = ENTRY_CHARS * self.most_entries(settings)
+        return settings.model_copy(update={"max_observation_chars": bound})
 
     @property
     def own_defaults(self) -> Mapping[str, Any]:

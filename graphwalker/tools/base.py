@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from graphwalker.graphs.base import Direction, Entity
@@ -140,7 +141,18 @@ class BoundedTools:
         return self._box.signatures()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._box, name)
+        """What else the box has; observations of its other methods are cut as well."""
+        found = getattr(self._box, name)
+        return partial(self._run, found) if callable(found) else found
+
+    def _run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        seen = method(*args, **kwargs)
+        return cut_observation(seen, self._limit) if isinstance(seen, Observation) else seen
+
+
+def unwrap_tools(box: "ToolBox") -> "ToolBox":
+    """Return the tool box itself, for an agent that needs its own class."""
+    return box._box if isinstance(box, BoundedTools) else box  # pyright: ignore[reportPrivateUsage]
 
 
 def mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:

@@ -84,9 +84,11 @@ class PagedTools(WalkerTools):
         hops = self._ends(entity, listing, relations)
         starts, number = [0] * len(hops), 1
         shown = self._write_page(entity, hops, starts)
+        is_full = shown.is_full
         while number < self._page and shown.shown:
             starts = [start + n for start, n in zip(starts, shown.counts, strict=True)]
             shown = self._write_page(entity, hops, starts)
+            is_full |= shown.is_full
             number += 1
         if not shown.shown and number > 1:
             return self._no_page(number - 1, lambda page: _triples_call(entity, relations, page))
@@ -100,7 +102,7 @@ class PagedTools(WalkerTools):
             for hop, start, n in zip(hops, starts, shown.counts, strict=True)
             if start + n < len(hop.ends)
         ]
-        if cut and self._settings.max_observation_chars:
+        if cut and is_full:
             cut = list(relations)  # how much fits on a page depends on all of them
         rest = f"\nMore: {_triples_call(entity, cut, number + 1)}" if cut else ""
         return Observation(

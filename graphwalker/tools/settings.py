@@ -26,6 +26,7 @@ BOOK_KEEPING = (
     "kg.object_profile.*",
     "http://www.w3.org/*",
 )
+LONGEST_NAME = 2000
 
 
 class WalkerSettings(Config):
@@ -37,9 +38,10 @@ class WalkerSettings(Config):
     """Relations that one get_triples uses, the first ones of its list."""
     triples_per_relation: int = Field(default=5, ge=1)
     """Triples shown for each relation and direction."""
-    max_observation_chars: int = Field(default=0, ge=0)
+    max_observation_chars: int | None = Field(default=None, ge=0)
     """Longest observation of one call, in characters; it is cut at an entry, with a mark. A name or
-    literal of more than an eighth of it (and 40) is cut with its length. 0: no limit."""
+    literal of more than an eighth of it (40 to 2,000) is cut with its length. 0: no limit. By
+    default 300 for each entry that the preset's own limits allow: 12,000 for `graphwalker`."""
     skip_relations: PlainTexts = BOOK_KEEPING
     """Relations never shown; `*` stands for anything. A flattened one is skipped by either half."""
     hide_inverse: bool = False
@@ -47,13 +49,19 @@ class WalkerSettings(Config):
     Inverses are known where the layers name a `freebase_schema`."""
 
     @property
+    def most_entries(self) -> int:
+        """Relations or triples that one call shows at most."""
+        triples = 2 * self.relations_per_call * self.triples_per_relation
+        return max(self.top_relations, triples)
+
+    @property
     def longest_name(self) -> int:
         """Characters of a name that are shown, so that one literal leaves room for others."""
-        limit = self.max_observation_chars
-        return max(limit // 8, 40) if limit else 0
+        limit = self.max_observation_chars or 0
+        return min(max(limit // 8, 40), LONGEST_NAME) if limit else 0
 
     @property
     def entry_chars(self) -> int:
         """Characters for the entries of an observation: room is left for ` (+1,000 or more)`."""
-        limit = self.max_observation_chars
+        limit = self.max_observation_chars or 0
         return max(limit - 24, limit // 2)

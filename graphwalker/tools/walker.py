@@ -28,7 +28,7 @@ class Page:
         self._book = book
         self._budget = budget
         self._written: set[str] = set()
-        self._full = False
+        self.is_full = False
 
     def add(
         self,
@@ -56,8 +56,8 @@ class Page:
             return True
         separator = ", " if self.text else ""
         over = len(self.text) + len(separator) + len(entry) > self._budget > 0
-        if self._full or (self.text and over):
-            self._full = True
+        if self.is_full or (self.text and over):
+            self.is_full = True
             return False
         self.text += separator + entry
         self._written.add(entry)

@@ -22,7 +22,7 @@ from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswer, Malformed
 from graphwalker.protocols.forms import ANSWER_FORM
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox
+from graphwalker.tools.base import Call, Observation, ToolBox, cut_observation
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message
 
@@ -137,7 +137,9 @@ class Dialogue:
         thought, action = self.protocol.parse(completion.text)
         action = self._refuse_unexpected(action, expected)
         started = time.perf_counter()
-        seen = self._add_retrieved(_observe(action, completion, run))
+        limit = self.settings.max_observation_chars or 0
+        observed = cut_observation(_observe(action, completion, run), limit)
+        seen = self._add_retrieved(observed)
         elapsed = (time.perf_counter() - started) * 1000
         self.log.turns.append(
             record_turn(context, completion, thought, action, seen, elapsed, restart)

@@ -114,6 +114,9 @@ GRAPHWALKER_CODE = Preset(
     protocol=_protocol,
     agent=react,
     defaults={"top_relations": 10, "ranker": "bm25-ids", "max_malformed": 0},
+    most_entries=lambda settings: max(
+        LISTED, 2 * settings.relations_per_call * (1 + FLAT) * max(WITH_CVT, TAILS, HEADS)
+    ),
     calls=tuple(EXAMPLES),
     speaker=ReleasedSpeaker(),
 )

@@ -188,7 +188,13 @@ def _tools(
     options, listed = settings.read_options(ArkOptions), lister(graph, settings)
     nearest = _nearest(graph, options)
     limits = options.relations, options.triples
-    return lambda question: ArkTools(graph, question, listed, nearest, limits)
+    longest = settings.longest_name
+    return lambda question: ArkTools(graph, question, listed, nearest, limits, longest)
+
+
+def _most_entries(settings: AgentSettings) -> int:
+    options = settings.read_options(ArkOptions)
+    return options.relations + options.triples
 
 
 def _nearest(graph: KnowledgeGraph, options: ArkOptions) -> Nearest:
@@ -214,6 +220,7 @@ ARK = Preset(
     defaults={"max_turns": 60, "max_malformed": 5},
     prompts={"ark-v1": PROMPT},
     options=ArkOptions,
+    most_entries=_most_entries,
     oracle=ARK_ORACLE,
     calls=tuple(FORMS),
     graphs="any graph with names; it walks outgoing relations alone",
@@ -228,6 +235,7 @@ ARK_CODE = Preset(
     defaults=ARK.defaults,
     prompts=ARK.prompts,
     options=ArkOptions,
+    most_entries=_most_entries,
     oracle=ARK_ORACLE,
     calls=tuple(FORMS),
     graphs="any graph with names; it walks outgoing relations alone",

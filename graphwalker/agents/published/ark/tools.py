@@ -27,9 +27,11 @@ class ArkTools(NamedTopics):
         listed: Lister,
         nearest: Nearest,
         limits: tuple[int, int],
+        longest: int = 0,
     ) -> None:
-        """`limits`: most relations and most triples that one look shows."""
-        super().__init__(graph, question)
+        """`limits`: most relations and most triples that one look shows; `longest`: characters of
+        a name."""
+        super().__init__(graph, question, longest)
         self._list = listed
         self._nearest = nearest
         self._most_relations, self._most_triples = limits

@@ -165,7 +165,8 @@ def _tools(
     options = settings.read_options(RunnerOptions)
     # Made for the first episode: a graph that is only described or compared needs neither.
     shared = cache(lambda: (traversal_schema(graph), open_node_index(graph, options.index)))
-    return lambda question: RunnerTools(graph, question, *shared(), options)
+    longest = settings.longest_name
+    return lambda question: RunnerTools(graph, question, *shared(), options, longest)
 
 
 GRAPHRUNNER = Preset(
@@ -177,6 +178,9 @@ GRAPHRUNNER = Preset(
     agent=GraphRunnerAgent,
     prompts={"graphrunner": PROMPT},
     options=RunnerOptions,
+    most_entries=lambda settings: max(
+        settings.most_entries, settings.read_options(RunnerOptions).answer_tokens // 50
+    ),
     oracle=ORACLE,
     calls=tuple(FORMS),
     graphs="property graphs, and others of at most 200,000 named nodes",

@@ -79,8 +79,9 @@ class RunnerTools(NamedTopics):
         schema: TraversalSchema,
         index: NodeIndex,
         options: RunnerOptions,
+        longest: int = 0,
     ) -> None:
-        super().__init__(graph, question)
+        super().__init__(graph, question, longest)
         self.schema = schema
         self._index, self._options = index, options
 

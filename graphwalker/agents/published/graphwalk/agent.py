@@ -27,7 +27,7 @@ from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools import maze, properties
-from graphwalker.tools.base import ToolBox
+from graphwalker.tools.base import ToolBox, unwrap_tools
 from graphwalker.tools.maze import MazeTools
 from graphwalker.tools.properties import PropertyTools, graph_of
 from graphwalker.trust import Address, FilePath, Text
@@ -161,6 +161,7 @@ class GraphWalkAgent(ReActAgent):
     """The time that the prompt tells."""
 
     def _more_values(self, tools: ToolBox) -> Mapping[str, str]:
+        tools = unwrap_tools(tools)
         assert isinstance(tools, PropertyTools | MazeTools)
         return {"schema": tools.schema(), "time": self.time, "entities": ""}
 
@@ -175,6 +176,7 @@ class WholeGraphAgent:
     time: str = ""
 
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
+        tools = unwrap_tools(tools)
         assert isinstance(tools, PropertyTools | MazeTools)
         values = {"graph": self.whole(tools, question), "time": self.time, "max_turns": "1"}
         messages = self.prompt.messages(
@@ -261,7 +263,7 @@ class GraphWalkOptions(Config):
 def _tools(
     graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
 ) -> Callable[[Question], ToolBox]:
-    most = settings.max_observation_chars
+    most = settings.max_observation_chars or 0
     return lambda question: PropertyTools(graph_of(graph, question), question, most)
 
 
@@ -313,7 +315,7 @@ GRAPHWALK = Preset(
     tools=_tools,
     protocol=_protocol,
     agent=_agent,
-    defaults={"max_turns": 30},
+    defaults={"max_turns": 30, "max_observation_chars": 0},
     prompts={"graphwalk": TOOLS_PROMPT},
     options=GraphWalkOptions,
     calls=tuple(function.name for function in properties.FUNCTIONS),
@@ -328,7 +330,7 @@ GRAPHWALK_MAZE = Preset(
     protocol=_maze_protocol,
     agent=_maze_agent,
     # Of 100 cells half are open: each is entered once, and left once by those that go back.
-    defaults={"max_turns": 100},
+    defaults={"max_turns": 100, "max_observation_chars": 0},
     prompts={"graphwalk-maze": MAZE_PROMPT},
     options=MazeOptions,
     calls=tuple(function.name for function in maze.FUNCTIONS),

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
-from graphwalker.agents.preset import Preset
+from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.published.dialogue import (
     DecisionAgent,
     Dialogue,
@@ -134,6 +134,11 @@ class GogOracle(DecisionOracle):
         return frontier
 
 
+def _most_entries(settings: AgentSettings) -> int:
+    options = settings.read_options(GogOptions)
+    return options.relations * options.ends
+
+
 GOG = Preset(
     name="gog",
     version=3,
@@ -144,6 +149,7 @@ GOG = Preset(
     defaults={"max_turns": 20, "top_relations": 50},
     prompts={"gog": _PROMPT},
     options=GogOptions,
+    most_entries=_most_entries,
     oracle=OwnOracle(GogOracle),
     calls=tuple(FORMS),
 )

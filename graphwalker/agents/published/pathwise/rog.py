@@ -184,6 +184,7 @@ ROG = Preset(
         "rog": PROMPT.format(role="You plan paths of relations, then read what they lead to.")
     },
     options=RogOptions,
+    most_entries=lambda settings: 8 * settings.read_options(RogOptions).paths,
     oracle=OwnOracle(RogOracle),
     calls=tuple(FORMS),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun, Ask
-from graphwalker.agents.preset import Preset
+from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.published.dialogue import (
     BudgetSpent,
     DecisionAgent,
@@ -325,6 +325,11 @@ def _as_shown(view: View, topic: Entity) -> Entity:
     return Entity(topic.id, view.name(topic))
 
 
+def _most_entries(settings: AgentSettings) -> int:
+    options = settings.read_options(TogOptions)
+    return options.width * options.ends
+
+
 TOG = Preset(
     name="tog",
     version=3,
@@ -338,6 +343,7 @@ TOG = Preset(
         "tog": PROMPT.format(role="Paths are explored for you: you say which are worth following.")
     },
     options=TogOptions,
+    most_entries=_most_entries,
     oracle=OwnOracle(TogOracle),
     calls=tuple(FORMS),
 )

@@ -34,7 +34,8 @@ def path_tools(
     """The tools of a preset whose options are of that kind."""
     listed = lister(graph, settings)
     limits = settings.top_relations, settings.read_options(kind).ends
-    return lambda question: PathTools(graph, question, listed, rank, limits)
+    longest = settings.longest_name
+    return lambda question: PathTools(graph, question, listed, rank, limits, longest)
 
 
 class PathTools(NamedTopics):
@@ -47,9 +48,11 @@ class PathTools(NamedTopics):
         listed: Lister,
         rank: Ranker,
         limits: tuple[int, int],
+        longest: int = 0,
     ) -> None:
-        """`limits`: most hops of an entity that are listed, most ends of a hop that are shown."""
-        super().__init__(graph, question)
+        """`limits`: most hops of an entity that are listed, most ends of a hop that are shown;
+        `longest`: characters of a name."""
+        super().__init__(graph, question, longest)
         self.graph = graph
         self._list, self._rank = listed, rank
         self.most_hops, self.most_ends = limits

@@ -67,8 +67,9 @@ class GraphCotTools(NamedTopics):
         listed: Lister,
         index: Callable[[], NodeIndex],
         most: int,
+        longest: int = 0,
     ) -> None:
-        super().__init__(graph, question)
+        super().__init__(graph, question, longest)
         self._list, self._index, self._most = listed, index, most
 
     def call(self, call: Call) -> Observation:
@@ -118,7 +119,7 @@ class GraphCotTools(NamedTopics):
 
     def _feature(self, entity: Entity, key: str) -> Observation:
         ends = self._graph.neighbors(entity.id, key, Direction.OUT, self._most)
-        values = [end for end in ends if is_literal(end.id)]
+        values = [self._show(end) for end in ends if is_literal(end.id)]
         if not values:
             return mistake(
                 ErrorKind.NO_TRIPLES, f"{quote(entity.id)} has no attribute {quote(key[:100])}"
@@ -141,7 +142,10 @@ class GraphCotTools(NamedTopics):
         ends = [self._show(end) for end in self._graph.step_many([step])[0]]
         triples = tuple(shown_triple(self._show(entity), hop, end) for end in ends)
         hidden = max(0, total - len(ends))
-        text = ", ".join(f"{quote(end.id)}: {quote(end.name)}" for end in ends)
+        # A literal's id is its text once more: a cut one is named by what is shown of it.
+        cut = [is_literal(end.id) and end.name not in end.id for end in ends]
+        ids = [end.name if short else end.id for end, short in zip(ends, cut, strict=True)]
+        text = ", ".join(f"{quote(i)}: {quote(e.name)}" for i, e in zip(ids, ends, strict=True))
         more = f" (and {hidden} more)" if hidden else ""
         return Observation(f"{label}: {text}{more}", triples=triples, hidden=hidden, graph_calls=2)
 
@@ -252,7 +256,8 @@ def _tools(
     options = settings.read_options(GraphCotOptions)
     listed = lister(graph, settings)
     index = cache(lambda: open_node_index(graph, options.index))
-    return lambda question: GraphCotTools(graph, question, listed, index, options.neighbors)
+    limits = options.neighbors, settings.longest_name
+    return lambda question: GraphCotTools(graph, question, listed, index, *limits)
 
 
 GRAPH_COT = Preset(
@@ -265,6 +270,9 @@ GRAPH_COT = Preset(
     prompts={"graph-cot": PROMPT},
     options=GraphCotOptions,
     oracle=OwnOracle(GraphCotOracle, _has_a_query_or_plan, "a query or a plan"),
+    most_entries=lambda settings: (
+        MOST_CALLS * settings.read_options(GraphCotOptions).neighbors + settings.most_entries
+    ),
     calls=tuple(FORMS),
     graphs="graphs that list their nodes",
 )

@@ -77,8 +77,9 @@ class RagTools(NamedTopics):
         question: Question,
         index: Callable[[], NodeIndex],
         options: TextRagOptions,
+        longest: int = 0,
     ) -> None:
-        super().__init__(graph, question)
+        super().__init__(graph, question, longest)
         self._index, self._options = index, options
         self._hops, self._each = options.around
 
@@ -172,7 +173,8 @@ def _tools(
 ) -> Callable[[Question], ToolBox]:
     options = settings.read_options(kind)
     index = cache(lambda: open_node_index(graph, options.index))
-    return lambda question: RagTools(graph, question, index, options)
+    longest = settings.longest_name
+    return lambda question: RagTools(graph, question, index, options, longest)
 
 
 TEXT_RAG = Preset(
@@ -185,6 +187,9 @@ TEXT_RAG = Preset(
     defaults={"max_turns": 3},
     prompts={"rag": PROMPT},
     options=TextRagOptions,
+    most_entries=lambda settings: max(
+        settings.most_entries, settings.read_options(TextRagOptions).tokens // 50
+    ),
     oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
     graphs="graphs that list their nodes",
 )
@@ -198,6 +203,9 @@ GRAPH_RAG = Preset(
     defaults={"max_turns": 3},
     prompts={"rag": PROMPT},
     options=GraphRagOptions,
+    most_entries=lambda settings: max(
+        settings.most_entries, settings.read_options(GraphRagOptions).tokens // 50
+    ),
     oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
     graphs="graphs that list their nodes",
 )

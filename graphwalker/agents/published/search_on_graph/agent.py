@@ -68,7 +68,8 @@ def _tools(
 ) -> Callable[[Question], ToolBox]:
     options, flavour = _options(settings), _flavour(settings)
     hidden = hidden_test(settings.skip_relations)
-    return lambda question: SearchTools(graph, question, options, flavour, hidden)
+    longest = settings.longest_name
+    return lambda question: SearchTools(graph, question, options, flavour, hidden, longest)
 
 
 def _protocol(settings: AgentSettings) -> FunctionProtocol:
@@ -132,6 +133,7 @@ SEARCH_ON_GRAPH = Preset(
     agent=_agent,
     defaults={"prompt": "search-on-graph", "max_turns": 30},
     options=SearchOnGraphOptions,
+    most_entries=lambda settings: _options(settings).most_rows,
     calls=("search",),
     graphs="any graph; ids as Freebase or Wikidata write them",
     speaker=_speaker,

@@ -81,13 +81,14 @@ class SearchTools:
         options: SearchOptions,
         flavour: Flavour,
         hidden: HiddenTest,
+        longest: int = 0,
     ) -> None:
         self._graph = graph
         self._options = options
         self._flavour = flavour
         self._hidden = hidden
         self._function = search_function(flavour)
-        self._book = NameBook(graph)
+        self._book = NameBook(graph, longest)
         self._ids: dict[str, None] = {}
         self._listed: dict[tuple[str, str], list[str]] = {}
         self._calls = 0
