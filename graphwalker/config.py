@@ -47,6 +47,7 @@ RESOLVED_LIMIT = 1 << 20
 _REFERENCE = re.compile(r"\$\{([^${}:]*)\}")
 _NESTED = re.compile(r"\$\{[^{}]*\$\{")
 _PER_VALUE = 8
+OWN = "questions"
 COMMAND_LINE = "command line"
 """What an error calls the place where a setting stands that was typed."""
 
@@ -101,13 +102,27 @@ def read_settings(
                 base[name] = table
         merged = OmegaConf.merge(base, typed)
         _refuse_resolvers(merged)
-        return OmegaConf.to_container(merged, resolve=True)
+        return _with_own_graphs(OmegaConf.to_container(merged, resolve=True))
     except UserError:
         raise
     except RecursionError:
         raise UserError(f"{source}: not a valid config: nested too deeply") from None
     except (OmegaConfBaseException, YAMLError, UnicodeDecodeError, ValueError, TypeError) as error:
         raise UserError(f"{source}: not a valid config: {_first_line(error)}") from None
+
+
+def _with_own_graphs(data: Any) -> Any:
+    """`graph=questions` is the files of the questions, which bring their own graphs."""
+    if not isinstance(data, dict) or data.get("graph") != OWN or Path(OWN).exists():  # pyright: ignore[reportUnknownMemberType]
+        return cast("Any", data)
+    settings = cast("dict[str, Any]", data)
+    dev: Any = settings.get("evaluation") or {}
+    files = [*_several(settings.get(OWN)), *_several(dev.get(OWN))]
+    return {**settings, "graph": ",".join(dict.fromkeys(files))} if files else settings
+
+
+def _several(given: Any) -> list[str]:
+    return [str(one) for one in (given if isinstance(given, list) else [given]) if one]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def config_file(path: Path | str) -> Path:
@@ -331,10 +346,11 @@ def _explain(
         known = list(setting_names(model))
         return key, f"{key} is not a setting{_nearest(key, known)}"
     if problem["type"] == "missing":
+        brought = "; graph=questions where they bring their own" if key == "graph" else ""
         for setting, option in (options or {}).items():
             if f"{setting}.".startswith(f"{key}."):
-                return key, f"{setting} is required: give {option}, or {setting}=VALUE"
-        return key, f"{key} is required: set it in the file or as {key}=VALUE"
+                return key, f"{setting} is required: give {option}, or {setting}=VALUE{brought}"
+        return key, f"{key} is required: set it in the file or as {key}=VALUE{brought}"
     if problem["type"] == "model_type" and isinstance(problem["input"], str):
         own = next((name for name in setting_names(model) if name.startswith(f"{key}.")), "")
         return key, f"{key} is a section of settings: {own}={problem['input']}?"

@@ -49,7 +49,7 @@ def place(tmp_path_factory):
     from data_pipeline.synthesize import synthesize
     from graphwalker.agents.environment import EnvironmentConfig
     from graphwalker.files import read_records
-    from graphwalker.graphs.base import shown_relations
+    from graphwalker.graphs.browse import shown_relations
     from graphwalker.graphs.open import open_graph
     from graphwalker.trajectory import Trajectory
     from support.run_toys import SHAPE

@@ -16,7 +16,7 @@ from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics
-from graphwalker.datasets.queries import gold_path, resolve_one
+from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
@@ -259,7 +259,9 @@ def _with_queries(
     from training.reinforce.rewards.gold import check_queries
 
     graph = environment.graph
-    resolved = [resolve_one(q, graph) if q.query is None and gold_path(q) else q for q in questions]
+    resolved = [
+        resolve_one(q, graph) if q.query is None and states_query(q) else q for q in questions
+    ]
     if without := check_queries(resolved, config.asks_gold_walk):
         log.warning(
             "WARNING: %d of %d questions have no query: %s pay nothing there",

@@ -28,7 +28,8 @@ class WayBack(OraclePolicy):
             self._done.append((request.key, Completion(self._repeated[done].completion)))
             return
         if done == len(self._repeated):
-            self._plans[request.key] = self.continue_from(request.question, request.turns)
+            own = self.on_graph_of(request.question)
+            self._plans[request.key] = own.continue_from(request.question, request.turns)
             request = replace(request, turns=())
         super().submit(request)
 

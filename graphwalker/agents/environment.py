@@ -1,8 +1,8 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -15,6 +15,7 @@ from graphwalker.agents.prompt import Prompt
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.views.sets import MEMBERS_KEPT, GraphSet
 from graphwalker.graphs.views.settings import with_layers
 from graphwalker.named import is_own
 from graphwalker.question import Question
@@ -125,13 +126,19 @@ class Environment:
         self.ranker = load_ranker(self.config.ranker, reranker, self.config.top_relations)
         """What orders the relations that are shown."""
         self._limit = bounded.max_observation_chars or 0
-        self._toolbox = self.preset.tools(self.graph, bounded, self.ranker)
+
+        def tools(graph: KnowledgeGraph) -> Callable[[Question], ToolBox]:
+            return self.preset.tools(graph, bounded, self.ranker)
+
+        self._toolboxes = lru_cache(MEMBERS_KEPT)(tools)
+        if not isinstance(self.graph, GraphSet):
+            self._toolboxes(self.graph)  # what does not fit the graph is refused now
         self.tools_at_once = reranker.concurrency if reranker.chats else 1
         """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
     def toolbox(self, question: Question) -> ToolBox:
         """Return fresh tools for one episode, whose observations keep to the config's limit."""
-        box = self._toolbox(question)
+        box = self._toolboxes(self.graph.for_question(question))(question)
         return BoundedTools(box, self._limit) if self._limit else box
 
     @cached_property

@@ -14,7 +14,7 @@ from typing import Any
 
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.explore import Explorer, Reached, branches, explorer_for
-from graphwalker.datasets.queries import gold_path, resolve_one
+from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
 from graphwalker.query.constraint import filter_candidates
@@ -52,7 +52,7 @@ def reach_of(question: Question, environment: Environment) -> Reach:
 
     Raises `UserError` for a preset without a speaker, `GraphError` when the graph fails.
     """
-    if question.query is None and gold_path(question):
+    if question.query is None and states_query(question):
         question = resolve_one(question, environment.graph)
     gold, query = GoldSet.of(question.answers), question.query
     explorer = explorer_for(environment, question)
@@ -99,9 +99,11 @@ def winnable_questions(
 
 def known_topics(questions: Iterable[Question], graph: KnowledgeGraph) -> int:
     """How many of the questions start at an entity that the graph has triples of."""
-    topics = [[topic.id for topic in question.topic_entities] for question in questions]
-    sides = [[Side(i, d) for i in ids for d in Direction] for ids in topics]
-    return sum(any(graph.relations_many(own)) for own in sides if own)
+    return sum(
+        any(graph.for_question(question).relations_many(sides))
+        for question in questions
+        if (sides := [Side(t.id, d) for t in question.topic_entities for d in Direction])
+    )
 
 
 def ceiling(found: Iterable[Reach]) -> dict[str, Any]:
@@ -127,9 +129,8 @@ def _finds(reached: Reached, gold: GoldSet) -> tuple[bool, bool]:
 
 def _gold_walk(explorer: Explorer, query: Query, environment: Environment) -> Reached:
     met = _intersect_walks(branches(explorer, query))
-    return _apply_constraint(
-        explorer.follow(met, query.tail, query.avoided_ids), query, environment
-    )
+    reached = explorer.follow(met, query.tail, query.avoided_ids)
+    return _apply_constraint(reached, query, explorer, environment)
 
 
 def _intersect_walks(walks: Sequence[Reached]) -> Reached:
@@ -140,13 +141,15 @@ def _intersect_walks(walks: Sequence[Reached]) -> Reached:
     return Reached(ends, calls, listed, walks[-1].known)
 
 
-def _apply_constraint(reached: Reached, query: Query, environment: Environment) -> Reached:
+def _apply_constraint(
+    reached: Reached, query: Query, explorer: Explorer, environment: Environment
+) -> Reached:
     """What the query's constraint keeps; a value costs a call, a type is known."""
     if query.constraint is None:
         return _within(reached, environment)
     looked_at = len(reached.ends) if query.constraint.relations else 0
     calls = reached.calls + looked_at + bool(query.constraint.than)
-    chosen = filter_candidates(environment.graph, query.constraint, reached.ends)
+    chosen = filter_candidates(explorer.graph, query.constraint, reached.ends)
     return _within(replace(reached, ends=chosen, calls=calls), environment)
 
 
@@ -163,7 +166,7 @@ def _other_walks(
     query = question.query
     if query is not None:
         for other in _last_replaced(explorer, query):
-            yield _apply_constraint(other, query, environment)
+            yield _apply_constraint(other, query, explorer, environment)
     if query is None or query.hops > 1 or len(query.branches) > 1:
         for topic in explorer.topics:
             for other in _steps(explorer, explorer.start(topic), frozenset()):

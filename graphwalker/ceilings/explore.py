@@ -41,6 +41,7 @@ class Explorer:
         self._speaker = environment.speaker
         self._paged = abilities_of(self._speaker).pages
         self._budget = environment.config.max_turns
+        self.graph = environment.graph.for_question(question)
         self._box = environment.toolbox(question)
         names = zip(question.topic_entities, self._box.topic_names(), strict=True)
         self.topics = tuple(Entity(topic.id, name) for topic, name in names)
@@ -176,7 +177,6 @@ class DirectedExplorer(Explorer):
 
     def __init__(self, environment: Environment, question: Question, speaker: Directed) -> None:
         super().__init__(environment, question)
-        self._graph = environment.graph
         self._look = speaker
         self._seen: dict[tuple[str, Direction, str], Observation] = {}
 
@@ -198,7 +198,7 @@ class DirectedExplorer(Explorer):
         return _reach_ends(here, found, calls, True, avoided)
 
     def _follow_hop(self, here: Reached, hop: Hop, avoided: frozenset[str]) -> Reached:
-        steps = halves(self._graph, here.ends, hop) if self._look.walks_cvts else (hop,)
+        steps = halves(self.graph, here.ends, hop) if self._look.walks_cvts else (hop,)
         found, calls, listed = self._step(here.ends, steps[0], here.calls)
         if len(steps) == 2:
             nodes = {node.id: node for ends in found.values() for node in ends}

@@ -114,7 +114,7 @@ def load_dataset(
 def _open(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
     """The file and its form. One with broken JSON is read where its form sets faults aside."""
     try:
-        contents = open_file(path)
+        contents = open_file(path, with_graphs=False)
     except UserError as error:
         contents = salvage(path) if path.is_file() else None
         if contents is None or not contents.head:

@@ -13,6 +13,8 @@ from typing import BinaryIO, cast
 from graphwalker.errors import UserError
 from graphwalker.files import bounded_lines, json_fault, no_file
 
+AT_ONCE = 20
+"""Rows of Parquet that are read at once."""
 HEAD = 50
 """So many records are looked at to tell what a file holds."""
 WRAPPERS = ("Questions", "questions")
@@ -49,14 +51,21 @@ class Contents:
     """How many records; `None` where only reading them tells."""
 
 
-def open_file(path: Path | str) -> Contents:
-    """Tell how the file is laid out and open it; JSON lines and text are streamed.
+GRAPHS = ("graph", "scored_triples")
+"""Columns that hold a question's own graph, and most of the file."""
 
-    Raises `UserError` naming file, line and record for whatever cannot be read.
+
+def open_file(path: Path | str, with_graphs: bool = True) -> Contents:
+    """Tell how the file is laid out and open it; JSON lines, Parquet and text are streamed.
+
+    Without graphs the columns of Parquet that hold them are null. Raises `UserError` naming file,
+    line and record for whatever cannot be read.
     """
     path = Path(path)
     if not path.is_file():
         raise no_file(path)
+    if _is_parquet(path):
+        return _stream_contents(path, True, _parquet_rows(path, with_graphs))
     first = next(_lines(path), (0, ""))[1]
     if not first:
         raise UserError(f"{path}: holds no questions")
@@ -132,6 +141,32 @@ def _stream_contents(path: Path, is_json: bool, records: Iterator[Record]) -> Co
     head = tuple(islice(records, HEAD))
     total = len(head) if len(head) < HEAD else None
     return Contents(path, is_json, "", head, chain(head, records), total)
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _parquet_rows(path: Path, with_graphs: bool) -> Iterator[Record]:
+    """The rows as objects."""
+    import duckdb
+
+    try:
+        with duckdb.connect(config={"threads": 1}) as database:
+            source = "read_parquet('{}')".format(str(path).replace("'", "''"))
+            columns = [row[0] for row in database.execute(f"DESCRIBE FROM {source}").fetchall()]
+            left_out = [] if with_graphs else [name for name in columns if name in GRAPHS]
+            nulls = ", ".join(f"NULL AS {name}" for name in left_out)
+            # A relation would hold its whole result; this streams it.
+            database.execute(f"SELECT * {f'REPLACE ({nulls})' if nulls else ''} FROM {source}")
+            number = 0
+            while some := database.fetchmany(AT_ONCE):
+                for row in some:
+                    number += 1
+                    yield Record(number, dict(zip(columns, row, strict=True)))
+    except duckdb.Error as error:
+        raise UserError(f"{path}: Parquet that cannot be read ({str(error)[:200]})") from None
 
 
 def _list_contents(path: Path) -> Contents:

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.property.sets import PropertyGraphSet
+from graphwalker.graphs.views.sets import GraphSet
 from graphwalker.question import Answer, Question
 
 LOOKED_AT = 50
@@ -25,7 +26,7 @@ def refuse_unknown_topics(
     """Raises `UserError` where the graph has no triple of any topic entity looked for: an empty
     store, or the graph of other questions, on which every episode would be scored 0. With `least`,
     also where it has triples of a smaller share of them."""
-    if isinstance(graph, PropertyGraphSet):
+    if isinstance(graph, GraphSet):
         _refuse_unknown_members(questions, graph, name)
         return
     with_topics = [q for q in questions if any(topic.id for topic in q.topic_entities)]
@@ -53,16 +54,12 @@ def refuse_unknown_topics(
         log.warning("%s: no triple of %d of %d topic entities looked for", name, missing, count)
 
 
-def _refuse_unknown_members(
-    questions: Sequence[Question], graphs: PropertyGraphSet, name: str
-) -> None:
-    known = set(graphs.names())
-    missing = [q for q in questions if q.facets.get("graph") not in known]
+def _refuse_unknown_members(questions: Sequence[Question], graphs: GraphSet, name: str) -> None:
+    missing = [q for q in questions if not graphs.holds(graphs.member_name(q))]
     if missing:
-        member = missing[0].facets.get("graph", "")
         raise UserError(
-            f"{name}: holds no graph {member!r}, which {missing[0].id} asks about (as do "
-            f"{len(missing) - 1} more): are these its questions?"
+            f"{name}: holds no graph {graphs.member_name(missing[0])!r}, which {missing[0].id} "
+            f"asks about (as do {len(missing) - 1} more): are these its questions?"
         )
 
 
@@ -72,12 +69,13 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     A topic entity or an answer that is an id only gets the graph's name; a topic entity that is a
     name only gets the id of the first entity of that name. Names of answers that a file divided at
     a comma, as MetaQA's do, are joined where the graph has the whole alone. What the graph does not
-    know stays as it is; how many names of answers it does not know is logged. Raises `GraphError`
-    when the graph fails.
+    know stays as it is; how many names of answers it does not know is logged. A gold path that the
+    record states becomes its query, but where a look-up asks a server. Raises `GraphError` when
+    the graph fails.
     """
     found = [_ground(question, graph) for question in questions]
     # An endpoint, which lists no entities, would be asked for each name.
-    if graph.size and not isinstance(graph, PropertyGraphSet):
+    if graph.size:
         known = _KnownNames(graph)
         found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
         named = [a for q in found for a in q.answers if known.needs(a)]
@@ -86,7 +84,12 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
                 "%d of %d gold answers are no entity of this graph by name, the first %r",
                 len(missing), len(named), missing[0],
             )  # fmt: skip
-    return found
+    return found if graph.is_remote else [_with_query(question, graph) for question in found]
+
+
+def _with_query(question: Question, graph: KnowledgeGraph) -> Question:
+    is_stated = question.query is None and states_query(question)
+    return resolve_one(question, graph) if is_stated else question
 
 
 class _KnownNames(dict[str, bool]):
@@ -122,21 +125,23 @@ def _join_divided(answers: tuple[Answer, ...], known: _KnownNames) -> tuple[Answ
 
 
 def _ground(question: Question, graph: KnowledgeGraph) -> Question:
-    topics = tuple(_topic(entity, graph) for entity in question.topic_entities)
-    answers = tuple(_answer(answer, graph) for answer in question.answers)
-    if topics == question.topic_entities and answers == question.answers:
+    topics = tuple(_topic(entity, question, graph) for entity in question.topic_entities)
+    answers = tuple(_answer(answer, question, graph) for answer in question.answers)
+    if (topics, answers) == (question.topic_entities, question.answers):
         return question
     return replace(question, topic_entities=topics, answers=answers)
 
 
-def _topic(entity: Entity, graph: KnowledgeGraph) -> Entity:
+def _topic(entity: Entity, question: Question, graph: KnowledgeGraph) -> Entity:
     if entity.id:
-        return entity if entity.name else Entity(entity.id, graph.name(entity.id))
-    found = graph.resolve(entity.name)
+        if entity.name:
+            return entity
+        return Entity(entity.id, graph.for_question(question).name(entity.id))
+    found = graph.for_question(question).resolve(entity.name)
     return Entity(found[0].id, entity.name) if found else entity
 
 
-def _answer(answer: Answer, graph: KnowledgeGraph) -> Answer:
+def _answer(answer: Answer, question: Question, graph: KnowledgeGraph) -> Answer:
     if answer.name or not answer.id or is_literal(answer.id):
         return answer
-    return replace(answer, name=graph.name(answer.id))
+    return replace(answer, name=graph.for_question(question).name(answer.id))

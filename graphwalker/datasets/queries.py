@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.directed import (
     FRONTIER_LIMIT,
     LONGEST_PATH,
@@ -15,6 +15,7 @@ from graphwalker.query.directed import (
     inverses,
 )
 from graphwalker.query.query import execute
+from graphwalker.query.stated import from_s_expression, walks
 from graphwalker.question import Question
 from graphwalker.scoring import GoldSet, compare
 
@@ -71,6 +72,7 @@ def resolve(questions: Iterable[Question], graph: KnowledgeGraph) -> Resolution:
 
 def resolve_one(question: Question, graph: KnowledgeGraph) -> Question:
     """`resolve` of one question."""
+    graph = graph.for_question(question)
     known = {k: v for k, v in question.annotations.items() if k not in (EXECUTED, NO_QUERY)}
     gold = GoldSet.of(question.answers)
     if question.query is not None:
@@ -83,9 +85,29 @@ def resolve_one(question: Question, graph: KnowledgeGraph) -> Question:
     return replace(question, query=way.query, annotations={**known, EXECUTED: _fit(way, gold)})
 
 
+def states_query(question: Question) -> bool:
+    """Whether its record states what it asks, in a form that may become a query."""
+    return bool(gold_path(question) or stated_sparql(question))
+
+
+def stated_sparql(question: Question) -> list[str]:
+    """The SPARQL of its record, one for each parse, made of an s-expression where there is none.
+
+    Raises `UserError` for an s-expression that is not read.
+    """
+    known = question.annotations
+    rows: list[dict[str, Any]] = known.get("parses") or []
+    texts = [known.get("sparql"), *(row.get("sparql") for row in rows)]
+    found = [text for text in texts if isinstance(text, str) and text.strip()]
+    if not found and (expression := known.get("s_expression")):
+        return [from_s_expression(str(expression))]
+    return found
+
+
 def gold_path(question: Question) -> tuple[str, ...]:
     """The relations of its gold path as the dataset gives them, `~` before inverse ones."""
-    path = question.annotations.get("relation_path") or ()
+    parses: list[dict[str, Any]] = question.annotations.get("parses") or [{}]
+    path = question.annotations.get("relation_path") or parses[0].get("chain") or ()
     return tuple(map(str, path)) if isinstance(path, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
@@ -93,6 +115,9 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
     """The way that fits the gold answers best, or why there is none."""
     path = gold_path(question)
     topics = [topic for topic in question.topic_entities if topic.id]
+    stated = _stated_way(question, graph, topics, gold)
+    if stated is not None or (stated_sparql(question) and not path):
+        return stated or ("no_gold_answer" if topics else "no_topic")
     if not path or len(path) > LONGEST_PATH:
         return "path_too_long" if path else "no_path"
     if not topics:
@@ -115,6 +140,20 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
     # Two ways to the same entities ask the same: the one with more hops out stands first.
     different = {frozenset(end.id for end in way.answers or ()) for way in best}
     return best[0] if len(different) == 1 else "ambiguous"
+
+
+def _stated_way(
+    question: Question, graph: KnowledgeGraph, topics: Sequence[Entity], gold: GoldSet
+) -> Way | None:
+    """The walk of its SPARQL that fits the gold answers best, `None` where none finds any."""
+    ways: list[Way] = []
+    for text in stated_sparql(question) if topics else ():
+        for query in walks(text, topics):
+            way = Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
+            if _fit(way, gold) == EQUAL:
+                return way
+            ways.append(way)
+    return next(_best(ways, gold), None)
 
 
 def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:

@@ -103,10 +103,11 @@ class Published(Nested):
     @classmethod
     def misses(cls, contents: Contents) -> list[str] | None:
         """Fields that should be there and are not; `None` for another kind of file."""
+        if cls.line is not None and contents.json:
+            return None
         if cls.line is not None:
             fits = [cls.line.match(str(record.value)) is not None for record in contents.head]
-            missing = [] if any(fits) and 2 * sum(fits) >= len(fits) else ["lines of this form"]
-            return None if contents.json else missing
+            return [] if any(fits) and 2 * sum(fits) >= len(fits) else ["lines of this form"]
         found = keys(contents.head)
         if not contents.json or contents.wrapper not in cls.wrappers or cls.lacks & found:
             return None

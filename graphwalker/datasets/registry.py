@@ -5,7 +5,14 @@ from typing import Annotated
 from graphwalker.datasets.catalogue import CATALOGUE, dataset
 from graphwalker.datasets.files import Contents
 from graphwalker.datasets.loaders.freebase import cwq, grailqa, released, simplequestions, webqsp
-from graphwalker.datasets.loaders.other import grbench, metaqa, ours, pathquestion, yes_no
+from graphwalker.datasets.loaders.other import (
+    grbench,
+    metaqa,
+    ours,
+    own_graphs,
+    pathquestion,
+    yes_no,
+)
 from graphwalker.datasets.loaders.wikidata import qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
@@ -35,6 +42,7 @@ FORMS: tuple[RecordForm, ...] = (
     grbench.GrBench,
     released.GraphWalkerBench,
     released.Released,
+    *own_graphs.OWN_GRAPHS,
 )
 
 

@@ -13,7 +13,8 @@ from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.stages import Stage, StageTimes
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
-from graphwalker.graphs.base import KnowledgeGraph, shown_relations
+from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.browse import shown_relations
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:

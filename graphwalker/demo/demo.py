@@ -106,7 +106,7 @@ class Demo(DemoData):
         from graphwalker.agents.environment import EnvironmentConfig
         from graphwalker.datasets.base import load_questions
         from graphwalker.demo.data import make_tiny_model
-        from graphwalker.graphs.base import shown_relations
+        from graphwalker.graphs.browse import shown_relations
         from graphwalker.graphs.open import open_graph
         from training.tiny.config import demo_model
 

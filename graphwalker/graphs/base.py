@@ -1,7 +1,7 @@
 """The knowledge graph as agents see it, and two bases of backends: batched calls, and views."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,6 +31,15 @@ __all__ = [
 ]
 
 
+class MemberQuestion(Protocol):
+    """A question, as far as it says which graph it is asked of."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def facets(self) -> Mapping[str, str]: ...
+
+
 # Checked at run time by `open_graph`: a factory may give such a graph or a networkx one.
 @runtime_checkable
 class KnowledgeGraph(Protocol):
@@ -56,6 +65,8 @@ class KnowledgeGraph(Protocol):
     """What tells this graph from others in a run's provenance; `""` where nothing does."""
     path: Path | None = None
     """The file that holds it, where it is one."""
+    is_remote: bool = False
+    """Whether a look-up asks a server, or a recording of one: none is made that is not needed."""
     size: int = 0
     """How many named entities `entity_at` gives; 0 for a graph that cannot list them."""
 
@@ -63,6 +74,11 @@ class KnowledgeGraph(Protocol):
         super().__init_subclass__(**options)
         for name in {"relations", "neighbors", "triples"} & vars(cls).keys():
             setattr(cls, name, browse.look_up(vars(cls)[name]))
+
+    def for_question(self, question: MemberQuestion) -> "KnowledgeGraph":
+        """The graph that a question is asked of: this one, but where each brings its own
+        (`GraphSet`)."""
+        return self
 
     @abstractmethod
     def resolve(self, name: str) -> list[Entity]:
@@ -313,6 +329,7 @@ class OverGraph(KnowledgeGraph):
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
         self.checksum, self.size, self.path = graph.checksum, graph.size, graph.path
+        self.is_remote = graph.is_remote
 
     def entity_at(self, index: int) -> Entity:
         return self.graph.entity_at(index)
@@ -340,14 +357,3 @@ class OverGraph(KnowledgeGraph):
 
     def info(self) -> dict[str, int | str]:
         return self.graph.info()
-
-
-def shown_relations(graph: KnowledgeGraph, entities: int = 20_000) -> list[str]:
-    """Sorted ids as the environment lists them, found around `entities` evenly spread ones."""
-    stride = max(1, graph.size // entities)
-    found: set[str] = set()
-    for index in range(0, graph.size, stride):
-        entity = graph.entity_at(index)
-        for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
-            found.update(relation for relation, _ in listed)
-    return sorted(found)

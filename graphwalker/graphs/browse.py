@@ -233,3 +233,14 @@ def count_relations(graph: "KnowledgeGraph") -> Any:
         head=("head_name", "first"),
         tail=("tail_name", "first"),
     ).sort_values("triples", ascending=False)
+
+
+def shown_relations(graph: "KnowledgeGraph", entities: int = 20_000) -> list[str]:
+    """Sorted ids as the environment lists them, found around `entities` evenly spread ones."""
+    stride = max(1, graph.size // entities)
+    found: set[str] = set()
+    for index in range(0, graph.size, stride):
+        entity = graph.entity_at(index)
+        for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
+            found.update(relation for relation, _ in listed)
+    return sorted(found)

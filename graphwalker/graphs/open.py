@@ -17,6 +17,8 @@ TABLES_AND_RDF = (
     ".zst",
 )
 """Endings of files that are compiled when they are opened, or refused as `graph build` does."""
+QUESTIONS = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
+"""Endings of files whose questions may bring their own graphs."""
 RDF = (".ttl", ".rdf", ".owl", ".jsonld")
 """Endings of files that rdflib reads."""
 
@@ -34,7 +36,8 @@ def open_graph(
     - an `http(s)://` address: a SPARQL endpoint. Several may stand side by side, separated by
       blanks or commas; `#IRI` at the end is the named graph that is asked.
     - a `.address` file: the endpoint whose address a server job wrote there; `#IRI` as above.
-    - a `.jsonl` file: a recording of graph calls (`record`), which it plays again.
+    - a file of questions that bring their own graphs (RoG's, say), or several, by commas.
+    - any other `.jsonl` file: a recording of graph calls (`record`), which it plays again.
     - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
       networkx graph. The module may lie in the working directory.
     - a `neo4j://` or `bolt://` address: a Neo4j database; `#NAME` at the end is the database.
@@ -52,6 +55,10 @@ def open_graph(
         return _open_object(spec)
     graph = _open(str(spec), cache_dir, wikidata, endpoint)
     if record:
+        from graphwalker.graphs.views.sets import GraphSet
+
+        if isinstance(graph, GraphSet):
+            raise UserError(f"{spec}: the calls of a graph for each question cannot be recorded")
         from graphwalker.graphs.cache.recording import RecordedGraph
 
         return RecordedGraph(graph, record)
@@ -98,6 +105,11 @@ def _open(
         from graphwalker.graphs.adapters.neo4j import open_neo4j
 
         return open_neo4j(spec)
+    if spec.lower().endswith(QUESTIONS):
+        from graphwalker.datasets.own_graphs import QuestionGraphs, files_with_graphs
+
+        if files := files_with_graphs(spec):
+            return QuestionGraphs(files)
     if spec.endswith(".jsonl"):
         from graphwalker.graphs.cache.recording import ReplayedGraph
 

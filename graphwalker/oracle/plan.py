@@ -4,8 +4,9 @@ import json
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
@@ -53,12 +54,21 @@ class PlannedPolicy(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def on_graph_of(self, question: Question) -> Self:
+        """The same policy on the graph that the question is asked of."""
+        if (graph := self.graph.for_question(question)) is self.graph:
+            return self
+        own = copy(self)
+        own.graph = graph
+        return own
+
     def submit(self, request: Request) -> None:
         try:
             if request.turns:
                 thought, action = self._plans[request.key].send(request.turns[-1])
             else:
-                plan = self._plans[request.key] = self.plan(request.key, request.question)
+                own = self.on_graph_of(request.question)
+                plan = self._plans[request.key] = own.plan(request.key, request.question)
                 thought, action = next(plan)
         except PolicyError as error:
             self._done.append((request.key, error))

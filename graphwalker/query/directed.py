@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Step
 from graphwalker.query.query import Branch, Hop, Query, parse_hop
 
 FRONTIER_LIMIT = 20_000
@@ -22,15 +22,16 @@ class Way:
 
 
 def chains(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str]) -> list[Way]:
-    """The path walked from each topic in every choice of directions that finds something.
+    """The path walked from each topic in every choice of directions that finds something; two
+    relations beside one another may lead through a CVT node, and are one hop then.
 
     A hop with `~` before it goes in, and one beside it without that mark goes out: a path with any
     mark has one way. Of those without marks, the ways with more hops out come first.
     """
     found: list[Way] = []
-    for topic in topics if path else ():
+    for topic, parts in product(topics if path else (), list(groupings(_readings(path)))):
         walked: list[_Walked] = [((), (topic,))]
-        for readings in _readings(path):
+        for readings in parts:
             walked = list(_longer(graph, walked, readings))
         found += [Way(Query((Branch(topic, hops),)), ends) for hops, ends in walked]
     return sorted(found, key=lambda way: sum(hop.direction == Direction.IN for hop in _hops(way)))
@@ -73,11 +74,35 @@ def inverses(graph: KnowledgeGraph, way: Way) -> list[Way]:
     return found
 
 
+Readings = tuple[Hop, ...]
+"""What one part of a path may be."""
+
+
+def groupings(parts: Sequence[Readings]) -> Iterator[list[Readings]]:
+    """The parts, and with any two that are beside one another as one hop through a CVT node."""
+    if len(parts) < 2:
+        yield list(parts)
+        return
+    yield from ([parts[0], *rest] for rest in groupings(parts[1:]))
+    joined = tuple(
+        _through(first, second)
+        for first, second in product(*parts[:2])
+        if first.direction is second.direction and FLATTENED not in first.relation + second.relation
+    )
+    yield from ([joined, *rest] for rest in groupings(parts[2:]) if joined)
+
+
+def _through(first: Hop, second: Hop) -> Hop:
+    out = first.direction is Direction.OUT
+    near, far = (first, second) if out else (second, first)
+    return Hop(f"{near.relation}{FLATTENED}{far.relation}", first.direction)
+
+
 _Walked = tuple[tuple[Hop, ...], tuple[Entity, ...] | None]
 
 
 def _longer(
-    graph: KnowledgeGraph, walked: Sequence[_Walked], readings: Sequence[Hop]
+    graph: KnowledgeGraph, walked: Sequence[_Walked], readings: Readings
 ) -> Iterator[_Walked]:
     for hops, frontier in walked:
         for hop in readings:
@@ -96,7 +121,7 @@ def _ends(graph: KnowledgeGraph, frontier: Sequence[Entity], hop: Hop) -> tuple[
     return tuple(sorted(found.values(), key=lambda end: end.id.encode("utf-8", "surrogatepass")))
 
 
-def _readings(path: Sequence[str]) -> list[tuple[Hop, ...]]:
+def _readings(path: Sequence[str]) -> list[Readings]:
     """The hops that each part of the path may be."""
     if any(text.startswith("~") for text in path):
         return [(parse_hop(text),) for text in path]

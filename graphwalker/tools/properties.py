@@ -8,7 +8,6 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph, Schema, Value
-from graphwalker.graphs.property.sets import PropertyGraphSet
 from graphwalker.question import Question
 from graphwalker.tools.base import Abilities, Call, ErrorKind, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, problem_of
@@ -236,8 +235,7 @@ class PropertyTools:
 
 def graph_of(graph: KnowledgeGraph, question: Question) -> PropertyGraph:
     """The property graph that the question is about. Raises `UserError` where there is none."""
-    if isinstance(graph, PropertyGraphSet):
-        return graph.member(question.facets.get("graph", ""))
+    graph = graph.for_question(question)
     if isinstance(graph, PropertyGraph):
         return graph
     raise UserError(

@@ -303,6 +303,16 @@ def write(path: Path, records: Any) -> Path:
     return path
 
 
+OWN_GRAPHS = [
+    {
+        "id": "q-1",
+        "question": "which river flows through Velin",
+        "answer": ["Mira"],
+        "q_entity": ["Velin"],
+        "a_entity": ["Mira"],
+        "graph": [["Velin", "location.citytown.river", "Mira"]],
+    }
+]
 FILES = {
     "webqsp": ("WebQSP.test.json", {"Version": "1.0", "Questions": WEBQSP}),
     "cwq": ("cwq_dev.json", CWQ),
@@ -317,6 +327,7 @@ FILES = {
     "grbench": ("goodreads.jsonl", GRBENCH),
     "graphwalkerbench": ("GWBench.json", BENCH),
     "ours": ("questions.jsonl", OURS),
+    "own-graphs": ("rog.jsonl", OWN_GRAPHS),
 }
 """One file of every dataset, in its published form."""
 OTHERS = {

@@ -122,6 +122,58 @@ def resolve(
     show(given.questions.name, {**numbers, **rows}, as_json)
 
 
+@verb(app, "graph!", "out!", "count", count="limit")
+def audit(
+    given: CommandOptions,
+    file: Annotated[Path, Argument(help="Questions: ours, or as published.")],
+    tools: Annotated[
+        bool, Option("--tools/--no-tools", help="See whether the tools lead to the answers.")
+    ] = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Execute the gold queries of a benchmark on a graph, and look its questions through.
+
+    Gold SPARQL (extra `sparql`; an endpoint runs it itself), s-expressions and relation paths are
+    compared with the gold answers. --out is a JSONL with a record for each question; the same
+    command resumes it.
+
+    Example: graphwalker dataset audit WebQSP.test.json --graph runs/graph --out audit.jsonl
+    """
+    from graphwalker.agents.environment import Environment
+    from graphwalker.audit.audit import audit as audit_all
+    from graphwalker.audit.audit import summarise_audit
+    from graphwalker.cli.models import CeilingConfig
+    from graphwalker.datasets.base import Reading, load_dataset
+    from graphwalker.datasets.grounding import ground
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.runs import locked_file
+
+    config = given.settings(CeilingConfig)
+    settings = config.environment
+    environment = Environment(open_graph(given.graph, wikidata=settings.layers.wikidata), settings)
+    reading = Reading(config.questions_format, unanswered="keep")
+    loaded = load_dataset(file, reading, config.limit or None)
+    with locked_file(given.out), console.progress("audit") as tick:
+        questions = ground(loaded.questions, environment.graph)
+        played = environment if tools and not environment.graph.is_remote else None
+        total = len(questions)
+        records = audit_all(
+            questions, environment.graph, given.out, played, lambda done: tick(done, total)
+        )
+    summary = summarise_audit(records)
+    if as_json:
+        show("", summary, as_json)
+        return
+    verdicts, why = summary.pop("verdicts"), summary.pop("why")
+    rows = {name: f"{count:,} ({count / max(1, total):.1%})" for name, count in verdicts.items()}
+    read = {"gold from": _line(summary.pop("gold from"))}
+    if played is None:
+        summary["unwinnable"] = "not looked at"
+    show(f"audit of {file.name}", {**rows, **read, **summary, "written": str(given.out)})
+    for reason, count in why.items():
+        console.note(f"{count:,} times: {reason}")
+
+
 @app.command()
 def evidence(
     file: Annotated[Path, Argument(help="CoLoTa or CR-LT as published.")],

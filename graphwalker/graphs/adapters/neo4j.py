@@ -92,6 +92,8 @@ class Neo4jGraph(PropertyGraph):
     a node has is remembered, so a database that changes is to be opened anew.
     """
 
+    is_remote = True
+
     def __init__(self, driver: Any, database: str | None = None, address: str = "neo4j") -> None:
         self._driver, self._database, self._address = driver, database, address
         self._node = lru_cache(KEPT)(self._read_node)

@@ -15,6 +15,8 @@ class ReplayedGraph(AnsweringGraph):
     """The graph of a recording. A call that was not recorded, or that failed, raises `GraphError`:
     the run differs from the recorded one from there on."""
 
+    is_remote = True
+
     def __init__(self, path: Path | str) -> None:
         self._path = path
         self._results = read_recording(path)

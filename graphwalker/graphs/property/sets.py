@@ -1,30 +1,28 @@
 """A set of property graphs in one file: each question says in which of them it is asked."""
 
 import json
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import MemberQuestion
 from graphwalker.graphs.property.mazes import Maze
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
+from graphwalker.graphs.views.sets import GraphSet
 
 SET_FILE = "graphs.jsonl"
-KEPT = 64
-"""Graphs that stay in memory, the latest used."""
 
 
-class PropertyGraphSet(KnowledgeGraph):
+class PropertyGraphSet(GraphSet):
     """FOLDER/graphs.jsonl: a graph a line, read when it is asked for.
 
     A line is `{"name", "nodes": [[id, labels, properties]], "relationships": [[start, type, end,
-    properties]]}`, or `{"name", "maze": [rows]}`. As a graph itself it is empty: entities of
-    different members have nothing to do with one another. Raises `UserError` for another file.
+    properties]]}`, or `{"name", "maze": [rows]}`. Raises `UserError` for another file.
     """
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._file = folder / SET_FILE
         self.path = self._file
         self._places: dict[str, tuple[int, int]] = {}
@@ -36,33 +34,18 @@ class PropertyGraphSet(KnowledgeGraph):
                     self._places.setdefault(self._name(line, number), (at, number))
                 at += len(line)
         self.checksum = digest.hexdigest()
-        self._member = lru_cache(KEPT)(self._read)
 
-    def member(self, name: str) -> MemoryPropertyGraph:
-        """The graph of that name. Raises `UserError`."""
-        if name not in self._places:
-            raise UserError(f"{self.path}: holds no graph {name!r}; the question's facet names it")
-        return self._member(name)
+    def member_name(self, question: MemberQuestion) -> str:
+        return question.facets.get("graph", "")
+
+    def holds(self, name: str) -> bool:
+        return name in self._places
 
     def names(self) -> list[str]:
         return list(self._places)
 
     def info(self) -> dict[str, int | str]:
         return {"graphs": len(self._places), "checksum": self.checksum}
-
-    def resolve(self, name: str) -> list[Entity]:
-        return []
-
-    def name(self, entity_id: str) -> str:
-        return ""
-
-    def relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        return []
-
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]:
-        return []
 
     def _name(self, line: bytes, number: int) -> str:
         name = self._record(line, number).get("name")
@@ -79,7 +62,9 @@ class PropertyGraphSet(KnowledgeGraph):
             raise UserError(f"{self.path}:{number}: a graph is a JSON object")
         return cast("dict[str, Any]", record)
 
-    def _read(self, name: str) -> MemoryPropertyGraph:
+    def read_member(self, name: str) -> MemoryPropertyGraph:
+        if name not in self._places:
+            raise UserError(f"{self.path}: holds no graph {name!r}; the question's facet names it")
         at, number = self._places[name]
         with self._file.open("rb") as file:
             file.seek(at)

@@ -41,6 +41,8 @@ class SparqlGraph(BatchedGraph):
     vocabulary: a filter over all names would take minutes.
     """
 
+    is_remote = True
+
     def __init__(
         self,
         endpoint: str | Sequence[str],

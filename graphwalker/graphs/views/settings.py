@@ -5,6 +5,7 @@ from pydantic import Field
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.views.sets import GraphSet
 from graphwalker.trust import FilePath, PlainTexts
 
 
@@ -54,19 +55,24 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
         raise UserError("layers: wikidata goes with neither freebase_schema nor predicates")
     if layers.statements and not layers.wikidata:
         raise UserError("layers: statements are Wikidata's: set wikidata=true, too")
-    if layers.wikidata:
-        shown = (*SHOWN, "ps") if layers.statements else SHOWN
-        graph = WikidataGraph(graph, shown, statements=layers.statements)
-    if layers.aliases:
-        graph = _with_aliases(graph, layers.aliases)
     schema = load_schema(layers.freebase_schema) if layers.freebase_schema else FreebaseSchema()
     facts = read_facts(layers.hidden_triples) if layers.hidden_triples else []
-    if layers.hidden_share or facts:
-        graph = HiddenGraph(graph, layers.hidden_share, layers.hidden_seed, facts, schema.inverses)
     predicates = load_predicates(layers.predicates) if layers.predicates else None
-    if layers.freebase_schema or predicates is not None or layers.languages:
-        graph = FreebaseGraph(graph, schema, predicates, languages=layers.languages)
-    return graph
+
+    def lay(graph: KnowledgeGraph) -> KnowledgeGraph:
+        if layers.wikidata:
+            shown = (*SHOWN, "ps") if layers.statements else SHOWN
+            graph = WikidataGraph(graph, shown, statements=layers.statements)
+        if layers.aliases:
+            graph = _with_aliases(graph, layers.aliases)
+        if layers.hidden_share or facts:
+            hidden = layers.hidden_share, layers.hidden_seed
+            graph = HiddenGraph(graph, *hidden, facts, schema.inverses)
+        if layers.freebase_schema or predicates is not None or layers.languages:
+            graph = FreebaseGraph(graph, schema, predicates, languages=layers.languages)
+        return graph
+
+    return graph.under(lay) if isinstance(graph, GraphSet) else lay(graph)
 
 
 def _with_aliases(graph: KnowledgeGraph, path: str) -> KnowledgeGraph:

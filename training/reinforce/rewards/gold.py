@@ -43,7 +43,8 @@ class GoldWalks:
         if question.query is None:
             return ()
         if question.id not in self._found:
-            self._found[question.id] = _steps(self._graph, question, question.query)
+            graph = self._graph.for_question(question)
+            self._found[question.id] = _steps(graph, question, question.query)
         return self._found[question.id]
 
 

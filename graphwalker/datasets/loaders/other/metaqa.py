@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
 
 from pydantic import Field
 
@@ -10,6 +12,12 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
+RELATIONS = {
+    "actor": "starred_actors", "director": "directed_by", "writer": "written_by",
+    "year": "release_year", "language": "in_language", "genre": "has_genre", "tags": "has_tags",
+    "tag": "has_tags", "imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes",
+}  # fmt: skip
+"""What joins a film, in a type of questions, to what stands beside it."""
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -37,6 +45,7 @@ class MetaQaLine(records.Published):
             answers=_answers(names),
             structure=f"{hops}-hop" if hops else "",
             hops=hops,
+            annotations=_annotations(_path(kind)),
             facets={"type": kind} if kind else {},
         )
 
@@ -58,7 +67,7 @@ class MetaQa(records.Published):
     relation_path: records.MaybeTexts = []
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
-        path = self.relation_path
+        path = self.relation_path or _path(self.qtype)
         hops = len(path) or _hops(self.qtype) if self.hops is None else self.hops
         topic, text = self.topic_entity, self.question
         if not topic:
@@ -71,7 +80,7 @@ class MetaQa(records.Published):
             structure=f"{hops}-hop" if hops else "",
             hops=hops,
             split=self.split,
-            annotations={"relation_path": path} if path else {},
+            annotations=_annotations(path),
             facets={"type": self.qtype} if self.qtype else {},
         )
 
@@ -94,6 +103,20 @@ def _type(number: int, file: records.DatasetFile) -> str:
     if number > len(file.types):
         raise UserError(f"has no line in the file of question types ({len(file.types)} lines)")
     return file.types[number - 1]
+
+
+def _path(kind: str) -> list[str]:
+    """The relations of a type, `~` before those taken back: `movie_to_director_to_movie`."""
+    path: list[str] = []
+    for near, far in pairwise(kind.split("_to_")):
+        if "movie" not in (near, far) or not {near, far} & RELATIONS.keys():
+            return []
+        path.append(RELATIONS[far] if near == "movie" else f"~{RELATIONS[near]}")
+    return path
+
+
+def _annotations(path: list[str]) -> dict[str, Any]:
+    return {"relation_path": path} if path else {}
 
 
 def _hops(kind: str) -> int:

@@ -1,0 +1,193 @@
+"""Questions that bring their own graphs: each is asked of its own, in every form of file."""
+
+import gc
+import json
+import logging
+
+import pytest
+
+from eval.run.config import EvalConfig, run_eval
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
+from graphwalker.ceilings.ceiling import ceiling, known_topics, reaches
+from graphwalker.config import read_settings
+from graphwalker.datasets.base import load_dataset, load_questions
+from graphwalker.datasets.grounding import ground, refuse_unknown_topics
+from graphwalker.datasets.own_graphs import QuestionGraphs
+from graphwalker.datasets.queries import resolve
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.views.sets import MEMBERS_KEPT
+from graphwalker.graphs.views.settings import GraphLayers
+from graphwalker.oracle.baselines import FirstRelation
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.question import Question
+from support import own_graphs
+from support.own_graphs import FORMS, brought, union, write_rog
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def facts_by_name(graph):
+    return {(fact.head.name, fact.relation, fact.tail.name) for fact in graph}
+
+
+def test_every_form_gives_the_same_questions_each_with_its_own_triples(tmp_path):
+    many = brought(2000)
+    for form, write in FORMS.items():
+        (tmp_path / form).mkdir()
+        path = write(many, tmp_path / form)
+        loaded = load_dataset(path)
+        assert (loaded.dataset, len(loaded.questions)) == ("webqsp", 2000), form
+        graph = open_graph(str(path))
+        for question, given in list(zip(loaded.questions, many, strict=True))[:40]:
+            assert [topic.name for topic in question.topic_entities] == [given.topic], form
+            assert [answer.name for answer in question.answers] == given.answers, form
+            assert question.annotations["relation_path"] == given.path, form
+            member = graph.for_question(question)
+            assert facts_by_name(member) == facts_by_name(union([given])), form
+            assert member.resolve(given.topic)[0].id == question.topic_entities[0].id, form
+
+
+def episodes(graph, questions, policy):
+    environment = Environment(graph)
+    player = policy(environment.graph, environment.protocol)
+    return [
+        [(turn.completion, turn.observation) for turn in run.turns]
+        for run in rollout(questions, environment, player)
+    ]
+
+
+def test_episodes_on_own_graphs_are_those_on_the_union_of_them(tmp_path):
+    many = brought(80)
+    for form, write in FORMS.items():
+        (tmp_path / form).mkdir()
+        path = write(many, tmp_path / form)
+        own, questions = open_graph(str(path)), load_questions(path)
+        named = [
+            Question(q.id, q.text, (Entity(given.topic, given.topic),), q.answers)
+            for q, given in zip(questions, many, strict=True)
+        ]
+        first = episodes(own, questions, FirstRelation)
+        assert first == episodes(union(many), named, FirstRelation), form
+        assert episodes(own, resolve(questions, own).questions, OraclePolicy), form
+
+
+def test_no_more_graphs_stay_in_memory_than_are_kept_for_any_number_of_questions(tmp_path):
+    path = write_rog(brought(400), tmp_path)
+    graph = open_graph(str(path))
+    for question in load_questions(path):
+        assert graph.for_question(question).size
+    gc.collect()
+    assert sum(isinstance(one, MemoryGraph) for one in gc.get_objects()) <= MEMBERS_KEPT + 5
+
+
+def test_an_evaluation_of_the_file_over_itself_plays_its_gold_paths(tmp_path):
+    for form in ("RoG in Parquet", "GNN-RAG"):
+        path = FORMS[form](brought(30), tmp_path)
+        for model, em in (("oracle", 1.0), ("first-relation", 2 / 3)):
+            out = tmp_path / form / model
+            given = {"graph": str(path), "questions": str(path), "policy": {"model": model}}
+            run_eval(EvalConfig.model_validate({**given, "output_dir": str(out)}))
+            runs = list(read_jsonl(out / "predictions.jsonl"))
+            assert sum(run["scores"]["em"] for run in runs) / 30 == pytest.approx(em), form
+            beside = json.loads((out / "beside.json").read_text())
+            assert beside["ceiling"]["winnable"] == 1.0
+            assert beside["ceiling"]["gold_relation_listed"] == 1.0
+
+
+def test_a_way_through_a_node_without_a_name_is_one_hop_of_its_own_graph(tmp_path):
+    many = brought(3)
+    for given in many:
+        given.path[:] = [own_graphs.SPOUSE, own_graphs.HELD]
+        given.answers[:] = [f"Ben {given.id.removeprefix('WebQTest-')}"]
+    path = write_rog(many, tmp_path)
+    found = resolve(load_questions(path), open_graph(str(path)))
+    assert found.counts == {"equal": 3}
+    hops = found.questions[0].query.branches[0].hops
+    assert [str(hop) for hop in hops] == ["people.person.spouse_s..people.marriage.spouse"]
+
+
+def test_ceilings_and_known_topics_are_of_each_question_s_graph(tmp_path):
+    path = write_rog(brought(12), tmp_path)
+    questions, environment = load_questions(path), Environment(open_graph(str(path)))
+    assert known_topics(questions, environment.graph) == 12
+    assert ceiling(reaches(questions, environment))["winnable"] == 1.0
+
+
+def test_layers_lie_over_every_graph_of_the_set(tmp_path):
+    path = write_rog(brought(2), tmp_path)
+    settings = EnvironmentConfig(layers=GraphLayers(hidden_share=1.0))
+    graph = Environment(open_graph(str(path)), settings).graph
+    (question, _) = load_questions(path)
+    assert graph.for_question(question).relations("Ana 0", Direction.OUT) == []
+
+
+def test_a_name_in_quotation_marks_is_an_entity(tmp_path):
+    (given,) = brought(1)
+    given.graph.append(['"Weird Al" Yankovic', own_graphs.SPOUSE, given.topic])
+    path = write_rog([given], tmp_path)
+    (question,) = load_questions(path)
+    (found,) = open_graph(str(path)).for_question(question).resolve('"Weird Al" Yankovic')
+    assert found.name == '"Weird Al" Yankovic'
+
+
+def test_graph_questions_names_the_files_of_training_and_dev_questions(tmp_path):
+    given = ["graph=questions", "questions=a.jsonl", "evaluation.questions=b.jsonl"]
+    assert read_settings(None, given)["graph"] == "a.jsonl,b.jsonl"
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
+    paths = [write_rog(brought(2), first), write_rog(brought(4)[2:], second)]
+    graph = open_graph(",".join(map(str, paths)))
+    assert isinstance(graph, QuestionGraphs)
+    assert graph.info()["questions"] == 4
+    assert graph.holds("WebQTest-3") and not graph.holds("WebQTest-4")
+
+
+def test_other_questions_than_those_of_the_file_are_refused_by_name(tmp_path):
+    path = write_rog(brought(2), tmp_path)
+    others = [Question("q-9", "who?", (Entity("a", "a"),), ())]
+    with pytest.raises(UserError, match=r"holds no graph 'q-9'.* are these its questions"):
+        refuse_unknown_topics(others, open_graph(str(path)), str(path))
+    with pytest.raises(UserError, match=r"rog_test.jsonl: has no graph of the question 'q-9'"):
+        open_graph(str(path)).for_question(others[0])
+
+
+def test_what_is_wrong_with_a_graph_is_named_with_its_record(tmp_path):
+    many = brought(3)
+    for fault in (["a", "b"], []):
+        many[1].graph[:] = [fault]
+        with pytest.raises(UserError, match="record 2: field 'graph' must be a list of"):
+            open_graph(str(write_rog(many, tmp_path)))
+    path = own_graphs.write_gnn_rag(brought(2), tmp_path)
+    (tmp_path / "relations.txt").write_text("one\n")
+    with pytest.raises(UserError, match=r"record 1: entry \d is not in .*relations.txt"):
+        open_graph(str(path))
+
+
+def test_indices_without_names_beside_them_are_warned_of(tmp_path, caplog):
+    path = own_graphs.write_gnn_rag(brought(2), tmp_path)
+    (tmp_path / "entities_names.json").unlink()
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["answers"] = [{"kb_id": "m.1", "text": None}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with caplog.at_level(logging.WARNING):
+        open_graph(str(path))
+    assert "put entities_names.json beside" in caplog.text
+
+
+def test_grounding_reads_no_graph_where_the_file_names_everything(tmp_path):
+    path = write_rog(brought(5), tmp_path)
+    graph = QuestionGraphs([path])
+    graph.member = lambda name: pytest.fail(name)
+    questions = load_questions(path)
+    bare = [Question(q.id, q.text, q.topic_entities, q.answers) for q in questions]
+    assert ground(bare, graph) == bare
