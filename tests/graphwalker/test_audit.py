@@ -26,10 +26,8 @@ TRIPLES = [
     ("m.0kes", "location.location.area", '"12.5"^^<http://www.w3.org/2001/XMLSchema#double>'),
     ("m.0var", "location.location.area", '"40.0"^^<http://www.w3.org/2001/XMLSchema#double>'),
 ]
-NAMES = dict(
-    pair.split("=")
-    for pair in ["m.0ana=Ana", "m.0kes=Kesterby", "m.0nor=Norvania", "m.0ben=Ben", "m.0var=Varn"]
-)
+NAMES = {"m.0ana": "Ana", "m.0kes": "Kesterby", "m.0nor": "Norvania", "m.0ben": "Ben"}
+NAMES["m.0var"] = "Varn"
 GRAPH = MemoryGraph(TRIPLES, NAMES, {"m.0kes": ["location.town"], "m.0var": ["location.town"]})
 BORN = """SELECT DISTINCT ?x WHERE { ns:m.0ana ns:people.person.place_of_birth ?c .
 ?c ns:location.location.containedby ?x . FILTER (?x != ns:m.0ana OR 1 = 2) }"""
