@@ -46,6 +46,7 @@ def analyse(
     kept = [add_scores(t) for t in run.trajectories if not t.stop.infrastructure_failure]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")
+    played = [t for t in kept if t.turns or t.usage]  # a missing record that counts 0 has no kind
     passes = pass_by_question(run.samples, _ks(run.samples))
     groups = GROUPS | {"answer_type": answer_type, "answers": number_of_answers}
     row = partial(figures, passes=passes, seed=seed)
@@ -54,11 +55,11 @@ def analyse(
         "questions": len(kept),
         "failures": len(run.failures) + len(run.trajectories) - len(kept),
         **(expected.stage_figures if expected else run.missing()),
-        "wrong": sum(t.scores["em"] != 1.0 for t in kept),
+        "wrong": sum(t.scores["em"] != 1.0 for t in played),
         "overall": row(kept),
         "by": {name: by_group(kept, group, row) for name, group in groups.items()},
         "pass_curve": pass_curve(passes, seed),
-        "errors": taxonomy(kept),
+        "errors": taxonomy(played),
         "usage": usage_figures(read_usage(Path(folder))),
     }
 

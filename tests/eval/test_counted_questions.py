@@ -102,6 +102,8 @@ def test_missing_questions_count_0_in_reports_and_analyses(source: Path, killed:
         figures = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]
         assert figures["overall"]["f1"] == stage["f1"] and figures["missing"] == 1
         assert ("q06" in said) == bool(more)
+        kinds = sum(kind["count"] for kind in figures["errors"].values())
+        assert kinds == figures["wrong"] == sum(r["scores"]["em"] < 1 for r in records)
 
 
 def test_dropping_needs_the_question_file(killed: Path) -> None:

@@ -54,6 +54,16 @@ def call(tool: str, *values: Any) -> Any:
     return PropertyTools(GRAPH, QUESTION).call(Call(tool, arguments))
 
 
+def test_an_episode_keeps_to_a_bound_of_its_observations() -> None:
+    config = EnvironmentConfig(preset="graphwalk", max_observation_chars=60)
+    call = {"label": "Person", "property_name": "home", "property_value": "Rom"}
+    text = json.dumps({"name": "get_node_by_property", "arguments": call})
+    said = [f"<tool_call>{text}</tool_call>", '{"rows": []}']
+    policy = ScriptedPolicy({QUESTION.id: said * 9})
+    (done,) = rollout([QUESTION], Environment(GRAPH, config), policy)
+    assert done.turns and 0 < len(done.turns[0].observation) <= 60
+
+
 def test_nodes_come_with_all_their_properties_and_numbers_match_by_value() -> None:
     seen = call("get_node_by_property", "Person", "home", "Rom")
     assert json.loads(seen.text) == [dict(NODES[0].properties), dict(NODES[1].properties)]
