@@ -20,6 +20,7 @@ from data_pipeline.wording.own_phrases import read_phrases
 from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import TYPES, nouns_of, says_type, spread, type_nouns
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
+from graphwalker.graphs.views.wikidata import usual_labels
 from graphwalker.query.query import Hop
 
 COUNTED = 20_000
@@ -68,12 +69,16 @@ def _wikidata_id(relation: str) -> str:
 
 def _own_wikibase(relation: str, label: str) -> bool:
     """Whether a property is of somebody's own Wikibase, where P57 is not Wikidata's."""
-    return bool(label) and "://" in relation and "wikidata.org" not in relation
+    return bool(label) and not _is_wikidatas(relation)
+
+
+def _is_wikidatas(relation: str) -> bool:
+    return "://" not in relation or "wikidata.org" in relation
 
 
 def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]:
-    """What the graph calls each relation (`rdfs:label`, Wikidata's label), `""` where it does
-    not."""
+    """What the graph calls each relation (`rdfs:label`, Wikidata's label), else its usual label
+    where it is Wikidata's, else `""`."""
     spellings: dict[str, list[str]] = {}
     for relation in relations:
         property_ = _wikidata_id(relation)
@@ -84,7 +89,8 @@ def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]
     names = dict(zip(wanted, graph.names_many(wanted), strict=True))
     return {
         relation: next(
-            (n for n in map(names.__getitem__, found) if _is_label(n) and n not in found), ""
+            (n for n in map(names.__getitem__, found) if _is_label(n) and n not in found),
+            usual_labels().get(_wikidata_id(relation), "") if _is_wikidatas(relation) else "",
         )
         for relation, found in spellings.items()
     }

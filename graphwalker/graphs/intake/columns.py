@@ -34,6 +34,9 @@ _SEVERAL = re.compile(r"[^\s|;]\s?[|;]\s?[^\s|;]")
 _HTML = re.compile(r"&#?\w+;")
 _WORDS = re.compile(r"[^\W\d][\w ()-]*")
 _RELATION = re.compile(r"[a-zà-ÿ]|[A-Z]\d*$|[A-Z]+_[A-Z_\d]+$")
+_IDENTIFIER = re.compile(
+    r"[a-z]+[A-Z_.:]|[A-Z]\d*$|[A-Z]+_[A-Z_\d]+$|(is|has|was|part|born|of|in) "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +267,15 @@ def _may_be_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 def _may_be_relations(column: Sequence[str], width: int) -> bool:
     """Whether values may be relations: some come again, none is missing, and they are written as
-    relations are, in lower case or as identifiers, or are few, in a table of three columns."""
+    relations are: as identifiers, or in a table of three columns in lower case, or few of them."""
     different = len(set(column))
     if not all(column) or (len(column) >= FEW_ROWS and different == len(column)):
         return False
+    if width > 3:  # mostly tables of entities, with kinds in lower case
+        return all(map(_IDENTIFIER.match, column))
     if all(map(_RELATION.match, column)):
         return True
-    return width == 3 and len(column) >= FEW_ROWS and 2 * different <= len(column)
+    return len(column) >= FEW_ROWS and 2 * different <= len(column)
 
 
 def _shape(text: str) -> str:

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -93,8 +95,21 @@ class StatementGraph(OverGraph, BatchedGraph):
         """Ask the graph for the labels of properties that have none yet, all in one call."""
         new = sorted(set(pids) - self._labels.keys())
         if new:
-            names = self.graph.names_many([ENTITY + pid for pid in new])
-            self._labels.update(zip(new, names, strict=True))
+            self._labels |= property_labels(self.graph, new)
+
+
+def property_labels(graph: KnowledgeGraph, pids: Sequence[str]) -> dict[str, str]:
+    """The labels of properties: the graph's own, else those of the properties used most, which a
+    dump of direct values lacks; `""` for others."""
+    own = graph.names_many([ENTITY + pid for pid in pids])
+    return {pid: name or usual_labels().get(pid, "") for pid, name in zip(pids, own, strict=True)}
+
+
+@cache
+def usual_labels() -> dict[str, str]:
+    """The English labels of the properties that Wikidata uses most."""
+    text = Path(__file__).with_name("wikidata_properties.tsv").read_text(encoding="utf-8")
+    return dict(line.split("\t") for line in text.splitlines())
 
 
 def _rename(entity: Entity, names: dict[str, str]) -> Entity:
@@ -128,7 +143,8 @@ class WikidataGraph(OverGraph, BatchedGraph):
     are shown, the deprecated and outdated ones too, where `wdt` holds the best ranked only.
     `statements` are walked to instead of flattened: `p.P39.position_held` leads to nodes such as
     `position held: senator`, each with its own `pq.P580.start_time`.
-    `labels` are property labels by PID; those missing are asked of the graph, once each.
+    `labels` are property labels by PID; those missing are asked of the graph, once each, and what
+    it does not name either has its usual label where the property is among those used most.
     Entities of one relation come in the order of their IRIs.
     """
 
@@ -207,8 +223,7 @@ class WikidataGraph(OverGraph, BatchedGraph):
         pids = {match[2] for r in relations if (match := _IRI.fullmatch(r))}
         new = sorted(pids - self._labels.keys())
         if new:
-            names = self.graph.names_many([ENTITY + pid for pid in new])
-            self._labels.update(zip(new, names, strict=True))
+            self._labels |= property_labels(self.graph, new)
 
     def _outer(self, relation: str) -> str:
         match = _IRI.fullmatch(relation)

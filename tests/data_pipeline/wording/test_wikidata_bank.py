@@ -8,6 +8,8 @@ from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
 from data_pipeline.wording.lexicon import parse_table
+from data_pipeline.wording.vocabulary import labels_of
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop, parse_hop
 
 PATH = files("data_pipeline.wording").joinpath("banks/wikidata.toml")
@@ -47,3 +49,13 @@ def test_a_kind_means_the_same_in_both_banks() -> None:
     assert {kind: TABLE["kind"][kind] for kind in shared} == {
         kind: bank()["kind"][kind] for kind in shared
     }
+
+
+def test_a_property_without_a_label_in_the_graph_has_its_usual_one() -> None:
+    relations = ["http://www.wikidata.org/prop/direct/P749", "P287", "http://own.org/P287"]
+    graph = MemoryGraph([("a", relation, "b") for relation in relations], {"P287": "plan of"})
+    assert list(labels_of(graph, relations).values()) == [
+        "parent organization",
+        "plan of",
+        "plan of",
+    ]

@@ -41,12 +41,18 @@ def test_wikidata_shows_qids_and_readable_properties():
     graph = WikidataGraph(wikidata())
     assert graph.flat_relations("Q42", OUT) == [
         ("p.P69.educated_at..pq.P582.end_time", 1),
-        ("wdt.P31", 1),
+        ("wdt.P31.instance_of", 1),
         ("wdt.P69.educated_at", 1),
     ]
     assert graph.step("Q42", "wdt.P69.educated_at", OUT) == [Entity("Q691283", "St John's College")]
     assert graph.types("Q42") == ["Q5"]
     assert graph.resolve("douglas adams") == [Entity("Q42", "Douglas Adams")]
+
+
+def test_a_property_without_a_name_in_the_graph_has_its_usual_label():
+    facts = [(f"{ENTITY}Q42", f"{WDT}P{number}", f"{ENTITY}Q5") for number in (31, 287, 99999)]
+    graph = WikidataGraph(MemoryGraph(facts, {f"{ENTITY}P287": "plan of"}))
+    assert graph.relation_ids() == ["wdt.P287.plan_of", "wdt.P31.instance_of", "wdt.P99999"]
 
 
 def test_a_qualifier_is_reached_through_its_statement():
