@@ -47,7 +47,7 @@ class ScriptEnvironment(Environment):
             shown = make_exemplars(graph, config, 0, ())
         super().__init__(graph, config, preset, shown)
         self._episode: Episode | None = None
-        self._toolboxes: dict[tuple[Entity, ...], ToolBox] = {}
+        self._by_hand: dict[tuple[Entity, ...], ToolBox] = {}
 
     def __repr__(self) -> str:
         limits = f"max_turns={self.config.max_turns}, top_relations={self.config.top_relations}"
@@ -87,8 +87,8 @@ class ScriptEnvironment(Environment):
         """What a tool shows of an entity, by its name or id, outside of an episode. What one tool
         has listed of the entity may be asked for by another."""
         topics = (find(self.graph, entity),) if entity else ()
-        toolbox = self._toolboxes.get(topics) or self.toolbox(Question("by hand", "", topics))
-        self._toolboxes = {topics: toolbox}
+        toolbox = self._by_hand.get(topics) or self.toolbox(Question("by hand", "", topics))
+        self._by_hand = {topics: toolbox}
         given = (toolbox.topic_names()[0], *values) if entity else values
         if given and isinstance(self.protocol, TagProtocol):
             names = self.protocol.parameters(tool, len(given))

@@ -147,8 +147,8 @@ def _lines(label: str, every_s: float) -> ProgressTick:
         sums = {kind: n for kind, n in work_since(start).items() if kind in ("turns", "cost")}
         work = work_figures({**work_since(before), **sums, "episodes": 0}, since_last)
         shown, before = now, work_since({})
-        told = [f"{done:,} of {total:,}", _figures(rate, figures), work, rest]
-        note(f"{label}: {', '.join(filter(None, told))}")
+        shares = [f"{done:,} of {total:,}", _figures(rate, figures), work, rest]
+        note(f"{label}: {', '.join(filter(None, shares))}")
 
     return tick
 
