@@ -9,9 +9,13 @@ from data_pipeline.config import TABLE_6, SynthConfig
 from data_pipeline.stats.card import describe
 from data_pipeline.stats.figures import bars
 from data_pipeline.stats.report import beside, report
+from data_pipeline.stats.tokens import token_costs
 from data_pipeline.synthesize import make_questions
 from graphwalker.errors import UserError
+from graphwalker.question import Question
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from graphwalker.world.generate import make_world
+from support.engine_toy import make_tokenizer
 
 
 def test_the_papers_own_mix_differs_by_nothing():
@@ -82,3 +86,21 @@ def test_other_records_are_told_in_one_line(tmp_path):
     path.write_text("")
     with pytest.raises(UserError, match="no records"):
         report(path, tmp_path / "out")
+
+
+def test_tokens_are_counted_by_part_and_by_relation_id(tmp_path):
+    tokenizer = make_tokenizer()  # one token for each letter
+    tokenizer.init_kwargs.pop("auto_map")
+    tokenizer.save_pretrained(tmp_path)
+    look = Turn((Message("user", "Who?"),), "<think>Hm</think>[a.b.c]", "Hm", {"answer": []}, "x")
+    seen = Turn((Message("user", "a.b.c, a.b.cd"),), '["O"]', "", {"answer": ["O"]}, "")
+    episode = Trajectory(
+        Question("q", "Who?", ()), "", "", (look, seen), ("O",), StopReason.ANSWERED
+    )
+    found = token_costs([episode], str(tmp_path))
+    assert found["by_part"] == {
+        "calls and answers": 27.0, "observations": 13.0, "prompt": 4.0, "thoughts": 2.0,
+    }  # fmt: skip
+    assert found["relation_ids"]["costliest"]["a.b.c"] == "5 tokens, 2 times"
+    with pytest.raises(UserError, match="no such model folder"):
+        token_costs([episode], "nowhere")

@@ -280,6 +280,7 @@ def stats(
     file: Annotated[Path, Argument(help="Questions or trajectories (JSONL).")],
     against: Annotated[Files, Option(help="Test questions to compare with; repeatable.")] = None,
     embedding: Annotated[str, Option(help="tfidf, or a sentence model's folder.")] = "tfidf",
+    tokenizer: Annotated[str, Option(help="Model folder: what costs the tokens.")] = "",
 ) -> None:
     """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations.
 
@@ -294,3 +295,11 @@ def stats(
     found = report(file, given.out, against or [], embedding)
     shown = {key: found[key] for key in ("count", "structures", "paper") if found[key]}
     console.facts("stats", shown)
+    if tokenizer:
+        from data_pipeline.stats.tokens import token_costs
+        from graphwalker.files import read_records, write_json
+        from graphwalker.trajectory import Trajectory
+
+        costs = token_costs(read_records(file, Trajectory.from_json), tokenizer)
+        write_json(given.out / "tokens.json", costs)
+        console.facts(f"tokens of {tokenizer}", costs)
