@@ -2,6 +2,8 @@
 # Every figure that needs a GPU, in order of worth, each part within its time:
 #   benchmarks/gpu.sh [MINUTES]          (30; results: benchmarks/results/gpu-NAME-OF-THE-GPU.json)
 #   benchmarks/gpu.sh 8 --parts sft-0.5b on-gpu     (some of them; their names: benchmarks/gpu.py)
+#   benchmarks/gpu.sh 12 --parts real-grpo real-grpo-vllm real-grpo-vllm-lora   (of a pretrained model, with OUT/real/model,
+#     whose weights may come in parts model.safetensors.00, .01, ..., OUT/real/graph and OUT/real/questions.jsonl)
 #   benchmarks/gpu.sh --dry [MINUTES]    the same code with tiny shapes on the CPU: does it run here?
 # The same command resumes: parts that are done are left. OUT=DIR is where it works (runs/gpu).
 set -euo pipefail

@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+REAL = "real"
+"""The size of a pretrained model: OUT/real has `model/`, `graph/` and `questions.jsonl`."""
 DRY = bool(os.environ.get("GPU_DRY"))
 SHAPES = {size: f"Qwen/Qwen2.5-{size}-Instruct" for size in ("0.5B", "1.5B", "7B")}
 SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (60, 3)
@@ -186,6 +188,10 @@ def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) 
         "beta": 0.0,
         "save_steps": 10**6,
     }
+    if size == REAL:
+        files = {"questions": out / REAL / "questions.jsonl", "graph": out / REAL / "graph"}
+        values |= {key: str(path) for key, path in files.items()}
+        values |= {"format": "auto", "model": str(_model(out, size)), "max_prompt_tokens": 1024}
     return _config(GrpoConfig, out, size, place, values, overrides)
 
 
@@ -286,6 +292,8 @@ def _model(out: Path, size: str) -> Path:
     from training.models.shapes import model_shape
 
     folder, tiny = out / f"model-{size}", out / "world" / "model"
+    if size == REAL:
+        return _whole_model(out / REAL / "model")
     if (folder / "config.json").is_file():
         return folder
     if DRY:
@@ -301,6 +309,18 @@ def _model(out: Path, size: str) -> Path:
     shutil.copytree(tiny, partial, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
     model.save_pretrained(partial)
     partial.rename(folder)
+    return folder
+
+
+def _whole_model(folder: Path) -> Path:
+    """Join weights that came in parts, `model.safetensors.00` and on; a whole file is left."""
+    weights, parts = folder / "model.safetensors", sorted(folder.glob("model.safetensors.[0-9]*"))
+    if not weights.is_file() and parts:
+        partial = folder / "weights.partial"
+        with partial.open("wb") as whole:
+            for part in parts:
+                whole.write(part.read_bytes())
+        partial.rename(weights)
     return folder
 
 
