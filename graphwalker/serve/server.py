@@ -51,7 +51,7 @@ def run(
         from graphwalker.serve.guard import bounded_protocol
     except ImportError:
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
-    listening = _listen(host, port)
+    listening = listen(host, port)
     bound = listening.getsockname()[1]
     with sessions, listening:
         config = uvicorn.Config(
@@ -69,7 +69,8 @@ def run(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises `UserError` for a port that is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

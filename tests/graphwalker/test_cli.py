@@ -1,6 +1,7 @@
 """The command line: a newcomer's mistake gets one clear line and exit code 2, never a traceback."""
 
 import errno
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, mon
     assert code == 2
     assert message in errors
     assert errors.count("error:") == 1 and "Traceback" not in errors
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_loaded(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, errors = code_and_errors(
+            capsys, "serve", "--graph", "nowhere", "--model", "none", "--port", port
+        )
+    assert code == 2 and f"127.0.0.1:{port}: " in errors and "choose another --port" in errors
 
 
 def test_a_server_that_is_down_is_told_while_somebody_waits(graph, capsys):

@@ -127,10 +127,11 @@ def serve(
     Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
     """
     from graphwalker.serve.asking import RequestLimits
-    from graphwalker.serve.server import allowed_hosts, run
+    from graphwalker.serve.server import allowed_hosts, listen, run
     from graphwalker.serve.sessions import Sessions
 
     hosts = allowed_hosts(host, allow_host or [])
+    listen(host, port).close()  # a port that is taken is said before a model is loaded
     config, environment, policy = _agent(given)
     limits = RequestLimits(max_tokens=config.max_tokens)
     run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
