@@ -59,10 +59,12 @@ class Question:
         elif question and not text:
             self._set(id=self.id or question, text=question)
         topics, gold = _parts(self.topic_entities, Entity), _parts(self.answers, Answer)
-        if topics is None or gold is None or not isinstance(cast("Any", self.text), str):
+        # Question("Who?", "Ana", "x") could mean two things: topic entities stand in a list.
+        is_text = isinstance(cast("Any", self.text), str)
+        if topics is None or gold is None or isinstance(self.topic_entities, str) or not is_text:
             raise TypeError(
                 "Question(id, text, topic_entities, answers), or Question(text, names of topic "
-                f"entities, names of answers); got {self.id!r}, {self.text!r}, "
+                f"entities, names of answers), names in lists; got {self.id!r}, {self.text!r}, "
                 f"{self.topic_entities!r}, {self.answers!r}"
             )
         answers = gold or (self.gold and tuple(Answer(text) for text in self.gold.texts())) or ()

@@ -262,17 +262,21 @@ def evaluate(
     return Evaluation({**figures, **done.missing()}, tuple(done.trajectories), folder, place)
 
 
-def compare(first: Evaluation, second: Evaluation, seed: int = 0) -> dict[str, Any]:
-    """Compare two evaluations of the same questions: figures of both, and paired tests."""
+def compare(
+    first: Evaluation | str | Path, second: Evaluation | str | Path, seed: int = 0
+) -> dict[str, Any]:
+    """Compare two evaluations of the same questions, or folders and files of any system's
+    predictions: figures of both, and paired tests."""
     from eval.analysis.comparison import compare_runs, read_runs
 
-    return compare_runs(read_runs([first.folder, second.folder], ["first", "second"]), seed)
+    folders = [one.folder if isinstance(one, Evaluation) else Path(one) for one in (first, second)]
+    return compare_runs(read_runs(folders, ["first", "second"]), seed)
 
 
 def ask(
     text: str,
     topic: str | Sequence[str],
-    graph: KnowledgeGraph,
+    graph: Any,
     model: str,
     **settings: Any,
 ) -> Trajectory:

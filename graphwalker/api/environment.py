@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
 from graphwalker.agents.model_environment import environment_of
 from graphwalker.agents.preset import Preset
+from graphwalker.agents.presets import find_preset
 from graphwalker.datasets.grounding import ground
-from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.browse import find
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
@@ -24,20 +26,23 @@ class ScriptEnvironment(Environment):
 
     def __init__(
         self,
-        graph: KnowledgeGraph,
+        graph: Any,
         config: EnvironmentConfig | None = None,
-        preset: Preset | None = None,
+        preset: Preset | str | None = None,
         *,
         model: str | Path | None = None,
         trust: Sequence[str] = (),
     ) -> None:
-        """`model` is a model's folder: the environment that it was trained in, with what the
-        config sets. `preset` is one at hand, in place of the one that the config names. `trust`
+        """`graph` is a graph, or what `open_graph` takes. `model` is a model's folder: the
+        environment that it was trained in, with what the config sets. `preset` is a name, or one at
+        hand in place of the one that the config names. `trust`
         holds folders whose files may name code, paths, addresses and variables.
 
         Raises `UserError` for a folder that does not say its environment, and for another preset
         than the model's.
         """
+        graph = open_graph(graph)
+        preset = find_preset(preset) if isinstance(preset, str) else preset
         if model is not None:
             config = environment_of(model, config or EnvironmentConfig(), trust)
         shown: list[Trajectory] = []
@@ -60,6 +65,8 @@ class ScriptEnvironment(Environment):
 
     def reset(self, question: Question) -> str:
         """Begin an episode that `step` plays by hand; returns what the agent is told first."""
+        if not isinstance(cast("Any", question), Question):
+            raise TypeError(f"reset(Question(text, names of topic entities)); got {question!r}")
         (question,) = ground([question], self.graph)
         self._episode = Episode(question, 0, self)
         ask = self._episode.ask

@@ -167,7 +167,9 @@ class KnowledgeGraph(Protocol):
         """So many named entities, drawn at random."""
         return browse.sample(self, count, seed)
 
-    def subgraph(self, entities: Iterable[str | Entity], hops: int = 1) -> "KnowledgeGraph":
+    def subgraph(
+        self, entities: str | Entity | Iterable[str | Entity], hops: int = 1
+    ) -> "KnowledgeGraph":
         """The triples within so many hops of the entities, given by names or ids."""
         return browse.subgraph(self, entities, hops)
 

@@ -149,9 +149,12 @@ def sample(graph: "KnowledgeGraph", count: int, seed: int) -> list[Entity]:
     return [graph.entity_at(place) for place in places]
 
 
-def subgraph(graph: "KnowledgeGraph", entities: Iterable[str | Entity], hops: int) -> "MemoryGraph":
+def subgraph(
+    graph: "KnowledgeGraph", entities: "str | Entity | Iterable[str | Entity]", hops: int
+) -> "MemoryGraph":
     """Return the triples within so many hops of some entities, given by names or ids."""
-    reached = dict.fromkeys(find(graph, text).id for text in entities)
+    given = [entities] if isinstance(entities, str | Entity) else entities
+    reached = dict.fromkeys(find(graph, text).id for text in given)
     kept: dict[Triple, None] = {}
     for _ in range(hops):
         found = graph.triples_many([Side(one, d) for one in reached for d in Direction])

@@ -95,7 +95,7 @@ def test_questions_of_a_file_have_a_short_text_and_a_table(tmp_path):
 
 def test_a_subgraph_holds_what_lies_around_its_entities():
     graph = gw.open_graph(ROWS)
-    assert named(graph.subgraph(["Ben"])) == set(ROWS[:2])
+    assert named(graph.subgraph(["Ben"])) == named(graph.subgraph("Ben")) == set(ROWS[:2])
     assert named(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
 
 
@@ -150,6 +150,8 @@ def test_a_question_may_be_written_by_hand():
     assert gw.Question("q1", "who?", ["Ana"], ["x"]).answers == (gw.Answer("x"),)
     with pytest.raises(TypeError, match=r"Question\(text, names of topic entities"):
         gw.Question("who?", 3, 4)
+    with pytest.raises(TypeError, match="names in lists"):
+        gw.Question("who?", "Ana", "x")
 
 
 def test_an_environment_played_by_hand_shows_what_a_policy_sees():
@@ -168,6 +170,16 @@ def test_an_environment_played_by_hand_shows_what_a_policy_sees():
     assert tuple(done.answers) == done.answer and done.to_dict() == done.to_json()
     assert len(repr(done)) < 300 and question.text in repr(done)
     assert repr(environment).startswith("Environment(graphwalker, MemoryGraph(")
+
+
+def test_an_environment_opens_its_graph_and_finds_its_preset():
+    environment = gw.Environment(ROWS, preset="tog")
+    assert environment.name == "tog" and environment.config.max_turns == 40
+    assert "knows" in gw.Environment(ROWS).get_relations(environment.graph["Ana"][0].head)
+    with pytest.raises(TypeError, match=r"reset\(Question"):
+        environment.reset("who?")
+    with pytest.raises(UserError, match=r"nofile\.csv: no such file or folder"):
+        gw.Environment("nofile.csv")
 
 
 def test_a_tool_is_a_method():
@@ -193,7 +205,7 @@ def test_an_evaluation_has_its_figures_a_table_files_and_a_page(tmp_path):
     assert saved == list(done.trajectories)
     assert done.report(tmp_path / "page").read_text().startswith("<!")
     pair = gw.compare(done, done)["pairs"][0]
-    assert pair
+    assert pair == gw.compare(tmp_path / "run", done)["pairs"][0]
 
 
 def test_a_model_is_asked_in_one_line():
