@@ -131,7 +131,7 @@ class Verifier:
         max_answers: int | None = None,
         replayer: Replayer | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = self._given = graph
         self.max_answers = max_answers
         self.trajectories = self.replayed = self.digests = 0
         self._replayer = replayer
@@ -159,6 +159,8 @@ class Verifier:
             return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
         if claim is None or not claim.query.branches:
             return Failure(number, name, "no query", "nothing to execute")
+        if asked := claim.question or (claim.trajectory and claim.trajectory.question):
+            self.graph = self._given.for_question(asked)
         fault = next(self.faults(claim), None)
         if fault is None and intact is False:
             fault = "digest differs", "the record was changed after it was made"

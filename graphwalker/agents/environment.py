@@ -130,16 +130,19 @@ class Environment:
         def tools(graph: KnowledgeGraph) -> Callable[[Question], ToolBox]:
             return self.preset.tools(graph, bounded, self.ranker)
 
-        self._toolboxes = lru_cache(MEMBERS_KEPT)(tools)
+        self._tools_on = lru_cache(MEMBERS_KEPT)(tools)
         if not isinstance(self.graph, GraphSet):
-            self._toolboxes(self.graph)  # what does not fit the graph is refused now
+            self._tools_on(self.graph)  # what does not fit the graph is refused now
         self.tools_at_once = reranker.concurrency if reranker.chats else 1
         """Episodes whose tools may run side by side: as many as a reranker is asked at once."""
 
     def toolbox(self, question: Question) -> ToolBox:
         """Return fresh tools for one episode, whose observations keep to the config's limit."""
-        box = self._toolboxes(self.graph.for_question(question))(question)
+        box = self._toolbox(question)
         return BoundedTools(box, self._limit) if self._limit else box
+
+    def _toolbox(self, question: Question) -> ToolBox:
+        return self._tools_on(self.graph.for_question(question))(question)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

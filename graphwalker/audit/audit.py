@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.environment import Environment
-from graphwalker.audit.sparql import run_sparql
+from graphwalker.audit.sparql import entities_of, run_sparql
 from graphwalker.ceilings.ceiling import reach_of
-from graphwalker.datasets.loaders.freebase.freebase import sparql_topics
 from graphwalker.datasets.queries import NO_QUERY, REASONS, gold_path, resolve_one, stated_sparql
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_jsonl
@@ -95,7 +94,7 @@ def _verdict(question: Question, graph: KnowledgeGraph) -> dict[str, Any]:
         if texts := stated_sparql(question):
             found = [end for text in texts for end in run_sparql(graph, text)]
             if found or question.query is None:
-                named = [topic for text in texts for topic in sparql_topics(text, frozenset())]
+                named = [key for text in texts for key in entities_of(text)]
                 return {"by": "sparql", **_compare(found, question, graph, named)}
             # A graph that holds ways through CVT nodes as one relation knows no such pattern.
     except UserError as error:
@@ -106,23 +105,27 @@ def _verdict(question: Question, graph: KnowledgeGraph) -> dict[str, Any]:
     resolved = resolve_one(question, graph)
     if resolved.query is not None:
         found = execute(graph, resolved.query, FRONTIER_LIMIT).answers
-        return {"by": by, **_compare(found, question, graph, question.topic_entities)}
+        topics = [topic.id for topic in question.topic_entities]
+        return {"by": by, **_compare(found, question, graph, topics)}
     reason = str(resolved.annotations[NO_QUERY])
     return {"by": by, "verdict": _OF_PATHS.get(reason, "not executed"), "why": REASONS[reason]}
 
 
 def _compare(
-    found: Sequence[Entity], question: Question, graph: KnowledgeGraph, named: Sequence[Entity]
+    found: Sequence[Entity], question: Question, graph: KnowledgeGraph, named: Sequence[str]
 ) -> dict[str, Any]:
     gold = GoldSet.of(question.answers)
     missing = [a.name or a.id for a in question.answers if not compare(found, [a])["hit_any"]]
     besides = [e.name or e.id for e in found if not compare([e], gold)["hit_any"]]
     counts = {"found": len(found), "gold": len(question.answers)}
     about = {**counts, "missing": missing[:SHOWN], "besides": besides[:SHOWN]}
+    # A count of 0 and a plain no say as little as nothing does.
+    names_none = all(not end.id or is_literal(end.id) for end in found)
+    strange = [k for k in named if k and not _is_known(graph, k)] if names_none else []
+    if strange:
+        return {"verdict": "not in this graph", **about, "unknown": strange}
     if not found:
-        strange = [topic.id for topic in named if topic.id and not _is_known(graph, topic.id)]
-        about |= {"unknown": strange} if strange else {}
-        return {"verdict": "not in this graph" if strange else "empty", **about}
+        return {"verdict": "empty", **about}
     fit = compare(found, gold)
     verdict = "equal" if fit["em"] else "partial" if fit["hit_any"] else "disjoint"
     return {"verdict": verdict, **about}

@@ -32,7 +32,7 @@ _PREFIX = re.compile(r"PREFIX\s+(\w*):\s*<([^>]*)>", re.IGNORECASE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _NAME = re.compile(r"<[^<>\s]*>|\"[^\"]*\"|'[^']*'|(\w*):(\w(?:[\w.-]*\w)?)")
 _VALUES = re.compile(r"VALUES\s+(\?\w+)\s*\{\s*(<[^<>\s]*>)\s*\}", re.IGNORECASE)
-_OUTSIDE = re.compile(r"\b(?:SERVICE|FROM|LOAD|INSERT|DELETE|DROP|CLEAR)\b", re.IGNORECASE)
+_OUTSIDE = re.compile(r"(?<![?$\w])(?:SERVICE|FROM|LOAD|INSERT|DELETE|DROP|CLEAR)\b", re.IGNORECASE)
 
 
 class NotExecutedError(UserError):
@@ -72,6 +72,13 @@ def plain_sparql(text: str) -> str:
         if not re.search(rf"{re.escape(variable)}\b", plain.partition("{")[0]):  # else it is asked
             plain = re.sub(rf"{re.escape(variable)}\b", term, plain.replace(given, " "))
     return plain
+
+
+def entities_of(text: str) -> list[str]:
+    """The ids of the entities that the query names, each once, as a graph has them."""
+    found = re.findall(r"<http://rdf\.freebase\.com/ns/([mg]\.\w+)>", plain_sparql(text))
+    items = re.findall(r"<(http://www\.wikidata\.org/entity/Q\d+)>", plain_sparql(text))
+    return list(dict.fromkeys([*found, *items]))
 
 
 def _ask_endpoint(graph: SparqlGraph, query: str) -> list[Entity]:
