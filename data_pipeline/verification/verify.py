@@ -159,8 +159,9 @@ class Verifier:
             return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
         if claim is None or not claim.query.branches:
             return Failure(number, name, "no query", "nothing to execute")
-        if asked := claim.question or (claim.trajectory and claim.trajectory.question):
-            self.graph = self._given.for_question(asked)
+        question = claim.trajectory.question if claim.trajectory else claim.question
+        if question is not None:
+            self.graph = self._given.for_question(question)
         fault = next(self.faults(claim), None)
         if fault is None and intact is False:
             fault = "digest differs", "the record was changed after it was made"
