@@ -207,8 +207,7 @@ def merge(
         lost = merge_shards(given.out, path)
         console.note(f"written: {given.out}")
         if lost:
-            resumes = "run these shards again, or the evaluation without --shard"
-            raise IncompleteError(f"{lost}; {resumes}")
+            raise IncompleteError(f"{lost}; run these shards again, and merge once more")
         return
     if (run is None) == (not given.get("graph")):
         raise UserError("give a LoRA run, or the --graph of the shards below --out")
