@@ -104,7 +104,8 @@ def _delimiter_of(lines: Sequence[str]) -> str:
     first, *others = [line for line in bare if line] or [""]
     found = {mark: first.count(mark) for mark in DELIMITERS if mark in first}
     even = [m for m, count in found.items() if all(line.count(m) == count for line in others)]
-    return max(even or [next(iter(found), ",")], key=lambda mark: found.get(mark, 0))
+    # Names hold commas, but no tabs.
+    return max(even or [next(iter(found), ",")], key=lambda m: (found.get(m, 0), m == "\t"))
 
 
 def _records(
