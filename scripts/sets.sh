@@ -8,7 +8,8 @@ choose_set() {
     light) constraints=constraints.txt extras=$light pythons="3.11" ;;
     train) constraints=constraints.txt extras=$light,train,lora pythons="3.11" ;;
     gpu) constraints=constraints-cluster.txt extras=$light,train,lora,deepspeed,vllm,ray pythons="3.11" ;;
-    cpu | cuda) constraints=constraints.txt extras=$common pythons="3.11" ;;
+    # vLLM pins an older mcp.
+    cpu | cuda) constraints=constraints.txt extras=$common,mcp pythons="3.11" ;;
     cluster) constraints=constraints-cluster.txt extras=$common,deepspeed,vllm,ray pythons="3.11 3.12 3.13" ;;
     *) echo "no such set of packages: $1 (known: cpu, cuda, cluster)" >&2; exit 2 ;;
   esac

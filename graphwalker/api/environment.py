@@ -20,6 +20,9 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.trajectory import Trajectory
 
+TOOLBOXES = 64
+"""Entities whose listings are remembered between calls by hand."""
+
 
 class ScriptEnvironment(Environment):
     """A graph, its tools and the agent that uses them: one for data, training and evaluation."""
@@ -90,12 +93,16 @@ class ScriptEnvironment(Environment):
             raise AttributeError(f"{type(self).__name__} has no attribute or tool {name!r}")
         return partial(self._call, name)
 
-    def _call(self, tool: str, entity: str = "", *values: Any, **arguments: Any) -> str:
+    def _call(
+        self, tool: str, entity: str = "", *values: Any, question: str = "", **arguments: Any
+    ) -> str:
         """What a tool shows of an entity, by its name or id, outside of an episode. What one tool
-        has listed of the entity may be asked for by another."""
+        has listed of the entity may be asked for by another. A question ranks what is listed."""
         topics = (find(self.graph, entity),) if entity else ()
-        toolbox = self._by_hand.get(topics) or self.toolbox(Question("by hand", "", topics))
-        self._by_hand = {topics: toolbox}
+        toolbox = self._by_hand.pop(topics, None)
+        if question or toolbox is None:
+            toolbox = self.toolbox(Question("by hand", question, topics))
+        self._by_hand = dict([*self._by_hand.items(), (topics, toolbox)][-TOOLBOXES:])
         given = (toolbox.topic_names()[0], *values) if entity else values
         if given and isinstance(self.protocol, TagProtocol):
             names = self.protocol.parameters(tool, len(given))

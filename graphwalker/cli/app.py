@@ -13,7 +13,7 @@ from graphwalker import __version__
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, compare, doctor, jobs, models, reproduce, results
+from graphwalker.cli.runs import agents, compare, doctor, doors, jobs, models, reproduce, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
@@ -57,6 +57,7 @@ PANELS = (
     ("Results", results.app),
     ("Results", compare.app),
     ("Agents at work", reproduce.app),
+    ("Agents at work", doors.app),
     ("Before a run", doctor.app),
     ("Settings", config.app),
 )

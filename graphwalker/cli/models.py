@@ -31,6 +31,13 @@ class AskConfig(InEnvironment):
     """Run the model in another preset than the one that it was trained for."""
 
 
+class McpConfig(InEnvironment):
+    """`graphwalker mcp`: the tools of a preset over a graph."""
+
+    graph: str
+    """The graph: a compiled graph, a SPARQL endpoint, a recording, module:FACTORY."""
+
+
 class CeilingConfig(InEnvironment):
     """`graphwalker ceiling`: questions in an environment."""
 
@@ -76,6 +83,7 @@ def config_models() -> dict[str, type[Config]]:
         "ask": AskConfig,
         "serve": AskConfig,
         "ceiling": CeilingConfig,
+        "mcp": McpConfig,
         "demo": DemoConfig,
         "jobs": JobsConfig,
         **{block.block: block for block in blocks},

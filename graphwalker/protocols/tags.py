@@ -232,6 +232,10 @@ class TagProtocol:
             return known
         return (*known[:count], *(str(position + 1) for position in range(len(known), count)))
 
+    def example(self, tool: str) -> dict[str, Any]:
+        """Example arguments of a tool by name; a number that may be left out is None."""
+        return {key: self._examples[tool].arguments.get(key) for key in self._known_keys[tool]}
+
     def _write(self, value: Any) -> str:
         # Texts alone are encoded without an encoder that is made for each list.
         if isinstance(value, list):

@@ -1,0 +1,1 @@
+"""Doors for other programs: each is an extra, imported where it is used."""

@@ -1,0 +1,134 @@
+"""The tools of a preset over MCP, for chat clients: read-only, and as an agent would see them.
+
+Source: the official SDK `mcp` 2.x. https://modelcontextprotocol.io
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphwalker import __version__
+from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.graphs.browse import search
+from graphwalker.protocols.tags import TagProtocol
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from graphwalker.api.environment import ScriptEnvironment
+
+FIND = "find_entities"
+FOUND = 10
+"""Names that `find_entities` returns."""
+LONGEST = 2_000
+"""Characters of all arguments of a call."""
+ABOUT = {
+    "get_relations": "The relations of an entity, the most relevant ones first.",
+    "get_triples": "The triples of an entity with some of the relations that were listed for it.",
+}
+
+
+def make_server(environment: "ScriptEnvironment") -> "Server[Any]":
+    """Return an MCP server with the preset's tools over the environment's graph, and
+    `find_entities`. A call that cannot be answered is an error result, never an exception."""
+    from mcp import types
+    from mcp.server.lowlevel import Server
+
+    tools = [
+        types.Tool(name=name, description=about, input_schema=dict(schema))
+        for name, about, schema in _tools(environment)
+    ]
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        text, failed = answer_call(environment, params.name, params.arguments or {})
+        content = types.TextContent(type="text", text=text)
+        return types.CallToolResult(content=[content], is_error=failed)
+
+    return Server(
+        "graphwalker",
+        version=__version__,
+        instructions=(
+            "Answer questions from this knowledge graph alone. Find an entity by its name, list "
+            "its relations, then ask for triples."
+        ),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def serve_mcp(
+    environment: "ScriptEnvironment", transport: Literal["stdio", "http"], port: int
+) -> None:
+    """Serve until the client leaves (`stdio`) or the process is stopped (`http`, loopback only)."""
+    import anyio
+
+    server = make_server(environment)
+    if transport == "http":
+        import uvicorn
+
+        app = server.streamable_http_app(stateless_http=True)
+        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+        return
+
+    async def talk() -> None:
+        from mcp.server.stdio import stdio_server
+
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(talk)
+
+
+def answer_call(
+    environment: "ScriptEnvironment", tool: str, arguments: Mapping[str, Any]
+) -> tuple[str, bool]:
+    """Return what a tool shows, and whether it is an error."""
+    if len(str(arguments)) > LONGEST:
+        return f"the arguments have more than {LONGEST:,} characters", True
+    try:
+        if tool == FIND:
+            found = search(environment.graph, str(arguments.get("text", "")), FOUND)
+            return ", ".join(entity.name for entity in found) or "no such name", not found
+        if tool not in environment.tools:
+            return f"no such tool; there are {', '.join([FIND, *environment.tools])}", True
+        shown = str(getattr(environment, tool)(**arguments))
+        return shown, shown.startswith("Error ")
+    except KeyError as error:
+        return str(error.args[0]), True
+    except (GraphWalkerError, TypeError, ValueError) as error:
+        return str(error), True
+
+
+def _tools(environment: "ScriptEnvironment") -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Name, description and JSON schema of each tool."""
+    text = {"type": "string", "description": "A name, or a part of one."}
+    found = [(FIND, "Entities whose names look like a text.", _schema({"text": text}, ["text"]))]
+    protocol = environment.protocol
+    if not isinstance(protocol, TagProtocol):
+        functions = [schema["function"] for schema in getattr(protocol, "schemas", ())]
+        if not functions:
+            raise UserError(
+                f"environment.preset={environment.name} has no tools to call one by one"
+            )
+        return found + [(one["name"], one["description"], one["parameters"]) for one in functions]
+    for tool in environment.tools:
+        example = protocol.example(tool)
+        values = {name: _argument(name, value) for name, value in example.items()}
+        values["question"] = {"type": "string", "description": "What you want to know: it ranks."}
+        needed = [name for name, value in example.items() if value is not None]
+        found.append((tool, ABOUT.get(tool, f"{tool} of the graph."), _schema(values, needed)))
+    return found
+
+
+def _argument(name: str, example: Any) -> dict[str, Any]:
+    if isinstance(example, list):
+        return {"type": "array", "items": {"type": "string"}, "description": f"Names: {name}."}
+    if example is None:
+        return {"type": "integer", "description": f"A number: {name}."}
+    return {"type": "string", "description": f"The name: {name}."}
+
+
+def _schema(properties: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": required}

@@ -1,0 +1,100 @@
+"""The tools over the Model Context Protocol, by the SDK's own client."""
+
+import asyncio
+import sys
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import graphwalker as gw
+from graphwalker.errors import UserError
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.integrations.mcp_server import FIND, LONGEST, make_server
+from graphwalker.question import Question
+from graphwalker.tools.base import Call
+from support.backends import write
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+
+
+def talk(server, *calls):
+    """The tools that a client is shown, and (text, whether it is an error) of each call."""
+    from mcp import Client
+
+    async def run():
+        async with Client(server) as client:
+            tools = (await client.list_tools()).tools
+            answers = [await client.call_tool(name, arguments) for name, arguments in calls]
+            return tools, [(one.content[0].text, bool(one.is_error)) for one in answers]
+
+    return asyncio.run(run())
+
+
+def world(**settings):
+    return gw.Environment(toy_graph(), gw.EnvironmentConfig(**settings))
+
+
+def first_entity():
+    graph = toy_graph()
+    return next(graph.entity_at(number) for number in range(graph.size))
+
+
+def test_a_client_sees_what_an_agent_sees():
+    environment, topic = world(), first_entity()
+    box = environment.toolbox(Question("q", "", (topic,)))
+    listed = box.call(Call("get_relations", {"entity": topic.name})).text
+    relation = listed.split(", ")[0]
+    facts = box.call(Call("get_triples", {"entity": topic.name, "relations": [relation]})).text
+    tools, answers = talk(
+        make_server(environment),
+        ("get_relations", {"entity": topic.name}),
+        ("get_triples", {"entity": topic.name, "relations": [relation]}),
+    )
+    assert [tool.name for tool in tools] == [FIND, "get_relations", "get_triples"]
+    assert answers == [(listed, False), (facts, False)]
+
+
+def test_an_entity_is_found_by_a_part_of_its_name():
+    name = first_entity().name
+    _, [(text, failed)] = talk(make_server(world()), (FIND, {"text": name[:4]}))
+    assert name in text and not failed
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("no_tool", {}),
+        ("get_relations", {}),
+        ("get_relations", {"entity": "Nobody"}),
+        ("get_relations", {"entity": 3}),
+        ("get_relations", {"entity": "x" * LONGEST}),
+        ("__init__", {"entity": "x"}),
+    ],
+)
+def test_what_cannot_be_answered_is_an_error_result(tool, arguments):
+    _, [(text, failed)] = talk(make_server(world()), (tool, arguments))
+    assert failed and text
+
+
+@pytest.mark.parametrize("preset", ["graphwalker-wide", "search-on-graph", "kg-r1"])
+def test_other_presets_have_their_own_tools(preset):
+    environment = world(preset=preset)
+    tools, _ = talk(make_server(environment))
+    assert [tool.name for tool in tools[1:]] == list(environment.tools)
+    assert all(tool.input_schema["properties"] for tool in tools)
+
+
+def test_a_preset_that_plans_is_refused():
+    with pytest.raises(UserError, match="no tools to call one by one"):
+        make_server(world(preset="graphrunner"))
+
+
+def test_the_command_speaks_over_the_standard_streams(tmp_path):
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
+    command = ["-m", "graphwalker", "mcp", "--graph", str(tmp_path / "graph")]
+    server = stdio_client(StdioServerParameters(command=sys.executable, args=command))
+    _, [(text, failed)] = talk(server, ("get_relations", {"entity": first_entity().name}))
+    assert text and not failed
