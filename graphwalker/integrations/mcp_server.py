@@ -10,6 +10,7 @@ from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.graphs.browse import search
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.tools.walker import DESCRIPTIONS
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -21,10 +22,6 @@ FOUND = 10
 """Names that `find_entities` returns."""
 LONGEST = 2_000
 """Characters of all arguments of a call."""
-ABOUT = {
-    "get_relations": "The relations of an entity, the most relevant ones first.",
-    "get_triples": "The triples of an entity with some of the relations that were listed for it.",
-}
 
 
 def make_server(environment: "ScriptEnvironment") -> "Server[Any]":
@@ -118,7 +115,9 @@ def _tools(environment: "ScriptEnvironment") -> list[tuple[str, str, Mapping[str
         values = {name: _argument(name, value) for name, value in example.items()}
         values["question"] = {"type": "string", "description": "What you want to know: it ranks."}
         needed = [name for name, value in example.items() if value is not None]
-        found.append((tool, ABOUT.get(tool, f"{tool} of the graph."), _schema(values, needed)))
+        found.append(
+            (tool, DESCRIPTIONS.get(tool, f"{tool} of the graph."), _schema(values, needed))
+        )
     return found
 
 

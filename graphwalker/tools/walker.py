@@ -86,6 +86,11 @@ EXAMPLES: Mapping[str, Mapping[str, str | Sequence[str]]] = {
     "get_triples": {"entity": "Name", "relations": ["a.b.c"]},
 }
 """Example arguments of each tool, in the order in which a call writes them (for protocols)."""
+DESCRIPTIONS = {
+    "get_relations": "The relations of an entity, the most relevant ones first.",
+    "get_triples": "The triples of an entity with some of the relations that were listed for it.",
+}
+"""What each tool does, for chat clients."""
 NAMESAKES_NAMED = 3
 """Namesakes that an observation names when a name meant several entities."""
 

@@ -270,7 +270,7 @@ def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_
 def test_a_structure_without_questions_is_reported_before_any_work(world, tmp_path):
     with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
         run_experts(world, tmp_path, mix={"5-hop": 1})
-    assert not (tmp_path / "graphroll.jsonl").read_bytes()
+    assert not list(tmp_path.iterdir())  # another run may take the folder
 
 
 def test_what_a_structure_lacks_is_made_of_the_others(world, tmp_path):

@@ -313,7 +313,7 @@ def graph_file(path: Path) -> Path:
     """The file behind a path that a person gave: itself, or the one in that folder."""
     found = path / FILE_NAME if path.is_dir() else path
     if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
+        raise UserError(f"{path}: no such file or folder; make one with: graphwalker graph build")
     if not found.is_file():
         raise UserError(f"{path}: no compiled graph here; make one with: graphwalker graph build")
     return found

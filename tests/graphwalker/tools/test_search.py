@@ -160,7 +160,7 @@ def test_wikidata_is_written_with_its_prefixes_and_statements_are_walked():
         assert "wdt:P36|capital|wd:Q585|Oslo" in seen(name, "outgoing", "wdt:P36", box=box).text
     rows = seen("wd:Q20", box=box)
     (statement,) = [t.tail.id for t in rows.triples if t.relation.startswith("p.P6")]
-    assert "pq:P580||2021|" in seen(statement, box=box).text
+    assert "pq:P580|start time|2021|" in seen(statement, box=box).text
     query = Query((Branch(Entity("Q20", "Norway"), (Hop("wdt.P36.capital"),)),))
     question = Question(
         "q", "?", (Entity("Q20", "Norway"),), (Answer("Oslo", "Q585"),), query=query
