@@ -98,7 +98,7 @@ def answer_call(
         return str(error), True
 
 
-def _tools(environment: "ScriptEnvironment") -> list[tuple[str, str, Mapping[str, Any]]]:
+def _tools(environment: "ScriptEnvironment") -> list[tuple[str, str, dict[str, Any]]]:
     """Name, description and JSON schema of each tool."""
     text = {"type": "string", "description": "A name, or a part of one."}
     found = [(FIND, "Entities whose names look like a text.", _schema({"text": text}, ["text"]))]
