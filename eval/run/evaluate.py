@@ -217,6 +217,7 @@ def _run_episodes(
     tick: Callable[..., None],
 ) -> int:
     failed, right, scored = 0, 0.0, 0
+    figure = "EM" if part.whole else "EM of samples"
     with (
         JsonlAppender(part.path) as kept,
         JsonlAppender(out / FAILURES) as lost,
@@ -245,7 +246,7 @@ def _run_episodes(
                     kept.append(record)
                     right, scored = right + record["scores"]["em"], scored + 1
                 ended += 1
-                tick(ended, EM=right / max(1, scored))
+                tick(ended, **{figure: right / max(1, scored)})
     return ended
 
 
