@@ -83,25 +83,25 @@ def here(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.long
-def test_every_command_takes_a_graph_of_one_s_own(here):
-    for relations in [IRIS, WORDS]:
-        lines = ["\t".join(fact) for fact in facts(relations)]
-        (here / "facts.tsv").write_text("\n".join(lines) + "\n")
-        name = f"own_{relations is IRIS}"  # a module is imported once in a process
-        (here / f"{name}.py").write_text(MODULE)
-        run("graph", "build", "--triples", "facts.tsv", "--out", "built")
-        records = made("built", "compiled")
-        assert len(records) == 8
-        assert made(f"{name}:make", "networkx") == records == made(f"{name}:Dicts", "dicts")
-        assert "all 8 records hold" in run(
-            "verify", "dicts/graphsynth.jsonl", "--graph", f"{name}:make"
-        )
-        own = ("--graph", f"{name}:Dicts", "--count", "3", "--out")
-        run("questions", *own, "q")
-        run("filter", "--graph", f"{name}:Dicts", "--questions", "q/questions.jsonl", "--out", "f")
-        run("experts", *own, "e", "--questions", "dicts/questions.jsonl", "mix={}")
-        run("walk", *own, "w")
-        run("bench", *own, "b")
+@pytest.mark.parametrize("relations", [IRIS, WORDS], ids=["iris", "words"])
+def test_every_command_takes_a_graph_of_one_s_own(here, relations):
+    lines = ["\t".join(fact) for fact in facts(relations)]
+    (here / "facts.tsv").write_text("\n".join(lines) + "\n")
+    name = f"own_{relations is IRIS}"  # a module is imported once in a process
+    (here / f"{name}.py").write_text(MODULE)
+    run("graph", "build", "--triples", "facts.tsv", "--out", "built")
+    records = made("built", "compiled")
+    assert len(records) == 8
+    assert made(f"{name}:make", "networkx") == records == made(f"{name}:Dicts", "dicts")
+    assert "all 8 records hold" in run(
+        "verify", "dicts/graphsynth.jsonl", "--graph", f"{name}:make"
+    )
+    own = ("--graph", f"{name}:Dicts", "--count", "3", "--out")
+    run("questions", *own, "q")
+    run("filter", "--graph", f"{name}:Dicts", "--questions", "q/questions.jsonl", "--out", "f")
+    run("experts", *own, "e", "--questions", "dicts/questions.jsonl", "mix={}")
+    run("walk", *own, "w")
+    run("bench", *own, "b")
 
 
 @pytest.mark.long

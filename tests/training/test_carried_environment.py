@@ -87,7 +87,7 @@ def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, t
     config = grpo_config(world, tmp_path / "run", model=str(trained / "final"), steps=1)
     bare = config.model_dump(exclude={"environment", "format", "max_turn_tokens"})
     config = type(config)(**bare | {"save_steps": 1})
-    assert config.environment.prompt == "graphwalker" and config.format == "chatml"
+    assert config.environment.prompt == "graphwalker" and config.format == "auto"
     run_grpo(config)
     for name in ("checkpoint-1", "final"):
         carried = read_environment(tmp_path / "run" / name)

@@ -142,9 +142,10 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) ->
     run = stop_after(whole, config, step)
     for folder in run.glob("best*"):
         shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
-    if (whole / "best-0").is_dir():  # a kill would have left it
-        shutil.copytree(whole / "best-0", run / "best-0")
-        shutil.copy(whole / "best.json", run / "best.json")
+    for best in whole.glob("best-*"):
+        if int(best.name.partition("-")[2]) <= step:  # a kill would have left it
+            shutil.copytree(best, run / best.name)
+            shutil.copy(whole / "best.json", run / "best.json")
     run_grpo(config)
     assert largest_difference(run, whole) == 0
     name = "evaluations.jsonl"

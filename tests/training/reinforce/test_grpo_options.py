@@ -197,11 +197,11 @@ def drawn(trainer) -> list[list[int]]:
 
 def test_a_turn_and_an_episode_draw_no_more_than_their_budgets(grpo_world, tmp_path):
     free, _ = first_batch(grpo_world, tmp_path / "free")
-    assert max(map(max, drawn(free))) > 8 and max(map(sum, drawn(free))) > 14
+    assert max(map(max, drawn(free))) > 8 and max(map(sum, drawn(free))) > 12
     turns, _ = first_batch(grpo_world, tmp_path / "turns", max_turn_tokens=8)
     assert max(map(max, drawn(turns))) == 8
-    episodes, _ = first_batch(grpo_world, tmp_path / "episodes", max_episode_tokens=14)
-    assert max(map(sum, drawn(episodes))) == 14
+    episodes, _ = first_batch(grpo_world, tmp_path / "episodes", max_episode_tokens=12)
+    assert max(map(sum, drawn(episodes))) == 12
 
 
 def test_a_spent_budget_ends_the_episode_without_asking_the_policy():
@@ -240,6 +240,9 @@ class FailingGraph:
     def __getattr__(self, name):
         inner = getattr(self._graph, name)
         return self._guarded(inner) if "relation" in name or "flat" in name else inner
+
+    def for_question(self, question):
+        return self
 
     def _guarded(self, look_up):
         def guarded(*asked):
