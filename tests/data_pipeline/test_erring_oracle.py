@@ -40,6 +40,8 @@ def run_experts(world: Path, out: Path, preset: str, **settings) -> list[Traject
 EXPLAINED = {
     "unknown_entity": "no entity has that name",
     "unknown_relation": "the entity has no such relation",
+    "no_relations": "the entity has no relations",
+    "no_triples": "nothing named is there",
 }
 """What a thought says of an error."""
 
