@@ -163,7 +163,7 @@ class SynthGoal(Goal):
         gave_way: dict[str, dict[str, int]] = {}
         for stream, made in sorted(self._made.items()):
             structure, step, _ = parse_stream(stream)
-            if step:
+            if step and made:
                 ways = gave_way.setdefault(structure, {})
                 ways[STEP_NAMES[step]] = ways.get(STEP_NAMES[step], 0) + made
         found = {"plausibility_gave_way": gave_way} if gave_way else {}
