@@ -1,6 +1,7 @@
 """GraphRoll: expert episodes over a stratified sample of questions, kept by rejection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
-from data_pipeline.wording.lexicon import hand_written_inverses
+from data_pipeline.wording.lexicon import Lexicon, hand_written_inverses
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
@@ -31,13 +32,24 @@ from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.triples import Direction, Side
 from graphwalker.question import Question, read_worded
 from graphwalker.tools.base import abilities_of
 
 
-def built_in(graph: KnowledgeGraph, config: ExpertConfig) -> Expert:
-    """The expert that needs no model: it reads phrases, errs, and recovers; or it searches."""
-    environment, lexicon = Environment(graph, config.environment), lexicon_of(graph)
+MET_AT = 20
+"""Questions at whose topics the relations of an endpoint are looked up."""
+
+
+def built_in(
+    graph: KnowledgeGraph, config: ExpertConfig, met: frozenset[str] = frozenset()
+) -> Expert:
+    """The expert that needs no model: it reads phrases, errs, and recovers; or it searches.
+
+    `met` are relations of a graph that cannot list its own, from which its phrases are told.
+    """
+    environment = Environment(graph, config.environment)
+    lexicon = Lexicon.for_endpoint(met) if met else lexicon_of(graph)
     if config.searched:
         walks = SearchedWalks(
             graph,
@@ -127,16 +139,31 @@ def make_experts(
         if isinstance(goal, ExpertGoal) and config.policy:
             play_policy(opened, config, goal, ledger, progress)
         else:
-            with open_pool(expert_maker, graph, config, out) as pool:
+            met = _met_relations(opened, [q for some in read.values() for q in some])
+            with open_pool(partial(expert_maker, met=met), graph, config, out) as pool:
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = {**recoveries(ledger, config.tries), **goal.card}
         return write_card(out, "experts", config, about, GRAPHROLL, more)
 
 
-def expert_maker(graph: Path | str, config: Config) -> Callable[[Question], Unit]:
+def _met_relations(graph: KnowledgeGraph, questions: Sequence[Question]) -> frozenset[str]:
+    """Relations at the topics of the first questions, where the graph cannot list its own."""
+    if graph.relation_ids():
+        return frozenset()
+    met = set[str]()
+    for question in questions[:MET_AT]:
+        sides = [Side(t.id, direction) for t in question.topic_entities for direction in Direction]
+        listed = graph.for_question(question).relations_many(sides)
+        met |= {relation for side in listed for relation, _ in side}
+    return frozenset(met)
+
+
+def expert_maker(
+    graph: Path | str, config: Config, met: frozenset[str] = frozenset()
+) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
-    expert = built_in(open_shared(graph, config.environment), config)
+    expert = built_in(open_shared(graph, config.environment), config, met)
     return lambda question: ending(*next(expert.endings([question])))
 
 

@@ -91,6 +91,14 @@ class Lexicon:
         meanings = _meanings(entries, questions=not fictional)
         return cls(entries, meanings, _inverses(entries), frozenset(written))
 
+    @classmethod
+    def for_endpoint(cls, met: Iterable[str]) -> "Lexicon":
+        """The lexicon of a graph that cannot list its relations, of which those in `met` are known:
+        what people have written for such a graph, whether or not the graph has it."""
+        known = set(met)
+        entries = hand_written(wide=not _fictional(known)) if written_for(known) else {}
+        return cls(entries, {}, _inverses(entries), frozenset(entries))
+
     def entry(self, hop: Hop) -> Entry:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
         return self.entries.get(hop) or entry_from_id(hop)

@@ -88,10 +88,10 @@ def _ask_endpoint(graph: SparqlGraph, query: str) -> list[Entity]:
     query = re.sub(r"\{(?=\w)", "{ ", query if is_bounded else f"{query}\nLIMIT {ANSWERS + 1}")
     rows = graph.client.rows(f"SELECT {query[6:].lstrip()}")
     ids = list(dict.fromkeys(graph.vocabulary.node_id(row[name]) for row in rows for name in row))
-    return _named(graph, ids)
+    return _name_all(graph, ids)
 
 
-def _named(graph: KnowledgeGraph, ids: list[str]) -> list[Entity]:
+def _name_all(graph: KnowledgeGraph, ids: list[str]) -> list[Entity]:
     if len(ids) > ANSWERS:
         raise NotExecutedError(f"more than {ANSWERS:,} answers")
     names = graph.names_many(ids)
@@ -114,14 +114,16 @@ def _ask_rdflib(graph: KnowledgeGraph, query: str) -> list[Entity]:
         if found.type == "ASK":
             flag = "true" if found.askAnswer else "false"
             return [Entity("", flag.capitalize())]
-        ids = list(dict.fromkeys(store.node_id(term) for row in found for term in row if term))
+        ids = list(
+            dict.fromkeys(store.node_id(term) for row in found for term in row if term is not None)
+        )
     except NotExecutedError:
         raise
     except RecursionError:
         raise NotExecutedError("nested too deeply") from None
     except Exception as error:  # its parser and its functions raise what they like
         raise NotExecutedError(" ".join(str(error).split())[:160]) from None
-    return _named(graph, ids)
+    return _name_all(graph, ids)
 
 
 def _in_order(ctx: Any, part: Any) -> Any:
@@ -129,7 +131,7 @@ def _in_order(ctx: Any, part: Any) -> Any:
     from rdflib.plugins.sparql.evaluate import evalBGP
 
     if part.name != "BGP" or not hasattr(ctx.graph.store, "node_id"):
-        raise NotImplementedError
+        raise NotImplementedError  # how rdflib is told to evaluate this part itself
     left: list[Any] = list(part.triples)
     ordered: list[Any] = []
     known = {node for fact in left for node in fact if ctx[node] is not None}

@@ -105,12 +105,12 @@ class FormProtocol:
         count = {name: len(form.keys() & fields.keys()) for name, form in self._forms.items()}
         nearest = max(count, key=count.__getitem__)
         if not count[nearest]:
-            raise _Unreadable(f"none of its keys is asked for: {_wanted(self._any())}")
+            raise _Unreadable(f"none of its keys is asked for: {_advice(self._any())}")
         missing = [key for key in self._forms[nearest] if key not in fields]
         raise _Unreadable(f"no {', '.join(map(repr, missing))} in it: write {self.hint(nearest)}")
 
 
-def _wanted(form: str) -> str:
+def _advice(form: str) -> str:
     """What to write; an agent that asks for another form puts it in the place of this one."""
     return f"write one JSON object, such as {form}"
 
@@ -130,9 +130,9 @@ def _object(completion: str, form: str) -> dict[str, Any]:
     try:
         value, _ = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        raise _Unreadable(_wanted(form)) from None
+        raise _Unreadable(_advice(form)) from None
     if not isinstance(value, dict):
-        raise _Unreadable(_wanted(form))
+        raise _Unreadable(_advice(form))
     _check(value)
     return cast("dict[str, Any]", value)
 

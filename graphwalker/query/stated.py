@@ -99,7 +99,7 @@ def from_s_expression(text: str) -> str:
     'SELECT DISTINCT ?x WHERE { ?v1 :a.b.c ?x . VALUES ?v1 { :m.1 } }'
     """
     tokens = _TOKEN.findall(text)
-    read = _nested(tokens)
+    read = _parse_nested(tokens)
     if tokens or isinstance(read, str):
         raise UserError(f"not an s-expression: {text[:80]!r}")
     names = (f"?v{number}" for number in count(1))
@@ -109,14 +109,14 @@ def from_s_expression(text: str) -> str:
     return f"SELECT DISTINCT ?x WHERE {{ {' '.join(_patterns(read, '?x', names))} }}"
 
 
-def _nested(tokens: list[str]) -> Any:
+def _parse_nested(tokens: list[str]) -> Any:
     """The first expression, taken off the tokens."""
     token = tokens.pop(0) if tokens else ")"
     if token != "(":
         return token
     found: list[Any] = []
     while tokens and tokens[0] != ")":
-        found.append(_nested(tokens))
+        found.append(_parse_nested(tokens))
     if not tokens:
         raise UserError("not an s-expression: a bracket is not closed")
     tokens.pop(0)

@@ -33,7 +33,7 @@ def world(tmp_path_factory) -> Path:
     return folder
 
 
-def asked(world: Path) -> list[Question]:
+def questions_of(world: Path) -> list[Question]:
     return load_questions(world / "made" / "questions.jsonl")
 
 
@@ -67,7 +67,7 @@ def test_a_run_keeps_its_exemplars_and_refuses_another_number(world, tmp_path):
 
 
 def test_exemplars_follow_the_seed_and_start_elsewhere_than_the_questions(world):
-    graph, questions = open_graph(world / "graph"), asked(world)
+    graph, questions = open_graph(world / "graph"), questions_of(world)
     made = make_exemplars(graph, SETTINGS, 0, questions)
     assert made == make_exemplars(graph, SETTINGS, 0, questions)
     topics = {frozenset(one.question.topic_entities) for one in made}
@@ -81,7 +81,9 @@ def test_a_preset_plays_them_in_its_own_form(world):
     for preset, form in (("search-on-graph", "<tool_call>"), ("io-prompt", "<answer>")):
         config = EnvironmentConfig(preset=preset, exemplars=1)
         made = make_exemplars(graph, config, 0, [])
-        opening = Episode(asked(world)[0], 0, Environment(graph, config, exemplars=made)).ask
+        opening = Episode(
+            questions_of(world)[0], 0, Environment(graph, config, exemplars=made)
+        ).ask
         assert opening and form in opening.messages[2].content, preset
 
 
@@ -96,7 +98,7 @@ def test_an_agent_of_many_conversations_takes_none(world):
 def test_exemplars_that_fill_the_context_end_the_run_with_the_next_move(world):
     graph = open_graph(world / "graph")
     made = make_exemplars(graph, SETTINGS, 0, [])
-    episode = Episode(asked(world)[0], 0, Environment(graph, SETTINGS, exemplars=made))
+    episode = Episode(questions_of(world)[0], 0, Environment(graph, SETTINGS, exemplars=made))
     episode.feed(Completion("", "length", prompt_tokens=1414))
     assert isinstance(episode.failure, HopelessError)
     assert "exemplars=2: with them the prompt takes 1,414 tokens" in str(episode.failure)

@@ -16,7 +16,7 @@ from support.toy import TOY_NAMES, TOY_TRIPLES, toy_graph
 ROWS = [("Ana", "knows", "Ben"), ("Ben", "lives in", "Oslo"), ("Ana", "lives in", "Oslo")]
 
 
-def named(graph):
+def names_in(graph):
     return {(fact.head.name, fact.relation, fact.tail.name) for fact in graph}
 
 
@@ -95,8 +95,8 @@ def test_questions_of_a_file_have_a_short_text_and_a_table(tmp_path):
 
 def test_a_subgraph_holds_what_lies_around_its_entities():
     graph = gw.open_graph(ROWS)
-    assert named(graph.subgraph(["Ben"])) == named(graph.subgraph("Ben")) == set(ROWS[:2])
-    assert named(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
+    assert names_in(graph.subgraph(["Ben"])) == names_in(graph.subgraph("Ben")) == set(ROWS[:2])
+    assert names_in(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
 
 
 def test_one_graph_in_every_form_holds_the_same_names(tmp_path, monkeypatch):
@@ -114,8 +114,8 @@ def test_one_graph_in_every_form_holds_the_same_names(tmp_path, monkeypatch):
     graph = gw.open_graph(ROWS)
     forms = [frame, frame.rename(columns={"head": "subject"}), edges, graph, graph.to_pandas(),
              graph.to_networkx(), tmp_path / "own.csv", str(tmp_path / "own.csv")]  # fmt: skip
-    assert all(named(gw.open_graph(form)) == set(ROWS) for form in forms)
-    assert named(gw.build_graph(tmp_path / "own.csv", tmp_path / "graph")) == set(ROWS)
+    assert all(names_in(gw.open_graph(form)) == set(ROWS) for form in forms)
+    assert names_in(gw.build_graph(tmp_path / "own.csv", tmp_path / "graph")) == set(ROWS)
     assert len(gw.open_graph(rdf)) == len(gw.open_graph(tmp_path / "own.ttl")) == 3
 
 
@@ -128,7 +128,7 @@ def test_what_is_no_graph_is_a_type_error_that_says_so(given):
 def test_a_table_whose_columns_can_be_read_in_two_ways_is_refused():
     frame = pandas.DataFrame(ROWS, columns=["source", "relation", "target"])
     other_order = frame[["source", "target", "relation"]]
-    assert named(gw.open_graph(other_order)) == named(gw.open_graph(frame)) == set(ROWS)
+    assert names_in(gw.open_graph(other_order)) == names_in(gw.open_graph(frame)) == set(ROWS)
     with pytest.raises(UserError, match="which are head, relation, tail"):
         gw.open_graph(pandas.DataFrame(ROWS, columns=["a", "b", "c"]))
     with pytest.raises(UserError, match="1 rows without"):

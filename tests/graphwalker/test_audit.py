@@ -33,7 +33,7 @@ BORN = """SELECT DISTINCT ?x WHERE { ns:m.0ana ns:people.person.place_of_birth ?
 ?c ns:location.location.containedby ?x . FILTER (?x != ns:m.0ana OR 1 = 2) }"""
 
 
-def asked(key, text, gold, **annotations):
+def make_question(key, text, gold, **annotations):
     answers = tuple(Answer(str(NAMES.get(i, i)), i) for i in gold.split())
     topics = (Entity("m.0ana", "Ana"),)
     return Question(key, text, topics, answers, annotations=annotations)
@@ -44,14 +44,16 @@ def select(pattern):
 
 
 QUESTIONS = [
-    asked("equal", "in which country was she born", "m.0nor", sparql=BORN),
-    asked("partial", "where do they come from", "m.0nor m.0var", sparql=BORN),
-    asked("disjoint", "where else", "m.0var", sparql=BORN),
-    asked("empty", "where is kesterby", "m.0nor", sparql=select("ns:m.0kes ns:a.b.c ?x")),
-    asked("not in this graph", "who", "m.0nor", sparql=select("ns:m.0zzz ns:a.b.c ?x")),
-    asked("not in this graph!", "how many", "2", sparql="ASK { VALUES ?x { :m.0zz } ?x ?p ?y }"),
-    asked("not executed", "all of them", "m.0nor", sparql=select("?x ns:a.b.c ?y")),
-    asked("no gold query", "who knows", "m.0nor"),
+    make_question("equal", "in which country was she born", "m.0nor", sparql=BORN),
+    make_question("partial", "where do they come from", "m.0nor m.0var", sparql=BORN),
+    make_question("disjoint", "where else", "m.0var", sparql=BORN),
+    make_question("empty", "where is kesterby", "m.0nor", sparql=select("ns:m.0kes ns:a.b.c ?x")),
+    make_question("not in this graph", "who", "m.0nor", sparql=select("ns:m.0zzz ns:a.b.c ?x")),
+    make_question(
+        "not in this graph!", "how many", "2", sparql="ASK { VALUES ?x { :m.0zz } ?x ?p ?y }"
+    ),
+    make_question("not executed", "all of them", "m.0nor", sparql=select("?x ns:a.b.c ?y")),
+    make_question("no gold query", "who knows", "m.0nor"),
 ]
 
 
@@ -100,10 +102,10 @@ def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     path = ["people.person.place_of_birth", "location.location.containedby"]
     expression = f"(JOIN (R {path[1]}) (JOIN (R {path[0]}) m.0ana))"
     questions = [
-        asked("path", "a?", "m.0nor", relation_path=path),
-        asked("expression", "b?", "m.0nor", s_expression=expression),
-        asked("nowhere", "c?", "m.0nor", relation_path=["a.b.c"]),
-        asked("wrong", "d?", "m.0var", relation_path=path),
+        make_question("path", "a?", "m.0nor", relation_path=path),
+        make_question("expression", "b?", "m.0nor", s_expression=expression),
+        make_question("nowhere", "c?", "m.0nor", relation_path=["a.b.c"]),
+        make_question("wrong", "d?", "m.0var", relation_path=path),
     ]
     records = audit(questions, GRAPH, tmp_path / "audit.jsonl")
     assert [record["verdict"] for record in records] == ["equal", "equal", "empty", "disjoint"]
@@ -114,16 +116,18 @@ def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
 
 def test_a_way_that_the_graph_holds_as_one_relation_is_found(tmp_path):
     graph = MemoryGraph([("m.0ana", "a.b.c..d.e.f", "m.0ben")], NAMES)
-    question = asked("q", "who?", "m.0ben", sparql=select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x"))
+    question = make_question(
+        "q", "who?", "m.0ben", sparql=select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x")
+    )
     (record,) = audit(ground([question], graph), graph, tmp_path / "audit.jsonl")
     assert (record["verdict"], record["by"]) == ("equal", "walk of the sparql")
 
 
 def test_doubled_questions_and_answers_that_the_question_names_are_marked(tmp_path):
     questions = [
-        asked("a", "is Norvania where Ana was born", "m.0nor", sparql=BORN),
-        asked("b", "Is norvania where  Ana was born", "m.0nor", sparql=BORN),
-        asked("c", "what about Norvanians", "m.0nor", sparql=BORN),
+        make_question("a", "is Norvania where Ana was born", "m.0nor", sparql=BORN),
+        make_question("b", "Is norvania where  Ana was born", "m.0nor", sparql=BORN),
+        make_question("c", "what about Norvanians", "m.0nor", sparql=BORN),
     ]
     first, second, third = audit(questions, GRAPH, tmp_path / "audit.jsonl")
     assert first["answer_in_question"] == ["Norvania"] and "answer_in_question" not in third

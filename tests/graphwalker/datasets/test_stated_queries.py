@@ -28,7 +28,7 @@ GRAPH = MemoryGraph(
 )
 
 
-def asked(sparql, answers, topic=ANA):
+def make_question(sparql, answers, topic=ANA):
     gold = tuple(Answer(NAMES[i], i) for i in answers.split())
     annotations = {"sparql": sparql}
     return Question("q", "?", (Entity(topic, NAMES[topic]),), gold, annotations=annotations)
@@ -45,7 +45,7 @@ def test_a_composition_of_cwq_is_its_walk():
     FILTER (!isLiteral(?x) OR lang(?x) = '' OR langMatches(lang(?x), 'en'))
     ns:m.0ana ns:people.person.parents ?c .
     ?c ns:people.person.place_of_birth ?x . }"""
-    assert path_of(asked(text, "m.0var")) == [
+    assert path_of(make_question(text, "m.0var")) == [
         "people.person.parents",
         "people.person.place_of_birth",
     ]
@@ -54,16 +54,21 @@ def test_a_composition_of_cwq_is_its_walk():
 def test_a_hop_back_keeps_its_direction_and_avoids_the_topic_that_a_filter_names():
     text = """SELECT ?x WHERE { ?c :people.person.children :m.0ana .
     ?c :people.person.children ?x . FILTER (?x != :m.0ana) }"""
-    question = resolve_one(asked(text, "m.0cat"), GRAPH)
+    question = resolve_one(make_question(text, "m.0cat"), GRAPH)
     assert question.annotations["executed"] == "equal"
     assert question.query and question.query.avoids_topics
-    assert path_of(asked(text, "m.0cat")) == ["~people.person.children", "people.person.children"]
+    assert path_of(make_question(text, "m.0cat")) == [
+        "~people.person.children",
+        "people.person.children",
+    ]
 
 
 def test_two_hops_through_a_node_without_a_name_are_one():
     text = """SELECT ?x WHERE { ns:m.0ana ns:people.person.spouse_s ?y .
     ?y ns:people.marriage.spouse ?x . FILTER(NOT EXISTS {?y ns:people.marriage.to ?t} || (1)) }"""
-    assert path_of(asked(text, "m.0kes")) == ["people.person.spouse_s..people.marriage.spouse"]
+    assert path_of(make_question(text, "m.0kes")) == [
+        "people.person.spouse_s..people.marriage.spouse"
+    ]
 
 
 def test_walks_of_several_topics_meet_where_the_patterns_do():
@@ -83,7 +88,7 @@ def test_patterns_in_alternatives_are_no_walk():
 
 def test_a_query_that_finds_no_gold_answer_is_not_given():
     text = "SELECT ?x WHERE { :m.0ana :people.person.parents ?x }"
-    found = resolve_one(asked(text, "m.0var"), GRAPH)
+    found = resolve_one(make_question(text, "m.0var"), GRAPH)
     assert (found.query, found.annotations["no_query"]) == (None, "no_gold_answer")
 
 
@@ -124,7 +129,7 @@ def test_the_type_of_a_metaqa_question_is_its_path(tmp_path):
 
 
 def test_a_graph_behind_a_server_is_not_asked_for_gold_paths():
-    question = asked("SELECT ?x WHERE { :m.0ana :people.person.parents ?x }", "m.0ben")
+    question = make_question("SELECT ?x WHERE { :m.0ana :people.person.parents ?x }", "m.0ben")
     remote = toy_graph()
     remote.is_remote = True
     assert ground([question], remote) == [question]

@@ -65,7 +65,7 @@ def test_a_tokenizer_that_implies_spaces_is_refused_by_name():
         GrammarMasks(tokenizer, len(tokenizer), [0])
 
 
-def masked(allowed: list[list[int]], logits) -> None:
+def mask(allowed: list[list[int]], logits) -> None:
     for row, tokens in enumerate(allowed):
         out = torch.ones(logits.shape[1], dtype=torch.bool)
         out[tokens] = False
@@ -76,7 +76,7 @@ def test_only_allowed_tokens_are_drawn_and_log_probabilities_stay_those_of_the_m
     torch.manual_seed(0)
     logits = torch.randn(2, 50) * 4
     draws = torch.tensor([0.5, 0.5], dtype=torch.float64)
-    constrain = partial(masked, [[3, 7], list(range(50))])
+    constrain = partial(mask, [[3, 7], list(range(50))])
     token, logprob = draw(logits, draws, torch.tensor([0.0, 1.0]), None, constrain)
     assert token[0] == (3 if logits[0, 3] > logits[0, 7] else 7)
     free, free_logprob = draw(logits, draws, torch.tensor([0.0, 1.0]), None)
@@ -88,7 +88,7 @@ def test_a_token_that_the_model_gives_no_weight_can_be_drawn():
     logits = torch.zeros(1, 10)
     logits[0, 4] = -1000.0
     last = torch.tensor([1 - 2.0**-53], dtype=torch.float64)
-    token, logprob = draw(logits, last, torch.ones(1), None, partial(masked, [[4]]))
+    token, logprob = draw(logits, last, torch.ones(1), None, partial(mask, [[4]]))
     assert token.item() == 4 and logprob.item() < -900
 
 
@@ -97,7 +97,7 @@ def test_allowed_tokens_are_drawn_by_their_shares_among_each_other():
     draws = torch.linspace(0, 1, 1001, dtype=torch.float64)[:-1]
     rows = len(draws)
     logits, warm = shares.log().expand(rows, -1), torch.ones(rows)
-    constrain = partial(masked, [[1, 3]] * rows)
+    constrain = partial(mask, [[1, 3]] * rows)
     token, logprob = draw(logits, draws, warm, None, constrain)
     assert abs(float((token == 1).float().mean()) - 0.25) < 0.002
     assert set(token.tolist()) == {1, 3} and torch.allclose(logprob, shares[token].log())

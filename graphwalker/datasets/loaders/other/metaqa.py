@@ -32,7 +32,7 @@ class MetaQaLine(records.Published):
     answers: str
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
-        topic, text = _marked(self.marked)
+        topic, text = _split_marks(self.marked)
         names = [name.strip() for name in self.answers.split("|")]
         if not all(names):
             raise UserError("column 'answers' has an empty answer")
@@ -71,7 +71,7 @@ class MetaQa(records.Published):
         hops = len(path) or _hops(self.qtype) if self.hops is None else self.hops
         topic, text = self.topic_entity, self.question
         if not topic:
-            topic, text = _marked(self.question)
+            topic, text = _split_marks(self.question)
         return Question(
             id=self.id or "",
             text=text,
@@ -85,7 +85,7 @@ class MetaQa(records.Published):
         )
 
 
-def _marked(question: str) -> tuple[str, str]:
+def _split_marks(question: str) -> tuple[str, str]:
     """The entity that a question marks, and the question without the mark."""
     found = _TOPIC.findall(question)
     if len(found) != 1:
