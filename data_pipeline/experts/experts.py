@@ -36,7 +36,6 @@ from graphwalker.graphs.triples import Direction, Side
 from graphwalker.question import Question, read_worded
 from graphwalker.tools.base import abilities_of
 
-
 MET_AT = 20
 """Questions at whose topics the relations of an endpoint are looked up."""
 

@@ -81,9 +81,7 @@ def test_a_preset_plays_them_in_its_own_form(world):
     for preset, form in (("search-on-graph", "<tool_call>"), ("io-prompt", "<answer>")):
         config = EnvironmentConfig(preset=preset, exemplars=1)
         made = make_exemplars(graph, config, 0, [])
-        opening = Episode(
-            questions_of(world)[0], 0, Environment(graph, config, exemplars=made)
-        ).ask
+        opening = Episode(questions_of(world)[0], 0, Environment(graph, config, exemplars=made)).ask
         assert opening and form in opening.messages[2].content, preset
 
 
