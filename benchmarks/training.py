@@ -260,8 +260,6 @@ def rollout_figures(demo: Demo, alone: int | None = None) -> dict[str, Any]:
             name: sum(a == b for a, b in zip(few["texts"], run["texts"], strict=False))
             for name, run in runs.items()
         },
-        "target_ratio_cpu": 2.0,
-        "target_ratio_gpu": 10.0,
     }
 
 
