@@ -49,6 +49,14 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path):
     assert done.returncode == 2 and "graphwalker-table2" in done.stderr
 
 
+def test_a_misspelt_setting_is_told_before_anything_is_made(tmp_path):
+    pytest.importorskip("trl")
+    words = ("graphwalk-table2", "--toy", "eval-tools.max_tokns=3")
+    done = graphwalker("reproduce", *words, cwd=tmp_path)
+    assert done.returncode == 2 and "did you mean max_tokens" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
     pytest.importorskip("trl")
     done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)
