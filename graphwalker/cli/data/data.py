@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
+from graphwalker.cli.endings import show_ending
 from graphwalker.cli.shared import C, CommandOptions, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
@@ -48,6 +49,17 @@ def _show(title: str, run: Callable[..., Card]) -> None:
         )
 
 
+def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) -> None:
+    """Say what was made and what may follow; a shard is merged first."""
+    if not given.get("shard"):
+        show_ending(made, *following)
+
+
+def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:
+    script = ("accelerate", "launch", "-m", "training.sft", "--config", f"configs/{name}.yaml")
+    return (*script, *more, f"data=[{made}]", f"output_dir={out}")
+
+
 def _leave_objects() -> None:
     """As the process ends, its objects are left to the system: to look for cycles among the
     millions that a stage leaves takes seconds. DuckDB reports what is not freed as leaks, and so
@@ -65,6 +77,8 @@ def synth(given: CommandOptions) -> None:
     from data_pipeline import config, synthesize
 
     _make("synth", given, config.SynthConfig, synthesize.synthesize)
+    made = given.out / "graphsynth.jsonl"
+    _end(given, made, ("verify", made, "--graph", given.graph), _sft("sft", made, "runs/sft1"))
 
 
 @verb(app, *MAKING)
@@ -78,6 +92,9 @@ def walk(given: CommandOptions) -> None:
     from data_pipeline import config, synthesize
 
     _make("walk", given, config.SynthConfig, synthesize.make_walks)
+    made = given.out / "walks.jsonl"
+    words = ("questions", "--graph", given.graph, "--walks", made, "--out", "runs/q")
+    _end(given, made, words)
 
 
 @verb(app, *MAKING)
@@ -94,12 +111,17 @@ def questions(
     """
     from data_pipeline import config, stages, synthesize
 
+    made = given.out / "questions.jsonl"
+    asks = ("--graph", given.graph, "--questions", made)
     if walks is None:
         _make("questions", given, config.SynthConfig, synthesize.make_questions)
+        plain = ("eval", *asks, "--model", "first-relation", "--out", "runs/first-relation")
+        _end(given, made, plain, ("experts", *asks, "--out", "runs/roll"))
         return
     if given.get("shard"):
         raise UserError("--shard is for whole question sets: do not give --walks with it")
     _make("questions", given, config.SynthConfig, partial(stages.word_questions, source=walks))
+    _end(given, made, ("filter", *asks, "--out", "runs/filtered"))
 
 
 @verb(app, "graph!", "questions!", "out!", "workers", name="filter")
@@ -112,6 +134,9 @@ def filter_(given: CommandOptions) -> None:
 
     keep = partial(stages.filter_questions, source=given.questions)
     _make("filter", given, config.SynthConfig, keep)
+    made = given.out / "questions.jsonl"
+    asks = ("--graph", given.graph, "--questions", made)
+    _end(given, made, ("experts", *asks, "--out", "runs/roll"))
 
 
 @verb(app, "questions!", *MAKING, "trust")
@@ -126,6 +151,8 @@ def experts(given: CommandOptions) -> None:
 
     play = partial(make_experts, questions=given.questions)
     _make("experts", given, config.ExpertConfig, play)
+    made = given.out / "graphroll.jsonl"
+    _end(given, made, _sft("sft-stage2", made, "runs/sft2", "model=runs/sft1/final"))
 
 
 @verb(app, "graph!", "out!", "api", "model", api="teacher.base_url", model="teacher.model")
@@ -162,6 +189,8 @@ def phrases(
         else:
             facts = make.as_used(opened, given.graph, given.out)
     console.facts("phrases", facts)
+    words = ("synth", "--graph", given.graph, "--out", "runs/synth", f"phrases_file={given.out}")
+    show_ending(given.out, words, examples=False)
 
 
 @verb(app, "graph!", "out!", "count", "seed", "workers")
@@ -181,7 +210,9 @@ def bench(
 
     make = partial(graphwalkerbench.make_bench, against=against or [])
     _make("bench", given, config.BenchConfig, make)
-    console.note(f"written: {given.out / 'GWBench.json'}")
+    file = given.out / "GWBench.json"
+    asks = ("--graph", given.graph, "--questions", file, "--model", "first-relation")
+    _end(given, given.out / "questions.jsonl", ("eval", *asks, "--out", "runs/first-relation"))
 
 
 @verb(app, "graph", "questions", "out!", "workers", "trust", settings=False)

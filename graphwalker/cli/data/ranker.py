@@ -7,6 +7,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
+from graphwalker.cli.endings import show_ending
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.errors import UserError
 
@@ -82,6 +83,10 @@ def train(
         )
         made = write_ranker(made, out)
     show(str(out), _facts(made.about.model_dump(), made.digest))
+    setting = f"environment.ranker={out}"
+    words = ("eval", "--graph", graph, "--questions", "test.jsonl", "--model", "linear")
+    wide = ("--out", "runs/linear", "environment.preset=graphwalker-wide", setting)
+    show_ending(out, (*words, *wide), examples=False)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typer import Argument, Option
 from typer.core import TyperCommand
 
 from graphwalker.cli import console
+from graphwalker.cli.endings import show_ending
 from graphwalker.cli.graphs import synthetic
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.errors import GraphWalkerError, UserError
@@ -49,6 +50,7 @@ def make(
     from graphwalker.world.generate import make_world
 
     show(str(out), make_world(entities, seed, out, progress=console.note))
+    _end(out / "graph")
 
 
 @app.command()
@@ -237,6 +239,12 @@ def _show_built(folder: Path, built: dict[str, Any]) -> None:
     _show_facts(folder)
     for warning in warnings:
         console.echo(f"warning: {warning}")
+    _end(folder)
+
+
+def _end(folder: Path) -> None:
+    words = ("synth", "--graph", folder, "--count", "1000", "--out", "runs/synth")
+    show_ending(folder, words, examples=False)
 
 
 def _show_facts(folder: Path) -> None:

@@ -1,0 +1,47 @@
+"""The end of a command: the file that it made, two examples of what is in it, the next command."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from graphwalker.cli import console
+from graphwalker.files import read_jsonl
+
+SHOWN = 2
+"""Examples that are shown of a file."""
+NAMES = 3
+"""Answers that are named of an example."""
+
+
+def show_ending(made: Path, *following: Sequence[str | Path], examples: bool = True) -> None:
+    """Say where the result lies, show two of its records, and name the commands that may follow.
+
+    made: a JSONL file of walks, questions or trajectories; without `examples`, any file or folder.
+    following: commands as words, without `graphwalker` but for those that begin with `accelerate`.
+    """
+    console.echo(f"made: {made}")
+    for record in islice(read_jsonl(made), SHOWN) if examples else ():
+        for line in example_lines(record):
+            console.echo(f"  {line}")
+    for words in following:
+        line = shlex.join(map(str, words))
+        console.echo(f"next: {line if words[0] == 'accelerate' else f'graphwalker {line}'}")
+
+
+def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the question of a record, its walk and its answers, for a person to read."""
+    inner: Any = record.get("question")
+    asked: Any = inner if isinstance(inner, dict) else record
+    if text := asked.get("question"):
+        yield str(text)
+    query: dict[str, Any] = asked.get("query") or {}
+    walks: list[str] = [
+        " -> ".join([branch["topic"]["name"], *branch["hops"]])
+        for branch in query.get("branches", [])
+    ]
+    names: list[str] = [answer["name"] or answer["id"] for answer in asked.get("answers", [])]
+    found = ", ".join(names[:NAMES]) + (f" (+{len(names) - NAMES})" if len(names) > NAMES else "")
+    tail = [" and ".join(walks), *query.get("tail", []), found]
+    yield " -> ".join(filter(None, tail))
