@@ -32,8 +32,8 @@ def show_ending(made: Path, *following: Sequence[str | Path], examples: bool = T
 
 def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the question of a record, its walk and its answers, for a person to read."""
-    inner: Any = record.get("question")
-    asked: Any = inner if isinstance(inner, dict) else record
+    is_trajectory = isinstance(record.get("question"), dict)
+    asked: Mapping[str, Any] = record["question"] if is_trajectory else record
     if text := asked.get("question"):
         yield str(text)
     query: dict[str, Any] = asked.get("query") or {}
