@@ -123,6 +123,14 @@ class RowCache(Cache):
         for layer in self.slot_layers:
             layer.plan = plan
 
+    def make_room(self, rows: int, width: int, most: int) -> None:
+        """Let every layer have so many rows and slots; a layer that was never fed has none."""
+        first = torch.zeros((1, 1), dtype=torch.long)
+        plan = Placement(None, first, None, width, (rows, width), most)
+        for layer in self.slot_layers:
+            if layer.keys is not None and layer.values is not None:
+                layer.keys, layer.values = plan.grow(layer.keys), plan.grow(layer.values)
+
     def move(self, pairs: list[tuple[int, int]], width: int, swap: bool) -> None:
         """Copy (or swap) the first `width` slots of rows, given as (from, to)."""
         if not pairs:

@@ -27,6 +27,8 @@ Result = tuple[str, Completion | PolicyError]
 
 PREFILL_TOKENS = 4096
 """Tokens of one prefill pass, padding included."""
+OPENING = 64
+"""Ids that two episodes must have in common for the first's keys and values to be copied."""
 PADDING = 128
 """Padding of one prefill pass: more of it costs more than another pass."""
 COMPACT_BELOW = 0.75
@@ -167,27 +169,47 @@ class TransformersPolicy:
     # --- prefill
 
     def _prefill(self, episodes: Sequence[CachedEpisode]) -> None:
-        """Feed all pending ids; episodes that begin with the same ids share one computation."""
-        leaders: dict[tuple[int, ...], CachedEpisode] = {}
-        copies: list[tuple[CachedEpisode, CachedEpisode]] = []
-        todo: list[CachedEpisode] = []
+        """Feed all pending ids. Episodes that begin with the same ids share one computation; so do
+        those that begin with the same prompt, which is copied from an episode in the cache."""
+        begun = [e for e in episodes if e.cached]
+        same: dict[tuple[int, ...], list[CachedEpisode]] = {}
         for episode in episodes:
-            leader = leaders.setdefault(tuple(episode.ids), episode) if not episode.cached else None
-            if leader is None or leader is episode:
-                todo.append(episode)
-            else:
-                copies.append((leader, episode))
-        todo = sorted((e for e in todo if e.pending > 0), key=lambda e: -e.pending)
+            if not episode.cached:
+                same.setdefault(tuple(episode.ids), []).append(episode)
+        self._copy_prompts([group[0] for group in same.values()])
+        self._feed_pending([*begun, *(group[0] for group in same.values())])
+        for leader, *others in same.values():
+            self._copy([(leader, other, leader.cached) for other in others])
+
+    def _copy_prompts(self, episodes: Sequence[CachedEpisode]) -> None:
+        known = {tuple(e.ids[:OPENING]): e for e in self._episodes.values() if e.cached >= OPENING}
+        groups: dict[tuple[int, ...], list[CachedEpisode]] = {}
+        for episode in episodes:
+            groups.setdefault(tuple(episode.ids[:OPENING]), []).append(episode)
+        for opening, group in groups.items():
+            if opening not in known and len(group) > 1:
+                known[opening] = group.pop(0)
+                self._feed_pending([known[opening]])
+            if source := known.get(opening):
+                self._copy([(source, other, _shared(source, other)) for other in group])
+
+    def _copy(self, pairs: Sequence[tuple[CachedEpisode, CachedEpisode, int]]) -> None:
+        """Copy the first so many slots of one episode's row to another's."""
+        width = max((count for _, _, count in pairs), default=0)
+        if width:
+            self._cache.make_room(len(self._owners), width, self.max_context)
+            self._cache.move([(e.row, other.row) for e, other, _ in pairs], width, swap=False)
+        for _, other, count in pairs:
+            other.cached = count
+
+    def _feed_pending(self, episodes: Sequence[CachedEpisode]) -> None:
+        todo = sorted((e for e in episodes if e.pending > 0), key=lambda e: -e.pending)
         while todo:
             length = min(todo[0].pending, PREFILL_TOKENS)
             rows = _alike([e.pending for e in todo[: max(1, PREFILL_TOKENS // length)]])
             for _ in range(-(-todo[0].pending // length)):
                 self._feed([e for e in todo[:rows] if e.pending > 0], length)
             todo = todo[rows:]
-        pairs = [(leader.row, episode.row) for leader, episode in copies]
-        self._cache.move(pairs, max((e.cached for e, _ in copies), default=0), swap=False)
-        for leader, episode in copies:
-            episode.cached = leader.cached
 
     def _feed(self, episodes: Sequence[CachedEpisode], length: int) -> None:
         """One pass over the next ids of each episode, at most `length`."""
@@ -288,6 +310,13 @@ class TransformersPolicy:
         episode.ids += completion.token_ids or ()
         episode.messages = (*episode.messages, Message("assistant", completion.text))
         return request.key, completion
+
+
+def _shared(one: CachedEpisode, other: CachedEpisode) -> int:
+    """The ids that both begin with and that are in the cache; the other's last one is left."""
+    most = min(one.cached, len(one.ids), len(other.ids) - 1)
+    pairs = zip(one.ids[:most], other.ids, strict=False)
+    return next((number for number, (a, b) in enumerate(pairs) if a != b), most)
 
 
 def _alike(lengths: Sequence[int]) -> int:

@@ -21,6 +21,7 @@ from tiny_engine import (  # noqa: E402
 from graphwalker.errors import PolicyError  # noqa: E402
 from graphwalker.policies.base import Request, Sampling  # noqa: E402
 from graphwalker.trajectory import Message  # noqa: E402
+from graphwalker.workers import work_since  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,24 @@ def test_samples_of_one_question_share_the_prompt_and_still_differ(model, tokeni
         [(_, alone)] = single.collect()
         assert alone.token_ids == completion.token_ids
     assert len({c.token_ids for c in shared.values()}) > 1
+
+
+def test_questions_behind_one_system_prompt_read_it_once(model, tokenizer):
+    system = Message("system", " ".join(f"w{number % 90}" for number in range(200)))
+
+    def read_and_answers(policies):
+        before, found = work_since({}), {}
+        for number, policy in enumerate(policies):
+            sampling, messages = Sampling(max_tokens=8), (system, prompt(number)[1])
+            policy.submit(Request(f"q{number}#0", messages, ASKED, (), sampling, STOP))
+        for policy in dict.fromkeys(policies):
+            found |= {key: done.token_ids for key, done in all_of(policy).items()}
+        return work_since(before)["read"], found
+
+    read, found = read_and_answers([engine(model, tokenizer)] * 6)
+    read_alone, alone = read_and_answers([engine(model, tokenizer) for _ in range(6)])
+    assert found == alone and len(found) == 6
+    assert read < read_alone - 4 * 200
 
 
 def test_released_rows_are_used_again(model, tokenizer):
