@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.analysis.error_kinds import taxonomy
+from eval.analysis.error_kinds import class_shares, taxonomy
 from eval.analysis.summary import (
     GROUPS,
     Passes,
@@ -18,11 +18,12 @@ from eval.analysis.summary import (
     put_rates,
     put_recovery,
 )
-from eval.run.records import SampledEpisode, read_run, read_usage, usage_figures
+from eval.run.records import JUDGED, SampledEpisode, read_run, read_usage, usage_figures
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import count_expected
 from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
 from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -60,8 +61,14 @@ def analyse(
         "by": {name: by_group(kept, group, row) for name, group in groups.items()},
         "pass_curve": pass_curve(passes, seed),
         "errors": taxonomy(played),
+        "classes": class_shares(kept, _verdicts(Path(folder) / JUDGED)),
         "usage": usage_figures(read_usage(Path(folder))),
     }
+
+
+def _verdicts(path: Path) -> dict[str, bool | None]:
+    """What a judge said of each question of the run, where one was asked."""
+    return {str(r["id"]): r.get("judge") for r in read_jsonl(path)} if path.is_file() else {}
 
 
 def figures(group: Sequence[Trajectory], passes: Passes, seed: int) -> dict[str, Any]:
@@ -117,7 +124,9 @@ def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
         if len(rows) > 1
     ]
     wrong = ", ".join(filter(None, (f"{result['wrong']:,} wrong", missing_note(result))))
-    tables.append(as_terminal(_errors_table(result["errors"]), wrong))
+    tables.append(as_terminal(_errors_table("kind of error", result["errors"], 0), wrong))
+    classes = _errors_table("class (GraphRunner, Table 2)", result["classes"], 2)
+    tables.append(as_terminal(classes, "shares of all episodes"))
     if result["pass_curve"]:
         tables.append(as_terminal(_curve_table(result["pass_curve"]), "Pass@k"))
     if result["usage"]:
@@ -140,13 +149,13 @@ def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> FigureTable:
     return FigureTable(tuple(map(Cell, head)), tuple(cells))
 
 
-def _errors_table(errors: Mapping[str, Mapping[str, Any]]) -> FigureTable:
+def _errors_table(head: str, errors: Mapping[str, Mapping[str, Any]], digits: int) -> FigureTable:
     rows = [
-        (Cell(kind), Cell(str(row["count"])), Cell(f"{row['share']:.0%}"))
+        (Cell(kind), Cell(str(row["count"])), Cell(f"{row['share']:.{digits}%}"))
         for kind, row in errors.items()
         if row["count"]
     ]
-    return FigureTable((Cell("kind of error"), Cell("episodes"), Cell("share")), tuple(rows))
+    return FigureTable((Cell(head), Cell("episodes"), Cell("share")), tuple(rows))
 
 
 def _curve_table(curve: Sequence[Mapping[str, Any]]) -> FigureTable:

@@ -1,6 +1,7 @@
 """Errors by kind: each wrong episode falls into the first kind that fits, and into no other."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphwalker.query.query import spellings
@@ -18,6 +19,13 @@ KINDS: dict[str, str] = {
     "wrong relation": "a relation off the gold path was walked instead",
 }
 """The kinds in the order in which they are tried, and what each means."""
+
+CLASSES: dict[str, str] = {
+    "hallucination": "a step that cannot be executed, to the end, or an answer that nothing showed",
+    "reasoning": "valid steps to another end, or a wrong choice among what was retrieved",
+    "context window": "no answer: a prompt was longer than the model's context",
+}
+"""GraphRunner's classes (section 4.5, Table 2), which its authors told by hand."""
 
 
 def error_kind(trajectory: Trajectory) -> str:
@@ -41,6 +49,38 @@ def error_kind(trajectory: Trajectory) -> str:
     if scores["retrieval_any"]:
         return "wrong entity"
     return _off_the_path(trajectory)
+
+
+def error_class(trajectory: Trajectory, verdict: bool | None = None) -> str:
+    """The class of a wrong episode by GraphRunner, `""` for a right one.
+
+    A judge's `verdict` says whether it is right, else our EM.
+    """
+    scores = trajectory.scores if "grounded" in trajectory.scores else score(trajectory)
+    if verdict if verdict is not None else scores["em"] == 1.0:
+        return ""
+    if trajectory.answer is None and trajectory.stop is StopReason.LENGTH:
+        return "context window"
+    if trajectory.answer is None:
+        failed = trajectory.stop is StopReason.MALFORMED
+    else:
+        failed = not scores["grounded"]
+    return "hallucination" if failed else "reasoning"
+
+
+def class_shares(
+    trajectories: Sequence[Trajectory], verdicts: Mapping[str, bool | None]
+) -> dict[str, dict[str, Any]]:
+    """Count the episodes of each of GraphRunner's classes, with their share of all episodes.
+
+    `verdicts` of a judge by episode or question; without one, EM says what is wrong.
+    """
+    judged = [verdicts.get(t.id, verdicts.get(t.question.id)) for t in trajectories]
+    found = Counter(map(error_class, trajectories, judged))
+    return {
+        name: {"count": found[name], "share": found[name] / len(trajectories), "meaning": meaning}
+        for name, meaning in CLASSES.items()
+    }
 
 
 def _off_the_path(trajectory: Trajectory) -> str:

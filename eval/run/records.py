@@ -13,6 +13,8 @@ PREDICTIONS = "predictions.jsonl"
 SAMPLES = "samples.jsonl"
 FAILURES = "failures.jsonl"
 CONFIG = "config.json"
+JUDGED = "judged.jsonl"
+"""What a judge says of the predictions, beside them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,27 @@ def test_analyse_counts_the_same(folder: Path, stages: list[dict[str, Any]]) -> 
     assert found["usage"]["seconds"]["total"] == 14
     kinds = {name: kind["count"] for name, kind in found["errors"].items() if kind["count"]}
     assert kinds == {"malformed": 1, "ungrounded": 1, "partial answer set": 1, "wrong entity": 1}
+    assert {name: one["count"] for name, one in found["classes"].items()} == {
+        "hallucination": 2,  # q4 never wrote a valid step, q3 names what nothing showed
+        "reasoning": 2,
+        "context window": 0,
+    }
+    assert found["classes"]["reasoning"]["share"] == pytest.approx(2 / 7)
+
+
+def test_a_judges_verdicts_say_what_is_an_error_and_a_full_context_is_one(tmp_path: Path) -> None:
+    full = Row("q9", "1-hop", 1, ("K",), None, (), 2, stop="length")
+    (tmp_path / "predictions.jsonl").write_text(
+        "".join(json.dumps(row.to_json()) + "\n" for row in [*AFTER, full])
+    )
+    verdicts = {"q2#0": True, "q6#0": True, "q7#0": False}
+    (tmp_path / "judged.jsonl").write_text(
+        "".join(json.dumps({"id": key, "judge": said}) + "\n" for key, said in verdicts.items())
+    )
+    shown = CliRunner().invoke(app, ["analyse", str(tmp_path), "--json"])
+    classes = json.loads(shown.stdout)["classes"]
+    assert [one["count"] for one in classes.values()] == [2, 1, 1]
+    assert "12.50%" in CliRunner().invoke(app, ["analyse", str(tmp_path)]).stdout
 
 
 def test_rows_paths_empty_turns_and_the_way_an_answer_was_read(tmp_path: Path) -> None:

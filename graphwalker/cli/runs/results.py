@@ -88,10 +88,11 @@ def judge(
     Example: graphwalker judge runs/eval --api https://api.openai.com/v1 --model gpt-4.1-mini
     prices.prompt_per_million=0.4 prices.completion_per_million=1.6 prices.max_cost=2
     """
+    from eval.run.records import JUDGED
     from eval.score.judge import AnswerJudgeConfig, judge_file
 
     config = given.settings(AnswerJudgeConfig)
-    inside = predictions / "judged.jsonl"
+    inside = predictions / JUDGED
     place = out or (
         inside
         if predictions.is_dir()
@@ -209,6 +210,9 @@ def analyse(
     seed: Seed = 0,
 ) -> None:
     """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs.
+
+    GraphRunner's classes of errors are of all episodes; after `judge` its verdicts say what is
+    wrong, else EM does.
 
     With --questions each of them counts. Exit code 3 where the run has not scored all questions.
     """

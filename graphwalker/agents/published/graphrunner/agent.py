@@ -148,7 +148,7 @@ class GraphRunnerAgent(DecisionAgent):
         fault = ""
         for _ in range(1 + options.replans):
             talk.begin(tools.signatures())
-            talk.say(f"{options.examples}\n{PLANNING}".strip())
+            talk.say(PLANNING)
             if fault:
                 talk.say(AGAIN.format(fault=self.protocol.observe(fault)))
             action = yield from talk.decide(("plan",), tools.call)
@@ -171,7 +171,7 @@ def _tools(
 
 GRAPHRUNNER = Preset(
     name="graphrunner",
-    version=3,
+    version=4,
     source="GraphRunner (Kashmira et al., 2025)",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),

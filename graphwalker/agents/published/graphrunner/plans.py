@@ -1,7 +1,11 @@
 """Traversal plans: read from what a model wrote, and verified before anything runs."""
 
+import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.agents.published.graphrunner.schema import VALUE, TraversalSchema
@@ -95,6 +99,28 @@ def verify(plan: Sequence[PlanStep], schema: TraversalSchema) -> PlanFault | Non
             return PlanFault(number, describe_step(step), *found)
         standing.append(found)
     return None
+
+
+@cache
+def shipped_plans() -> Sequence[tuple[str, str, list[Any]]]:
+    text = Path(__file__).with_name("examples.toml").read_text(encoding="utf-8")
+    return [
+        (p["question"], p["thought"], json.loads(p["steps"])) for p in tomllib.loads(text)["plan"]
+    ]
+
+
+def examples_of(schema: TraversalSchema) -> str:
+    """The shipped plans that this graph could execute, each behind its question."""
+    return "\n".join(
+        f"Example question: {question}\n{json.dumps({'thought': thought, 'plan': steps})}"
+        for question, thought, steps in shipped_plans()
+        if steps[0]["node_type"] in schema.nodes and _is_sound(steps, schema)
+    )
+
+
+def _is_sound(steps: Sequence[Any], schema: TraversalSchema) -> bool:
+    plan = read_plan(steps)
+    return not isinstance(plan, PlanFault) and verify(plan, schema) is None
 
 
 def standing_types(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[frozenset[str]]:

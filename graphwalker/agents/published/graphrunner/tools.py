@@ -13,6 +13,7 @@ from graphwalker.agents.published.graphrunner.plans import (
     FindNode,
     PlanFault,
     PlanStep,
+    examples_of,
     hint_types,
     read_plan,
     source_step,
@@ -56,8 +57,9 @@ class RunnerOptions(Config):
     """Further plans after one that verification rejects."""
     schema_edges: int = Field(default=200, ge=1)
     """Edge types in the prompt; of more, those that fit the question best."""
-    examples: Text = ""
-    """Plans for questions of the domain, as text, put before the actions."""
+    examples: Text = "auto"
+    """Few-shot plans behind the schema. `auto`: of the shipped ones, for GRBench's domains, those
+    that the graph could execute; `""` shows none, any other text stands there as it is."""
 
 
 @dataclass(slots=True)
@@ -102,7 +104,11 @@ class RunnerTools(NamedTopics):
         return verify(plan, self.schema) or plan
 
     def signatures(self) -> str:
-        return self.schema.describe(self._question.text, self._options.schema_edges)
+        """The graph's schema, and example plans for it."""
+        schema = self.schema.describe(self._question.text, self._options.schema_edges)
+        wanted = self._options.examples
+        examples = examples_of(self.schema) if wanted == "auto" else wanted
+        return f"{schema}\n{examples}" if examples else schema
 
     def execute(self, plan: Sequence[PlanStep]) -> Observation:
         """What the last step found: how many nodes, then each with its attributes, as far as the

@@ -12,7 +12,9 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.published.graphrunner.plans import (
     PlanFault,
     describe_step,
+    examples_of,
     read_plan,
+    shipped_plans,
     to_json,
     verify,
 )
@@ -215,3 +217,25 @@ def test_a_graph_that_lists_no_nodes_is_refused():
     graph.size = 0
     with pytest.raises(UserError, match="give a property graph"):
         traversal_schema(graph)
+
+
+def planning_prompt(toy, **options):
+    done = play(toy, GOOD, DONE, options=options)
+    return "".join(message.content for message in done.turns[0].context)
+
+
+def test_the_prompt_shows_example_plans_of_the_domain(toys):
+    academic, commerce = (planning_prompt(toys[name]) for name in ("dblp", "amazon"))
+    assert academic.count("Example question:") == commerce.count("Example question:") == 3
+    assert "Ilmar Sund" in academic and "Varn 4" in commerce and "Varn 4" not in academic
+
+
+def test_examples_can_be_left_out_or_be_the_users_own_text(toys):
+    assert "Example" not in planning_prompt(toys["dblp"], examples="")
+    assert planning_prompt(toys["dblp"], examples="Mine: ...").count("Mine: ...") == 1
+
+
+def test_every_shipped_example_is_a_plan_and_none_is_shown_of_another_graph():
+    assert len(shipped_plans()) == 15
+    assert all(not isinstance(read_plan(steps), PlanFault) for _, _, steps in shipped_plans())
+    assert not examples_of(traversal_schema(toy_graph()))
