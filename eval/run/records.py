@@ -169,7 +169,8 @@ def _optional(path: Path, parse: Any) -> list[Any]:
 
 
 USAGE = "usage.jsonl"
-COSTS = ("turns", "graph_calls", "prompt_tokens", "completion_tokens", "seconds", "graph_seconds")
+COSTS = ("turns", "graph_calls", "prompt_tokens", "completion_tokens", "reasoning_tokens",
+         "seconds", "graph_seconds")  # fmt: skip
 
 
 def usage_record(trajectory: Trajectory) -> dict[str, Any]:
@@ -201,8 +202,9 @@ def usage_figures(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {}
     figures: dict[str, Any] = {"episodes": len(records)}
     for name in (*COSTS, "cost"):
-        values = [float(record[name]) for record in records if name in record]
-        if values:
+        # An episode without reasoning says nothing of it.
+        values = [float(record.get(name, 0)) for record in records]
+        if any(name in record for record in records):
             figures[name] = _mean_and_quantiles(values)
     return figures
 

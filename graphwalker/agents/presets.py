@@ -15,7 +15,7 @@ from graphwalker.agents.published.released import GRAPHWALKER_CODE
 from graphwalker.agents.published.retrieval.graph_cot import GRAPH_COT
 from graphwalker.agents.published.retrieval.rag import GRAPH_RAG, TEXT_RAG
 from graphwalker.agents.published.search_on_graph.agent import SEARCH_ON_GRAPH
-from graphwalker.agents.react import ANSWERS_ORACLE, IOPromptAgent, react
+from graphwalker.agents.react import ANSWERS_ORACLE, REASONING_ORACLE, IOPromptAgent, react
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.named import find
@@ -81,12 +81,12 @@ CHAIN_OF_THOUGHT = Preset(
     name="chain-of-thought",
     version=1,
     source="chain of thought without a graph (GraphWalker Table 2); with samples=N also "
-    "self-consistency",
+    "self-consistency, with environment.exemplars=N few-shot",
     tools=walker_tools,
     protocol=lambda settings: TagProtocol({}, lenient=settings.is_lenient),
     agent=IOPromptAgent,
     defaults={"prompt": "chain-of-thought"},
-    oracle=ANSWERS_ORACLE,
+    oracle=REASONING_ORACLE,
     graphs="none: the graph only scores its answers",
 )
 SHIPPED = (

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from graphwalker.agents.base import (
     AgentRun,
@@ -16,6 +17,7 @@ from graphwalker.agents.base import (
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import (
@@ -27,6 +29,7 @@ from graphwalker.protocols.base import (
     calls_of,
 )
 from graphwalker.protocols.grammar import episode_facts
+from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
 from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import Call, Observation, ToolBox, abilities_of, together
@@ -194,9 +197,38 @@ class AnswersOracle(PlannedPolicy):
         yield "", FinalAnswer(tuple(dict.fromkeys(answer.name for answer in question.answers)))
 
 
+class ReasoningOracle(AnswersOracle):
+    """Reasons along the walk of the query first: what few-shot chain of thought shows a model."""
+
+    def plan(self, key: str, question: Question) -> Plan:
+        for _, answer in super().plan(key, question):
+            yield walk_in_words(self.graph, question.query) if question.query else "", answer
+
+
+def walk_in_words(graph: KnowledgeGraph, query: Query) -> str:
+    """What each hop of a query finds, a sentence for each."""
+    run = execute(graph, query)
+    ways = [
+        *zip((branch.hops for branch in query.branches), run.frontiers, strict=True),
+        (query.tail, run.tail_frontiers),
+    ]
+    return " ".join(
+        f"{_some(start)}: {hop.relation.rpartition('.')[2].replace('_', ' ')}"
+        f"{' of' if hop.direction is Direction.IN else ''}: {_some(found)}."
+        for hops, frontiers in ways
+        for hop, (start, found) in zip(hops, pairwise(frontiers), strict=False)
+    )
+
+
+def _some(entities: Sequence[Entity]) -> str:
+    names = [entity.name or entity.id for entity in entities[:3]]
+    return ", ".join([*names, *(["..."] if len(entities) > 3 else [])])
+
+
 def has_answers(question: Question) -> bool:
     """Whether the question says what is right."""
     return bool(question.answers)
 
 
 ANSWERS_ORACLE = OwnOracle(AnswersOracle, has_answers, "gold answers")
+REASONING_ORACLE = OwnOracle(ReasoningOracle, has_answers, "gold answers")

@@ -56,6 +56,14 @@ def test_the_same_whole_dialogues_stand_before_every_question(world, tmp_path):
     assert all(episode.provenance["exemplars"] for episode in done)
 
 
+def test_few_shot_chain_of_thought_shows_the_hops_of_each_exemplar(world, tmp_path):
+    done = evaluate(
+        world, tmp_path, "environment.exemplars=2", "environment.preset=chain-of-thought"
+    )
+    said = [m.content for m in done[0].turns[0].context if m.role == "assistant"]
+    assert len(said) == 2 and all("<think>" in one and ": " in one for one in said)
+
+
 def test_a_run_keeps_its_exemplars_and_refuses_another_number(world, tmp_path):
     evaluate(world, tmp_path, "environment.exemplars=2")
     kept = (tmp_path / EXEMPLARS).read_bytes()

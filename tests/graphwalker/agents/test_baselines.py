@@ -19,25 +19,32 @@ CONFIGS = sorted((ROOT / "configs/baselines").glob("*.yaml"))
 PATHS = ("graph=g", "questions=q", "output_dir=o")
 
 
-def test_every_vanilla_row_of_table_2_is_a_config() -> None:
+PRESETS = {"io": "io-prompt", "agent": "graphwalker", "chain": "chain-of-thought", "kg": "kg-r1"}
+
+
+def test_every_baseline_of_the_papers_is_a_config() -> None:
     assert [path.stem for path in CONFIGS] == [
         "agent-deepseek-v3.2",
         "agent-gpt-4o-mini",
         "agent-qwen2.5-7b",
+        "chain-of-thought-o1",
+        "gog-gpt-4",
         "io-deepseek-v3.2",
         "io-gpt-4o-mini",
         "io-qwen2.5-3b",
         "io-qwen2.5-7b",
+        "kg-r1-qwen2.5-3b",
+        "rog-llama2-7b",
+        "tog-gpt-4",
     ]
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_baseline_loads_and_is_the_agent_of_its_name(path: Path) -> None:
     config = load_config(EvalConfig, path, PATHS)
-    agent = {"io": ("io-prompt", "io"), "agent": ("graphwalker", "graphwalker")}
     kind = path.stem.partition("-")[0]
-    assert (config.environment.preset, config.environment.prompt) == agent[kind]
-    assert (config.policy.api is None) == ("qwen" in path.stem)
+    assert config.environment.preset == PRESETS.get(kind, kind)
+    assert (config.policy.api is None) == ("qwen" in path.stem or "llama" in path.stem)
     if config.policy.api is not None:
         assert config.policy.api.prices.max_total_tokens > 0 and config.policy.api.is_private
 
