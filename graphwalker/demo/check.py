@@ -69,6 +69,13 @@ def parse_section(section: ChainSection) -> Config:
     return parse_config(model, own, section.name)
 
 
+def check_sections(settings: Mapping[str, Any], source: str) -> None:
+    """Raise `UserError` for the first setting that a stage's command would refuse, before any of
+    them has worked for hours."""
+    for section in read_sections(settings, source):
+        parse_section(section)
+
+
 def _look_for_gpus(machine: Machine) -> Iterator[Diagnosis]:
     """The GPUs that training needs: here, or on the nodes of Slurm."""
     found = [one for one in look_at_gpus(allow_cpu=True) if one.what == "GPUs"]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from types import FrameType
 
@@ -33,6 +34,8 @@ def launch(script: str, config: Path, section: str, overrides: Sequence[str]) ->
     """
     import torch
 
+    from training.runs.command import EXIT_CODE
+
     on_gpu = torch.cuda.is_available()
     # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
     layout = ["--num_processes", "1"]
@@ -47,9 +50,13 @@ def launch(script: str, config: Path, section: str, overrides: Sequence[str]) ->
         *("--num_cpu_threads_per_process", "1", "--main_process_port", "0"),
         *("--module", f"training.{script}", "--config", f"{config}#{section}", *overrides),
     ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(command, env=environment) as process, _passing_on(process):
-        code = process.wait()
+    with TemporaryDirectory() as folder:
+        told = Path(folder) / "code"
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", EXIT_CODE: str(told)}
+        with subprocess.Popen(command, env=environment) as process, _passing_on(process):
+            code = process.wait()
+        if code and told.is_file():
+            code = int(told.read_text(encoding="ascii"))
     if code == 2:
         raise UserError(f"{section}: refused by training.{script}; its message stands above")
     if code:

@@ -57,6 +57,14 @@ def test_a_misspelt_setting_is_told_before_anything_is_made(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_misspelt_setting_is_told_before_a_job_is_submitted(tmp_path):
+    pytest.importorskip("trl")
+    words = ("configs/cluster.yaml", "eval.max_tokns=3", f"run={tmp_path / 'run'}")
+    done = graphwalker("jobs", "submit", *words, cwd=tmp_path)
+    assert done.returncode == 2 and "did you mean max_tokens" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
     pytest.importorskip("trl")
     done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)

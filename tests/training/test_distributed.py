@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from graphwalker.demo.launch import launch as launch_stage  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 from support.run_toys import (  # noqa: E402
@@ -140,6 +141,15 @@ def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):
 
 
 # --- two processes
+
+
+@pytest.mark.long
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there one process trains")
+def test_a_refused_config_is_the_users_mistake_for_several_processes_too(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text("sft1: {model: none/here, data: [none.jsonl], lrr: 3}\n")
+    with pytest.raises(UserError, match=r"refused by training\.sft"):
+        launch_stage("sft", config, "sft1", ())
 
 
 @pytest.mark.slow

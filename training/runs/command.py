@@ -16,12 +16,23 @@ from graphwalker.errors import GraphWalkerError, UserError
 from training.runs.distributed import leave_the_other_processes
 
 C = TypeVar("C", bound=Config)
+EXIT_CODE = "GRAPHWALKER_EXIT_CODE"
+"""Names a file for the exit code of a failure: several processes end for `accelerate` with 1."""
 
 
 def run_command(
     name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str] | None = None
 ) -> int:
     """Parse, run, and turn the user's mistakes into one line and exit code 2."""
+    code = _run_command(name, model, run, arguments)
+    if code and (file := os.environ.get(EXIT_CODE)):
+        Path(file).write_text(str(code), encoding="ascii")
+    return code
+
+
+def _run_command(
+    name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str] | None
+) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if any(word in ("-h", "--help") for word in arguments):
         sys.stdout.write(_help(name, model))

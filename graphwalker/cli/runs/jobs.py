@@ -68,8 +68,11 @@ def submit(
 
     Example: graphwalker jobs submit configs/cluster.yaml 'jobs.train=[--partition=a100]'
     """
+    from graphwalker.config import read_settings
+    from graphwalker.demo.check import check_sections
     from graphwalker.jobs.road import submit_road
 
+    check_sections(read_settings(config, overrides or []), config)
     for stage, job in submit_road(config, overrides or []):
         console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
 

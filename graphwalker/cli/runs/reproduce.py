@@ -34,10 +34,9 @@ def reproduce(
     """
     from graphwalker.config import read_settings
     from graphwalker.demo.chain import run_chain
-    from graphwalker.demo.check import parse_section
+    from graphwalker.demo.check import check_sections
     from graphwalker.demo.toy import make_toy, toy_overrides
     from graphwalker.jobs.road import submit_road
-    from graphwalker.jobs.sections import read_sections
 
     if not name:
         _list()
@@ -48,8 +47,7 @@ def reproduce(
     if check:
         _check(settings, str(path), as_json)
         return
-    for section in read_sections(settings, str(path)):
-        parse_section(section)  # a mistake is told before hours of work, not after
+    check_sections(settings, str(path))
     if toy:
         make_toy(settings)
     if slurm:

@@ -9,7 +9,14 @@ import time
 
 from graphwalker.errors import HopelessError
 from graphwalker.policies.chat.config import Prices
-from graphwalker.policies.chat.store import Store, StoredAnswer, Usage, book, keep
+from graphwalker.policies.chat.store import (
+    Store,
+    StoredAnswer,
+    Usage,
+    book,
+    keep,
+    spent_by_shards,
+)
 
 POLL_S = 0.1
 """How often a request that waits looks for what other processes have settled."""
@@ -44,12 +51,14 @@ class Budget:
 
     A request is a row in the store from before it is sent until it is settled, so that what a
     killed process had under way counts at its worst, for whoever opens the store next. The caps
-    hold for all that is paid into one store, by any thread, process or run. Thread-safe.
+    hold for all that is paid into one store, by any thread, process or run; for the run that joins
+    shards, what those paid counts, too. Thread-safe.
     """
 
     def __init__(self, prices: Prices, store: Store, longest_s: float) -> None:
         self._prices, self._store, self._longest_s = prices, store, longest_s
         self._host = socket.gethostname()
+        self._by_shards = spent_by_shards(store.folder)
         self._owner = f"{self._host} {os.getpid()} {secrets.token_hex(8)}"
         _LIVING.add(self._owner)
         self._settled = threading.Condition()
@@ -93,7 +102,8 @@ class Budget:
             same = "SELECT key FROM sent WHERE key = ? UNION SELECT key FROM answers WHERE key = ?"
             if key and database.execute(same, (key, key)).fetchone():
                 return None
-            spent, under_way = _total(database, "spent"), _total(database, "sent")
+            spent = _total(database, "spent") + self._by_shards
+            under_way = _total(database, "sent")
             if not self._allows(spent + under_way + worst):
                 if under_way.requests:
                     return None

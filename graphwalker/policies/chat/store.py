@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import RLock
 
 from graphwalker.errors import UserError
+from graphwalker.files import read_json
 
 FILE_NAME, SUMMARY = "answers.sqlite", "spent.json"
 _COSTS = "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL"
@@ -47,6 +48,18 @@ class Usage:
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
+
+
+def spent_by_shards(folder: Path | None) -> Usage:
+    """What the shards of the run that pays into `folder` have paid into stores of their own."""
+    if folder is None:
+        return Usage()
+    array = "shards/*-of-*"
+    own = [*folder.glob(f"{array}/{SUMMARY}")]
+    below = folder.parent.glob(f"{array}/{folder.name}/{SUMMARY}")
+    read = [read_json(path, "delete the shard's folder") for path in (*own, *below)]
+    keys = "requests", "prompt_tokens", "completion_tokens", "cost"
+    return sum((Usage(*(one.get(key, 0) for key in keys)) for one in read), Usage())
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,22 @@ def test_a_shard_has_its_part_of_every_cap():
     assert (shard.prices.max_requests, shard.prices.max_total_tokens) == (1, 25)
 
 
+@pytest.mark.parametrize("store", [".", "teacher"])
+def test_what_the_shards_paid_counts_against_the_cap_of_the_run_that_joins_them(tmp_path, store):
+    for number in range(2):
+        shard = tmp_path / f"shards/{number}-of-2" / store
+        shard.mkdir(parents=True)
+        (shard / "spent.json").write_text('{"requests": 2, "cost": 1.0}')
+    folder = (tmp_path / store).resolve()
+    with serve(Act()) as server, asking(server, folder, prices={"max_requests": 5}) as policy:
+        with suppress(PolicyError):
+            for i in range(9):
+                policy.submit(request(f"q#{i}"))
+        while policy.collect():
+            pass
+    assert len(server.requests) == 1
+
+
 def test_requests_have_a_cap_of_their_own():
     with serve(Act()) as server, asking(server, prices={"max_requests": 3}) as policy:
         with suppress(PolicyError):  # once the cap is reached, nothing is taken any more
