@@ -70,7 +70,7 @@ class SynthGoal(Goal):
 
     A structure that the graph seems to have no more of is given up, and what it lacks is shared
     out among the others by weight. What is given up follows from the ledger alone, so that a
-    resumed or merged run gives up the same. Raises `UserError` when none is left.
+    resumed or merged run gives up the same. Raises `UserError` when none is left and none was made.
     """
 
     def __init__(
@@ -142,9 +142,13 @@ class SynthGoal(Goal):
         return None
 
     def _give_up(self, structure: str) -> None:
-        """Share out what the structure lacks. Raises `UserError` where there is no other."""
+        """Share out what the structure lacks; where no other is left, the run ends with what it
+        has. Raises `UserError` where that is nothing."""
         self._given_up.append(structure)
         rest = {n: self.config.mix[n] for n in self._requested if n not in self._given_up}
+        if not rest and self.kept.total():
+            self.quota = {name: self.kept[name] for name in self._requested}
+            return
         if not rest:
             made = "; ".join(
                 f"{n}: {self.kept[n]} of {self._requested[n]}" for n in self._requested

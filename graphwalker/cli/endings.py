@@ -45,3 +45,12 @@ def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
     found = ", ".join(names[:NAMES]) + (f" (+{len(names) - NAMES})" if len(names) > NAMES else "")
     tail = [" and ".join(walks), *query.get("tail", []), found]
     yield " -> ".join(filter(None, tail))
+
+
+def show_shortage(card: Mapping[str, Any]) -> None:
+    """Warn of the structures of a data card of which the graph has fewer than were asked for."""
+    for name, found in card.get("too_few", {}).items():
+        console.note(
+            f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
+            "other structures take the place where they can"
+        )

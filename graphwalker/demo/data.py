@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.cli import console
+from graphwalker.cli.endings import show_shortage
 from graphwalker.config import Config, parse_config, write_config
 from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.stages import Stage, StageTimes
@@ -124,13 +125,15 @@ class DemoData:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import synthesize
 
-        synthesize(self.graph, self.parse_section(SynthConfig, "synth"), self._place("synth"), tick)
+        config = self.parse_section(SynthConfig, "synth")
+        show_shortage(synthesize(self.graph, config, self._place("synth"), tick))
 
     def _make_questions(self, name: str, tick: console.ProgressTick) -> None:
         from data_pipeline.config import SynthConfig
         from data_pipeline.synthesize import make_questions
 
-        make_questions(self.graph, self.parse_section(SynthConfig, name), self._place(name), tick)
+        config = self.parse_section(SynthConfig, name)
+        show_shortage(make_questions(self.graph, config, self._place(name), tick))
 
     def _make_roll(self, tick: console.ProgressTick) -> None:
         from data_pipeline.config import ExpertConfig

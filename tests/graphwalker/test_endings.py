@@ -7,6 +7,11 @@ import pytest
 
 from graphwalker.cli import app as cli
 from graphwalker.cli.endings import example_lines
+from graphwalker.config import load_config
+from graphwalker.demo.config import DemoConfig, shipped_config
+from graphwalker.demo.own_graph import for_own_graph
+from graphwalker.errors import UserError
+from graphwalker.graphs.build.build import build_graph
 
 
 def lines_of(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[str]:
@@ -24,6 +29,31 @@ def test_the_next_command_of_each_stage_runs_as_it_stands(tmp_path, capsys, monk
     assert lines[made + 1].endswith("?") and " -> " in lines[made + 2]
     lines = lines_of(capsys, *shlex.split(lines[made + 5].removeprefix("next: graphwalker ")))
     assert "all 4 records hold" in lines[-1]
+
+
+def test_a_graph_with_too_few_questions_gives_what_it_has_and_says_so(tmp_path, capsys):
+    lines = [f"n{k}\tmade_by\tn{(7 * k + 1) % 40}\n" for k in range(40)]
+    (tmp_path / "kb.tsv").write_text("".join(lines))
+    build_graph([tmp_path / "kb.tsv"], tmp_path / "graph")
+    command = ["questions", "--graph", tmp_path / "graph", "--out", tmp_path / "q"]
+    command += ["--count", "400", "mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
+    for _ in range(2):  # the second time nothing is tried again
+        assert cli.run(lambda: cli.app([*map(str, command)], standalone_mode=False)) == 3
+        told = capsys.readouterr().err
+        made = sum(1 for _ in (tmp_path / "q/questions.jsonl").open())
+        assert 0 < made < 400 and f"{made} of 400 made: the graph has no more" in told
+
+
+def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn(tmp_path):
+    config = load_config(DemoConfig, shipped_config(quick=True), [f"graph={tmp_path / 'graph'}"])
+    (tmp_path / "kb.tsv").write_text("a\tr\tb\n")
+    build_graph([tmp_path / "kb.tsv"], tmp_path / "graph")
+    with pytest.raises(UserError, match=r"has 2 entities.*serve --graph"):
+        for_own_graph(config)
+    (tmp_path / "kb.tsv").write_text("".join(f"n{k}\tr\tn{k // 2}\n" for k in range(120)))
+    build_graph([tmp_path / "kb.tsv"], tmp_path / "larger")
+    own = for_own_graph(config.model_copy(update={"graph": str(tmp_path / "larger")}))
+    assert not own.test_words and own.synth["wordings"] == "all" and own.grpo == config.grpo
 
 
 def test_an_example_names_few_of_many_answers():

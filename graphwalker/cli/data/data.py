@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.endings import show_ending
+from graphwalker.cli.endings import show_ending, show_shortage
 from graphwalker.cli.shared import C, CommandOptions, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
@@ -42,17 +42,27 @@ def _show(title: str, run: Callable[..., Card]) -> None:
     console.facts(title, {key: card[key] for key in CARD if card.get(key)})
     if card.get("count") == 0:
         raise GraphWalkerError(f"{title}: nothing was kept; the folder's data card has the reasons")
-    for name, found in card.get("too_few", {}).items():
-        console.note(
-            f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
-            "other structures take the place where they can"
-        )
+    show_shortage(card)
 
 
 def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) -> None:
-    """Say what was made and what may follow; a shard is merged first."""
-    if not given.get("shard"):
-        show_ending(made, *following)
+    """Say what was made and what may follow; a shard is merged first.
+
+    Raises `IncompleteError` where the graph has fewer questions than were asked for.
+    """
+    from graphwalker.files import read_json
+
+    if given.get("shard"):
+        return
+    show_ending(made, *following)
+    card: Card = read_json(made.with_name("datacard.json"))
+    settings: Card = card.get("config") or {}
+    asked: int = settings.get("count", 0)
+    if card.get("too_few") and card["count"] < asked and card["stage"] != "experts":
+        raise IncompleteError(
+            f"{card['count']:,} of {asked:,} made: the graph has no more (dropped.jsonl has the "
+            "reasons); take them, or another mix or a larger graph"
+        )
 
 
 def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:

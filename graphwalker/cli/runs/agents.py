@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +11,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from graphwalker.cli import console
+from graphwalker.cli.endings import show_ending
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError
 
@@ -32,14 +34,22 @@ def demo(
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
 
+    With --graph, on a graph of your own: the quick settings, with as many questions as it has.
     Default of --out: runs/demo. The same command resumes a run that was stopped.
 
-    Example: graphwalker demo --out runs/demo
+    Examples: graphwalker demo --out runs/demo;
+    graphwalker demo --graph my-graph --out runs/my-agent
     """
     from graphwalker.demo import DemoConfig, run_demo, shipped_config
+    from graphwalker.demo.own_graph import for_own_graph
 
-    chosen = replace(given, config=given.config or shipped_config(quick))
-    run_demo(chosen.settings(DemoConfig))
+    own = given.config is None and given.get("graph")
+    chosen = replace(given, config=given.config or shipped_config(quick or bool(own)))
+    config = chosen.settings(DemoConfig)
+    config = for_own_graph(config) if own else config
+    run_demo(config)
+    words = ("--graph", config.graph, "--model", f"{config.run}/grpo/final")
+    show_ending(Path(config.run) / "grpo/final", ("serve", *words), examples=False)
 
 
 @verb(
