@@ -294,7 +294,8 @@ def test_a_papers_run_in_small_is_one_command_over_a_virtuoso(cluster, place):
 def test_a_stage_after_a_failed_one_does_not_start(cluster, place):
     run = place / "failing"
     config = write_road(place, run)
-    config.write_text(config.read_text().replace("  count: 24\n", "  cuont: 24\n"))
+    whole = "synth:\n  graph: ${graph}\n"
+    config.write_text(config.read_text().replace(whole, f"synth:\n  graph: {run}/none\n"))
     submit(cluster, config)
     deadline = time.monotonic() + 900
     while any(stage == "synth" and state in ("running", "waiting") for stage, _, state in
@@ -307,4 +308,4 @@ def test_a_stage_after_a_failed_one_does_not_start(cluster, place):
     # Submitted when the failure was known, it has nothing to wait for: its job refuses to start.
     assert {("sft1", "missing"), ("sft1", "failed")} & found, sorted(found)
     assert not (run / "sft1").exists()
-    assert "did you mean count" in logs(run)
+    assert "none: no such file or folder" in logs(run)

@@ -109,6 +109,7 @@ def _costs(
 ) -> Iterator[Diagnosis]:
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
+    from training.models.shapes import model_shape
 
     disk, hours, money, caps = 0.0, 0.0, 0.0, set[float]()
     first: dict[str, str] = {}
@@ -118,11 +119,13 @@ def _costs(
             first[section.out] = start
             sized = model.model_copy(update={"model": start})
             try:
-                yield from _memory(section.name, sized, machine)
-                disk += _checkpoints(sized, machine)
-                hours += _hours(sized, machine)
+                model_shape(start)
             except UserError as error:
                 yield note(section.name, str(error))
+                continue
+            yield from _memory(section.name, sized, machine)
+            disk += _checkpoints(sized, machine)
+            hours += _hours(sized, machine)
         prices = _prices(section.settings)
         if prices:
             episodes = int(
@@ -156,7 +159,11 @@ def _first_model(made: Mapping[str, str], model: str) -> str:
 def _memory(name: str, config: "SftConfig | GrpoConfig", machine: Machine) -> Iterator[Diagnosis]:
     from training.estimate import estimate, peak
 
-    parts = estimate(config, max(1, machine.gpus), machine.layout, machine.gpu_gib)
+    try:
+        parts = estimate(config, max(1, machine.gpus), machine.layout, machine.gpu_gib)
+    except UserError as error:
+        yield wrong(name, str(error), "mend the setting, or take larger GPUs")
+        return
     size = peak(parts) / GIB
     if machine.gpus and size + 2 > machine.gpu_gib:
         advice = "gradient_checkpointing=true, a smaller micro_batch, zero3, or more GPUs"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from graphwalker.cli.app import app, run
+from graphwalker.config import read_settings
+from graphwalker.demo.check import check_chain
 from graphwalker.doctor.places import promised_gpus
 from graphwalker.doctor.software import look_at_software
 from support.backends import write
@@ -57,35 +59,61 @@ def test_a_whole_set_up_is_fine(capsys, graph, tmp_path, monkeypatch):
     assert "entities" in found["graph"][1]
 
 
-def test_a_graph_that_is_not_there(capsys, tmp_path):
-    code, found = look(capsys, "--graph", str(tmp_path / "none"))
-    assert code == 1 and found["graph"][0] == "wrong" and "graph build" in found["graph"][2]
+BROKEN: dict[str, tuple[str, str, str]] = {
+    "a graph that is not there": ("--graph {tmp}/none", "graph", "no such file or folder"),
+    "an endpoint that is down": ("--graph http://127.0.0.1:9/sparql", "graph", "refused"),
+    "an endpoint that is up but empty": ("--graph {empty}", "graph", "holds no triple"),
+    "a misspelt setting": ("sft lrr=3", "config", "mean lr?"),
+    "a model folder without a tokenizer": ("--model {tmp}/half", "model", "lacks tokenizer.json"),
+    "a model that is not there": ("--model {tmp}/none", "model", "no such folder"),
+    "a folder that cannot be written": ("--out {tmp}/file/run", "disk", "cannot be written"),
+    "a chat server without its key": (
+        "eval --graph {graph} --out {tmp} questions=q policy.model=m "
+        "policy.api.base_url=http://127.0.0.1:9/v1 policy.api.api_key_env=DOCTOR_KEY",
+        "policy.api's key",
+        "DOCTOR_KEY is not set",
+    ),
+    "a chat server that is down": (
+        "eval --graph {graph} --out {tmp} questions=q policy.model=m "
+        "policy.api.base_url=http://127.0.0.1:9/v1",
+        "policy.api",
+        "refused",
+    ),
+    "a file without a line": ("sft --out {tmp} model=m/n data=[{tmp}/file]", "data", "file: empty"),
+    "a chain without its files": ("", "questions", "no such file"),
+    "a chain without a key": ("", "teacher's key", "OPENAI_API_KEY is not set"),
+    "a chain with a misspelt setting": ("sft1.lrr=3", "sft1", "did you mean lr?"),
+    "a chain for larger GPUs": ("machine.gpu_gib=24", "grpo", "of 24 cannot hold the model"),
+    "a chain whose checkpoints do not fit": ("grpo.keep_checkpoints=9000", "disk", "needed for"),
+}
+"""Fifteen set-ups: what is typed, the row that says what is wrong, and what it says."""
 
 
-def test_an_endpoint_that_is_down(capsys):
-    code, found = look(capsys, "--graph", "http://127.0.0.1:9/sparql")
-    assert code == 1 and found["graph"][0] == "wrong" and "refused" in found["graph"][1]
+def looked_at_chain(words: list[str]) -> dict[str, tuple[str, str, str]]:
+    file = "configs/paper/graphwalker-table2.yaml"
+    found = check_chain(read_settings(file, words), file)
+    # A stage may be named again for what else is wrong: the first row that is wrong counts.
+    rows = sorted(found, key=lambda one: one.verdict == "wrong")
+    return {one.what: (one.verdict, one.found, one.next) for one in rows}
 
 
-def test_an_endpoint_that_is_up_but_empty(capsys, empty_endpoint):
-    code, found = look(capsys, "--graph", empty_endpoint)
-    assert code == 1 and "holds no triple" in found["graph"][1]
-
-
-def test_a_misspelt_setting(capsys):
-    code, found = look(capsys, "sft", "lrr=3")
-    assert code == 1 and found["config"][0] == "wrong" and "mean lr?" in found["config"][1]
-
-
-def test_a_model_folder_without_a_tokenizer(capsys, tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    code, found = look(capsys, "--model", str(tmp_path))
-    assert code == 1 and "lacks tokenizer.json, *.safetensors" in found["model"][1]
-
-
-def test_a_model_that_is_not_there(capsys, tmp_path):
-    code, found = look(capsys, "--model", str(tmp_path / "none"))
-    assert code == 1 and "no such folder" in found["model"][1]
+def test_fifteen_broken_set_ups_are_named_with_the_next_move(
+    capsys, graph, tmp_path, monkeypatch, empty_endpoint
+):
+    pytest.importorskip("trl")
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "DOCTOR_KEY", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "config.json").write_text("{}")
+    (tmp_path / "file").touch()
+    assert len(BROKEN) == 15
+    for name, (words, what, said) in BROKEN.items():
+        given = words.format(tmp=tmp_path, graph=graph, empty=empty_endpoint).split()
+        chain = name.startswith("a chain")
+        found = looked_at_chain(given) if chain else look(capsys, *given)[1]
+        verdict, seen, move = found[what]
+        assert verdict == "wrong" and said in seen and move, (name, found)
 
 
 def test_a_chat_server_without_its_key_and_one_that_is_down(capsys, graph, monkeypatch, tmp_path):
@@ -98,12 +126,6 @@ def test_a_chat_server_without_its_key_and_one_that_is_down(capsys, graph, monke
     monkeypatch.setenv("DOCTOR_KEY", "sk-secret")
     _, found = look(capsys, "eval", "--graph", graph, "--out", str(tmp_path), *words)
     assert found["policy.api's key"][0] == "ok" and "sk-secret" not in json.dumps(found)
-
-
-def test_a_folder_that_cannot_be_written(capsys, tmp_path):
-    (tmp_path / "file").write_text("")
-    code, found = look(capsys, "--out", str(tmp_path / "file" / "run"))
-    assert code == 1 and found["disk"][0] == "wrong"
 
 
 def test_files_that_are_missing_or_empty(capsys, graph, tmp_path):
