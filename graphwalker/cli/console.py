@@ -143,9 +143,12 @@ def _lines(label: str, every_s: float) -> ProgressTick:
         if now - shown < every_s:
             return
         rate, since_last = (done - begun) / (now - first), now - shown
-        rest = f"{clock((total - done) / rate)} left" if rate > 0 else ""
+        # Of many episodes that are played together, the first ones say little of the rest.
+        is_known = rate > 0 and done - begun >= (total - begun) / 100
+        rest = f"{clock((total - done) / rate)} left" if is_known else ""
         sums = {kind: n for kind, n in work_since(start).items() if kind in ("turns", "cost")}
-        work = work_figures({**work_since(before), **sums, "episodes": 0}, since_last)
+        told = {"episodes": 0, **({"trained": 0} if "tokens/s" in figures else {})}
+        work = work_figures({**work_since(before), **sums, **told}, since_last)
         shown, before = now, work_since({})
         shares = [f"{done:,} of {total:,}", _figures(rate, figures), work, rest]
         note(f"{label}: {', '.join(filter(None, shares))}")
