@@ -4,7 +4,7 @@
 
 Rows: `baselines` (first relation, a linear ranker, the ceiling), `untrained`, `few-shot` (with
 exemplars and the grammar), `sft1` (on GraphSynth), `sft2` (on its own right episodes on TRAIN),
-`grpo` (on TRAIN).
+`grpo` (on TRAIN), and each of these three with the grammar (`sft1-grammar`).
 Parts: `real`, questions of TEST at even distances, and `synth`, held-out questions made from G.
 Every step is a command of the product with a section of `configs/smollm2.yaml`. One that is done is
 left, one that was stopped resumes, so rows may be run one at a time; a row trains what it needs.
@@ -31,7 +31,10 @@ from graphwalker.files import read_json, read_jsonl, write_json, write_jsonl
 
 CONFIG = ROOT / "configs" / "smollm2.yaml"
 TRAINED = ("sft1", "sft2", "grpo")
-ROWS = ("baselines", "untrained", "few-shot", *TRAINED)
+GRAMMAR = "-grammar"
+ROWS = ("baselines", "untrained", "few-shot", *TRAINED, *(f"{row}{GRAMMAR}" for row in TRAINED))
+BEFORE = {"sft1": "untrained", "sft2": "sft1", "grpo": "sft2"}
+"""The row that another one is compared with; one with the grammar: with itself without it."""
 PARTS = ("real", "synth")
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "retrieval", "turns")
 ADAPTER = ("lora.r=16", "batch_size=8", "gradient_accumulation=4", "epochs=1", "save_steps=20",
@@ -107,11 +110,12 @@ class Road:
 
     def model(self, row: str) -> Path | str:
         """The whole model of a row, trained where it is not there yet."""
+        row = row.removesuffix(GRAMMAR)
         if row not in TRAINED:
             return self.given.model
         whole = self.out / f"{row}-whole"
         if not whole.is_dir():
-            start = self.model(dict(zip(TRAINED, ("untrained", *TRAINED), strict=False))[row])
+            start = self.model(BEFORE[row])
             self.train(row, [f"model={start}", f"output_dir={self.out / row}"])
             words = ["merge", str(self.out / row), "--out", str(whole)]
             if (self.out / row / "final" / "adapter_config.json").is_file():
@@ -144,8 +148,8 @@ class Road:
         words += [f"{name}={'always' if own else 'never'}" for name in ("baselines", "ceiling")]
         if own:
             words[0] = "policy.model=first-relation"
-        if row == "few-shot":
-            words += ["environment.exemplars=2", "environment.constrained=true"]
+        words += ["environment.exemplars=2"] * (row == "few-shot")
+        words += ["environment.constrained=true"] * (row == "few-shot" or row.endswith(GRAMMAR))
         name = f"eval-{row}-{part}"
         self.run(name, "graphwalker eval", "eval", *words, *self.more("eval"))
         found = summarise(read_run(folder).trajectories)
@@ -183,10 +187,10 @@ class Road:
         """Yield the figures of each row, as soon as they are there."""
         for row in self.given.rows:
             parts = {part: self.evaluate(row, part) for part in self.given.parts}
-            if row in TRAINED:
-                before = dict(zip(TRAINED, ("untrained", *TRAINED), strict=False))[row]
-                for part, figures in parts.items():
-                    figures["gain"] = self.gain(row, before, part)
+            before = BEFORE.get(row, row.removesuffix(GRAMMAR))
+            for part, figures in parts.items():
+                if before != row and (gain := self.gain(row, before, part)):
+                    figures["gain"] = gain
             yield row, {**parts, **({"training": self.training(row)} if row in TRAINED else {})}
 
 
