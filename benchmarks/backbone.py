@@ -41,7 +41,6 @@ ADAPTER = ("lora.r=16", "batch_size=8", "gradient_accumulation=4", "epochs=1", "
            "lr=8e-4", "log_steps=1")  # fmt: skip
 """Two rows a pass: eight of 1,500 tokens would take 16 GiB."""
 CURVE = ("step", "tokens", "seconds", "loss", "reward", "em", "kl", "entropy")
-"""Figures of a line of metrics.jsonl that a learning curve shows, where it has them."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class Road:
         """Yield the figures of each row, as soon as they are there."""
         for row in self.given.rows:
             parts = {part: self.evaluate(row, part) for part in self.given.parts}
-            before = BEFORE.get(row, row.removesuffix(GRAMMAR))
+            before: str = BEFORE.get(row) or row.removesuffix(GRAMMAR)
             for part, figures in parts.items():
                 if before != row and (gain := self.gain(row, before, part)):
                     figures["gain"] = gain
@@ -208,9 +207,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--trajectories", type=int, default=640, help="of GraphSynth, for sft1")
     parser.add_argument("--tried", type=int, default=0, help="questions of --train that sft2 tries")
     parser.add_argument("--grpo-steps", type=int, default=8, help="of 32 episodes")
-    parser.add_argument(
-        "--questions", type=int, default=100, help="held-out ones made from --graph"
-    )
+    parser.add_argument("--questions", type=int, default=100, help="held out, made from --graph")
     parser.add_argument("--real-questions", type=int, default=0, help="of --test; 0: all")
     parser.add_argument("--set", nargs="*", default=[], help="settings, such as sft1.lr=1e-3")
     parser.add_argument("--seed", type=int, default=0)
@@ -238,8 +235,8 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         sys.stderr.write(f"backbone: stopped ({error.returncode}); the same command resumes\n")
         return 1
-    words = f"--trajectories {given.trajectories} --grpo-steps {given.grpo_steps}"
-    words += f" --questions {given.questions} --real-questions {given.real_questions}"
+    counts = ("trajectories", "tried", "grpo_steps", "questions", "real_questions")
+    words = " ".join(f"--{name.replace('_', '-')} {getattr(given, name)}" for name in counts)
     line = f"python -m benchmarks.backbone --model M --graph G --train TRAIN --test TEST {words}"
     line += f" --set {' '.join(given.set)}" if given.set else ""
     figures = {"rows": found, "seconds": read_json(given.out / "seconds.json")}
