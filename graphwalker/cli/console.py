@@ -144,7 +144,7 @@ def _lines(label: str, every_s: float) -> ProgressTick:
             return
         rate, since_last = (done - begun) / (now - first), now - shown
         # Of many episodes that are played together, the first ones say little of the rest.
-        is_known = rate > 0 and done - begun >= (total - begun) / 100
+        is_known = rate > 0 and done - begun >= (total - begun) / 20
         rest = f"{clock((total - done) / rate)} left" if is_known else ""
         sums = {kind: n for kind, n in work_since(start).items() if kind in ("turns", "cost")}
         told = {"episodes": 0, **({"trained": 0} if "tokens/s" in figures else {})}
