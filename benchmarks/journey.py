@@ -24,10 +24,10 @@ from data_pipeline.attempts import Maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.outcomes import Attempt, Drop
 from eval.analysis.error_kinds import error_kind
-from eval.viewer.record import walk_record
 from graphwalker.graphs.open import open_graph
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
+from graphwalker.viewer.record import walk_record
 from graphwalker.world.generate import make_world
 
 PACKAGES = ("graphwalker", "data_pipeline", "eval", "training")

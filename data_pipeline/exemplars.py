@@ -14,6 +14,8 @@ from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
 STRUCTURES = ("2-hop", "1-hop")
+EXAMPLES = ("1-hop", "2-hop", "2I", "2-hop", "3-hop")
+EXAMPLE_ATTEMPTS = 200
 ATTEMPTS = 300
 """Attempts of each structure before the graph is given up."""
 
@@ -42,6 +44,26 @@ def make_exemplars(
             "about; take fewer"
         )
     return episodes
+
+
+def make_examples(
+    graph: KnowledgeGraph, config: EnvironmentConfig, count: int = 5, seed: int = 0
+) -> list[Question]:
+    """Questions that the graph answers, to show what can be asked; fewer, or none, where it lists
+    no entities or attempts fail."""
+    where = EnvironmentConfig(layers=config.layers)
+    settings = SynthConfig(seed=seed, split="any", environment=where, informal=0.0, vague=0.0)
+    if not graph.size:
+        return []
+    maker = Maker(graph, settings, dataset="example")
+    found: dict[frozenset[str], Question] = {}
+    for number, structure in enumerate(islice(cycle(EXAMPLES), EXAMPLE_ATTEMPTS)):
+        made = maker.attempt(structure, number)
+        if made.trajectory is not None:
+            found.setdefault(_topics(made.trajectory.question), made.trajectory.question)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def _episodes(

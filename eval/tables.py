@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from eval.analysis.summary import natural
 
@@ -17,11 +18,13 @@ StageFigures = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure with its small print; `share` (0 to 1) shades it in a heatmap."""
+    """A figure with its small print; `share` (0 to 1) shades it in a heatmap, `link` is the part of
+    the page that it leads to."""
 
     text: str
     small: str = ""
     share: float | None = None
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class FigureTable:
 def score_table(stages: Sequence[StageFigures]) -> FigureTable:
     """How right each stage is, what it gained over the stage before and has over the best baseline,
     and how many questions its environment lets anyone answer; then the baselines."""
-    columns = {"f1": "F1", "hits1": "Hits@1", **_pass_columns(stages)}
+    columns = {"f1": "F1", "hits1": "Hits@1"}
     more = {
         title: cell
         for title, (shown, cell) in {
@@ -49,18 +52,32 @@ def score_table(stages: Sequence[StageFigures]) -> FigureTable:
         (
             Cell(str(stage["name"]), count_of_questions(stage)),
             figure(stage, "em"),
+            *(figure(stage, key) for key in columns),
             gain_cell(stage.get("gain_over_previous")),
             *(cell(stage) for cell in more.values()),
-            *(figure(stage, key) for key in columns),
         )
         for stage in stages
     ]
     for name, row in baseline_rows(stages):
         title = Cell(name, f"no model, {row['questions']:,} questions")
         none = [Cell("–") for _ in range(1 + len(more))]
-        rows.append((title, figure(row, "em"), *none, *(figure(row, key) for key in columns)))
-    head = (Cell("Stage"), Cell("EM"), Cell("EM gain"), *map(Cell, (*more, *columns.values())))
-    return FigureTable(head, tuple(rows), "In brackets the 95 % interval.")
+        rows.append((title, figure(row, "em"), *(figure(row, key) for key in columns), *none))
+    head = ("Stage", "EM", *columns.values(), "EM gain", *more)
+    if len(stages) == 1:  # nothing came before it
+        place = head.index("EM gain")
+        head, rows = head[:place] + head[place + 1 :], [r[:place] + r[place + 1 :] for r in rows]
+    return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")
+
+
+def pass_table(stages: Sequence[StageFigures]) -> FigureTable:
+    """Pass@k of each stage, over the questions that were sampled often enough."""
+    columns = _pass_columns(stages)
+    rows = [
+        (Cell(str(stage["name"])), *(figure(stage, key) for key in columns))
+        for stage in stages
+        if any(key in stage for key in columns)
+    ]
+    return FigureTable((Cell("Stage"), *map(Cell, columns.values())), tuple(rows))
 
 
 def baseline_rows(stages: Sequence[StageFigures]) -> list[tuple[str, StageFigures]]:
@@ -171,19 +188,31 @@ def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]
         rows = [stage.get(f"by_{heading}", {}) for stage in stages]
         groups = sorted({group for row in rows for group in row}, key=natural)
         if groups:
-            found.append((heading, _group_table(stages, rows, groups)))
+            found.append((heading, _group_table(heading, stages, rows, groups)))
     return found
 
 
 def _group_table(
-    stages: Sequence[StageFigures], rows: Sequence[Mapping[str, Any]], groups: Sequence[str]
+    heading: str,
+    stages: Sequence[StageFigures],
+    rows: Sequence[Mapping[str, Any]],
+    groups: Sequence[str],
 ) -> FigureTable:
-    """Stages down, groups across."""
+    """Stages down, groups across; a cell leads to its questions."""
     sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
     head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
     body = [
-        (Cell(str(stage["name"])), *(figure(row.get(g, {}), "em", shade=True) for g in groups))
-        for stage, row in zip(stages, rows, strict=True)
+        (
+            Cell(str(stage["name"])),
+            *(
+                replace(
+                    figure(row.get(g, {}), "em", shade=True),
+                    link=urlencode({"run": place, heading: g}),
+                )
+                for g in groups
+            ),
+        )
+        for place, (stage, row) in enumerate(zip(stages, rows, strict=True))
     ]
     return FigureTable((Cell("Stage"), *head), tuple(body))
 

@@ -76,13 +76,15 @@ class Turn:
     """Triples shown, in order."""
     hidden: int = 0
     """Entries that a limit cut."""
+    tokens: int = 0
+    """Tokens of the completion, as its server counted them, where there are no ids to count."""
 
     def without_time(self) -> "Turn":
         """The turn without its clock reading. By place: `replace` looks every field up."""
         return Turn(
             *(self.context, self.completion, self.thought, self.action, self.observation),
             *(self.shown, self.error, self.restart, self.token_ids, self.logprobs),
-            *(self.graph_calls, 0.0, self.listed, self.triples, self.hidden),
+            *(self.graph_calls, 0.0, self.listed, self.triples, self.hidden, self.tokens),
         )
 
 
@@ -249,6 +251,8 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
     }
     if turn.restart:
         record["restart"] = True
+    if turn.tokens:
+        record["tokens"] = turn.tokens
     if turn.listed:
         record["listed"] = [[one.entity_id, *map(str, one.hops)] for one in turn.listed]
     if turn.triples:
@@ -281,6 +285,7 @@ def _turn_from_json(record: dict[str, Any]) -> Turn:
         ),
         triples=tuple(_triples_from_json(record.get("triples", ()), shown)),
         hidden=int(record.get("hidden", 0)),
+        tokens=int(record.get("tokens", 0)),
     )
 
 

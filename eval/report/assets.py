@@ -1,20 +1,16 @@
-"""What the page brings along: templates, styles, scripts, and a policy that runs no other."""
+"""What the report's pages bring along: templates, style, script, a policy that runs no other."""
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from eval.viewer.record import clean
+from graphwalker.viewer.assets import digest, page_script, viewer_style
+from graphwalker.viewer.record import clean
 
 FOLDER = Path(__file__).parent / "assets"
-COLOURS = "colours.css"
-STYLES = (COLOURS, "page.css", "viewer.css")
-LIBRARY = "cytoscape.min.js"
-SCRIPTS = ("data.js", "elements.js", "table.js", "layout.js", "graph.js", "walk.js", "main.js")
+SCRIPTS = ("data.js", "table.js", "dialog.js", "main.js")
 
 
 def templates() -> Environment:
@@ -33,27 +29,12 @@ def templates() -> Environment:
 
 
 def styles() -> Markup:
-    return Markup("\n".join(_read(name) for name in STYLES))
-
-
-def picture_file(picture: Markup) -> str:
-    """An SVG of a page as a file of its own, the page's colours with it, light or dark."""
-    head, tag, rest = str(picture).partition("<defs>")
-    if not tag:
-        raise ValueError("not a drawn picture: it has no <defs>")
-    return f"{head}<style>{_read(COLOURS)}svg {{ background: var(--paper); }}</style>{tag}{rest}"
+    return Markup(f"{viewer_style()}\n{_read('page.css')}")
 
 
 def scripts() -> tuple[Markup, ...]:
-    """The text of each inline script: the graph library, then ours as one.
-
-    Raises `ValueError` for one that would end its own element.
-    """
-    ours = "\n".join(_read(name) for name in SCRIPTS)
-    texts = (_read(LIBRARY), f'(() => {{\n"use strict";\n{ours}\n}})();\n')
-    if any("</script" in text.lower() or "<!--" in text for text in texts):
-        raise ValueError("a script must not contain the end of its element or a comment")
-    return tuple(map(Markup, texts))
+    """The text of the page's inline script."""
+    return (Markup(page_script(*map(_read, SCRIPTS))),)
 
 
 def policy(texts: Iterable[str]) -> Markup:
@@ -61,8 +42,7 @@ def policy(texts: Iterable[str]) -> Markup:
 
     A script that a name or a model's words might smuggle in has another hash and does not run.
     """
-    hashes = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
-    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
+    allowed = " ".join(map(digest, texts))
     return Markup(
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from eval.report.archive import WalkArchive
 from eval.report.assets import scripts, templates
+from eval.report.desk import kind_rows, ran_rows, score_rows
 from eval.report.published import sections
 from eval.tables import (
     brackets,
@@ -16,10 +19,11 @@ from eval.tables import (
     group_tables,
     missing_note,
     number,
+    pass_table,
     score_table,
 )
-from eval.viewer.archive import WalkArchive
-from eval.viewer.record import ENDS, ShownWalk, action_text, cut, outcome
+from graphwalker.trajectory import Trajectory
+from graphwalker.viewer.record import outcome
 
 Report = Mapping[str, Any]
 
@@ -43,24 +47,41 @@ GLOSSARY = {
 }
 
 
+PLOTTED = {"pass": "Pass@k", "training": "Training"}
+
+
 def render_page(
-    report: Report, walks: Sequence[ShownWalk], plots: Mapping[str, Markup], archive: WalkArchive
+    report: Report, walks: Sequence[Trajectory], plots: Mapping[str, Markup], archive: WalkArchive
 ) -> Iterator[str]:
-    """The whole page, piece by piece. Every name and every word of a model is escaped or packed."""
+    """The whole page, piece by piece. Every name and every word of a model is escaped or packed.
+    `walks` are those to read first."""
     pages = templates()
-    pages.filters |= {"cut": cut, "outcome": outcome, "plain": _plain, "written": action_text}
-    pages.globals["ENDS"] = ENDS
+    pages.filters |= {"plain": _plain}
     stages = report["stages"]
     seconds = {name: f"{value:,.1f}" for name, value in report["seconds"].items()}
+    last = len(stages) - 1
+    links = [
+        {
+            "outcome": outcome(walk),
+            "text": walk.question.text,
+            "link": urlencode({"q": archive.name_of(walk), "run": last}),
+        }
+        for walk in walks
+    ]
     return pages.get_template("page.html").generate(
         title=report["title"],
         report=report,
         headline=headline(report),
+        ran=ran_rows(report),
+        scores_scale=score_rows(stages),
+        kinds=kind_rows(stages[-1].get("error_kinds", {}), last),
         scores=score_table(stages),
+        passes=pass_table(stages),
         conduct=conduct_table(stages),
         groups=group_tables(stages),
-        plots={name: plots.get(name) for name in ("stages", "structures", "pass", "training")},
-        walks=walks,
+        plots=plots,
+        drawn=[(name, title) for name, title in PLOTTED.items() if name in plots],
+        walks=links,
         published=sections(report.get("published", ())),
         glossary=GLOSSARY,
         making=[

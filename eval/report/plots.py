@@ -31,19 +31,6 @@ LETTERS_AN_INCH = 9
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
 
 
-def stage_bars(stages: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> Markup | None:
-    """Bars per stage with 95 % intervals, one hatch per metric (key -> label)."""
-    shown = {key: label for key, label in metrics.items() if any(s.get(key) for s in stages)} or {
-        key: label for key, label in metrics.items() if any(key in s for s in stages)
-    }
-    if not shown:
-        return None
-    series = [(label, [_bar(stage, key) for stage in stages]) for key, label in shown.items()]
-    names = [plain(stage["name"]) for stage in stages]
-    svg = _bars("stages", names, series, "share of questions")
-    return svg.finish("Scores of each stage with 95 % intervals")
-
-
 def group_bars(stages: Sequence[Mapping[str, Any]], key: str, metric: str = "em") -> Markup | None:
     """Bars per group (`by_structure`, `by_hops`), one hatch per stage: the left half of
     GraphWalker's Figure 9. `None` where there is nothing to set side by side."""

@@ -16,12 +16,14 @@ from markupsafe import Markup
 
 from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.intervals import INTERVALS
+from eval.report.archive import WalkArchive, choose
 from eval.report.beside import beside
+from eval.report.desk import run_facts
 from eval.report.page import headline, render_page
-from eval.report.plots import group_bars, pass_curves, stage_bars
+from eval.report.plots import group_bars, pass_curves
 from eval.report.published import load_published, published_markdown, published_record
 from eval.report.training import DrawnLine, Panel, Points, draw_panels, is_finite, read_steps
-from eval.run.records import Run, SampledEpisode, read_chosen, read_run
+from eval.run.records import Run, SampledEpisode, read_run, read_usage
 from eval.score.compat_papers import truth
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import count_expected
@@ -31,11 +33,10 @@ from eval.tables import (
     conduct_table,
     group_tables,
     markdown_text,
+    pass_table,
     score_table,
     short_table,
 )
-from eval.viewer.archive import WalkArchive
-from eval.viewer.record import ShownWalk, choose
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
 from graphwalker.files import whole_file
@@ -90,7 +91,7 @@ def write_report(
     runs = [_read(stage, archive, one) for stage, one in zip(stages, expectations, strict=True)]
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
-    records = _stage_records(stages, runs, ks, seed, expectations)
+    records = _stage_records(stages, runs, ks, seed, expectations, archive)
     report: dict[str, Any] = {
         "title": title,
         "stages": records,
@@ -107,8 +108,8 @@ def write_report(
     }
     measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
     report["published"] = [published_record(table, measured) for table in tables]
-    walks = _walks(stages, runs)
-    report["walks"] = [walk.trajectory.id for walk in walks]
+    walks = choose(runs[-1].trajectories)
+    report["walks"] = [walk.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)
     page = render_page(report, walks, _plots(report["stages"], stages), archive)
     _write(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
@@ -125,6 +126,7 @@ def render_markdown(report: Mapping[str, Any]) -> str:
         f"# {markdown_text(' '.join(str(report['title']).split()))}\n",
         headline({**report, "stages": named}) + "\n",
         as_markdown(score_table(stages)),
+        *([as_markdown(passes)] if (passes := pass_table(stages)).rows else ()),
         as_markdown(conduct_table(stages)),
     ]
     for heading, table in group_tables(stages):
@@ -206,6 +208,7 @@ def _stage_records(
     ks: Sequence[int],
     seed: int,
     expectations: Sequence[ExpectedQuestions | None],
+    archive: WalkArchive,
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     others = beside(runs, lean, seed)
@@ -215,6 +218,8 @@ def _stage_records(
             **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
             **(known.stage_figures if (known := expectations[place]) else run.missing()),
             **others[place],
+            "run": run_facts(run),
+            "error_kinds": archive.runs[place].error_kinds,
             "seconds": stage.seconds,
         }
         if place:
@@ -232,7 +237,8 @@ def _stage_records(
 def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions | None) -> Run:
     """A stage's run without its words: those go into the archive, packed, as they are read. Of the
     `expected` questions each counts."""
-    archive.open_run(stage.name)
+    costs = read_usage(stage.folder) if stage.folder.is_dir() else ()
+    archive.open_run(stage.name, {str(record["id"]): record for record in costs})
 
     def keep(trajectory: Trajectory) -> Trajectory:
         full = add_scores(trajectory)
@@ -275,35 +281,13 @@ def lean(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, question=question, turns=turns, provenance={})
 
 
-def _walks(stages: Sequence[StageResult], runs: Sequence[Run]) -> list[ShownWalk]:
-    by_stage = [
-        (stage.name, {t.id: t for t in run.trajectories})
-        for stage, run in zip(stages[:-1], runs[:-1], strict=True)
-    ]
-    chosen = [trajectory.id for trajectory in choose(runs[-1].trajectories)]
-    whole = read_chosen(stages[-1].folder, set(chosen))
-    return [
-        ShownWalk(add_scores(whole[i]), {name: found[i] for name, found in by_stage if i in found})
-        for i in chosen
-        if i in whole
-    ]
-
-
 def _plots(
     records: Sequence[Mapping[str, Any]], stages: Sequence[StageResult]
 ) -> dict[str, Markup]:
     if find_spec("matplotlib") is None:
         log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
         return {}
-    ks = sorted({int(k[5:]) for r in records for k in r if k[:5] == "pass@" and k[5:].isdecimal()})
-    metrics = {"em": "EM", "f1": "F1"}
-    if ks:
-        last = f"pass@{ks[-1]}"
-        counts = sorted({r[f"{last}_questions"] for r in records if last in r})
-        n = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-        metrics[last] = f"Pass@{ks[-1]} (n = {n})"
     drawn = {
-        "stages": stage_bars(records, metrics),
         "structures": group_bars(records, "by_structure"),
         "pass": pass_curves(records),
         "training": draw_panels("training", training_panels(stages)),

@@ -1,6 +1,6 @@
 """What an evaluation run leaves on disk: trajectories, sampled records, failures, and costs."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,14 +148,6 @@ def failure_reason(folder: Path) -> str:
     path = folder / FAILURES
     first = next(iter(read_jsonl(path)), None) if path.is_file() else None
     return "" if first is None else str(first.get("provenance", {}).get("error", ""))
-
-
-def read_chosen(folder: Path | str, ids: Collection[str]) -> dict[str, Trajectory]:
-    """The trajectories of a run that have these ids, whole, by id."""
-    folder = Path(folder)
-    path = folder if folder.is_file() else folder / PREDICTIONS
-    found = (record for record in read_jsonl(path) if record.get("id") in ids)
-    return {trajectory.id: trajectory for trajectory in map(Trajectory.from_json, found)}
 
 
 def read_config(folder: Path) -> dict[str, Any]:

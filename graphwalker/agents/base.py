@@ -72,6 +72,7 @@ def record_turn(
         listed=seen.listed,
         triples=seen.triples,
         hidden=seen.hidden,
+        tokens=0 if completion.token_ids else completion.completion_tokens,
     )
 
 

@@ -1,10 +1,7 @@
 """The served agent: a page to ask it, its turns as they happen, and an OpenAI-compatible API."""
 
-import base64
-import hashlib
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from pathlib import Path
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any, cast
 
 from starlette.applications import Starlette
@@ -19,77 +16,105 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError, GraphWalkerError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
-from graphwalker.serve.asking import ENDS, RequestLimits, read_question, session_events
+from graphwalker.serve.asking import (
+    ENDS,
+    MAX_QUESTION,
+    RequestLimits,
+    read_question,
+    session_events,
+)
 from graphwalker.serve.guard import LOOPBACK, App, Guard
+from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
+from graphwalker.serve.page import make_page, security_headers
 from graphwalker.serve.sessions import HEARTBEAT, Busy, Event, Sessions, sse
+from graphwalker.serve.topics import NameCompletion, topic_candidates
 
-PAGE = Path(__file__).parent / "page.html"
 Events = AsyncGenerator[Event | None]
 
 
 def build_app(
-    sessions: Sessions, limits: RequestLimits | None = None, hosts: Sequence[str] = LOOPBACK
+    sessions: Sessions,
+    limits: RequestLimits | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+    examples: Callable[[], Sequence[Question]] = tuple,
 ) -> App:
-    """The ASGI app over sessions that are open. `hosts` are the names that it answers to."""
-    views = _Views(sessions, limits or RequestLimits())
+    """The ASGI app over sessions that are open. `hosts` are the names that it answers to;
+    `examples` makes questions to begin with, beside the server."""
+    html = make_page()
+    views = _Views(sessions, limits or RequestLimits(), html)
+    threading.Thread(target=views.make_examples, args=(examples,), daemon=True).start()
     routes = [
         Route("/", views.page),
         Route("/api/about", views.about),
+        Route("/api/topics", views.topics, methods=["POST"]),
+        Route("/api/names", views.names),
+        Route("/api/walks/{walk}", views.walk),
         Route("/api/ask", views.ask, methods=["POST"]),
         Route("/v1/models", views.models),
         Route("/v1/chat/completions", views.chat, methods=["POST"]),
     ]
-    html = PAGE.read_text(encoding="utf-8")
     inner = cast(App, Starlette(routes=routes))
     return Guard(inner, tuple(hosts), views.limits.max_body, security_headers(html))
-
-
-def security_headers(html: str) -> tuple[tuple[str, str], ...]:
-    """Headers of every answer: the page may run its own script and style and talk to us alone."""
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {_hashes(html, 'script')}",
-            f"style-src {_hashes(html, 'style')}",
-            "img-src data:",
-            "connect-src 'self'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-        )
-    )
-    return (
-        ("Content-Security-Policy", policy),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-        ("Cache-Control", "no-store"),
-    )
-
-
-def _hashes(html: str, tag: str) -> str:
-    blocks = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
-    digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 class _Views:
     """The answers to each address."""
 
-    def __init__(self, sessions: Sessions, limits: RequestLimits) -> None:
+    def __init__(self, sessions: Sessions, limits: RequestLimits, html: str) -> None:
         self.sessions, self.limits = sessions, limits
         self._model = f"graphwalker/{sessions.policy.name}"
+        self._html = html
+        self._names = NameCompletion(sessions.environment.graph)
+        self._kept = KeptWalks()
+        self._examples: list[Event] | None = None
+
+    def make_examples(self, make: Callable[[], Sequence[Question]]) -> None:
+        """Make the questions to begin with; without any the page does without."""
+        try:
+            made = [{"question": q.text, "topics": _topic_list(q)} for q in make()]
+        except GraphWalkerError:
+            made = []
+        self._examples = made
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(PAGE.read_text(encoding="utf-8"))
+        return HTMLResponse(self._html)
 
     async def about(self, request: Request) -> Response:
-        about = {"agent": self.sessions.environment.name, "model": self.sessions.policy.name}
+        """What is served; `examples` is null as long as they are being made."""
+        environment = self.sessions.environment
+        about = {"agent": environment.name, "model": self.sessions.policy.name}
+        about |= {"entities": environment.graph.size, "examples": self._examples}
         return JSONResponse({**about, "running": self.sessions.running})
+
+    async def topics(self, request: Request) -> Response:
+        """The entities that a question names, each with those of the same name."""
+        try:
+            text = str((await _json(request)).get("question", ""))[:MAX_QUESTION]
+            graph = self.sessions.environment.graph
+            return JSONResponse({"topics": await run_in_threadpool(topic_candidates, graph, text)})
+        except UserError as error:
+            return PlainTextResponse(str(error), 400)
+        except GraphError as error:
+            return PlainTextResponse(f"the graph failed: {error}", 502)
+
+    async def names(self, request: Request) -> Response:
+        """Entities whose names look like what was typed."""
+        try:
+            typed = request.query_params.get("q", "")
+            return JSONResponse({"names": await run_in_threadpool(self._names.complete, typed)})
+        except GraphError as error:
+            return PlainTextResponse(f"the graph failed: {error}", 502)
+
+    async def walk(self, request: Request) -> Response:
+        """A walk of before, as long as it is kept."""
+        found = self._kept.find(request.path_params["walk"])
+        if found is None:
+            return PlainTextResponse("this walk is no longer kept: ask again", 404)
+        return Response(found, media_type="application/json")
 
     async def models(self, request: Request) -> Response:
         model = {"id": self._model, "object": "model", "created": 0, "owned_by": "graphwalker"}
@@ -100,7 +125,8 @@ class _Views:
         try:
             body = await _json(request)
             question = await self._question(body.get("question"), body.get("topics"))
-            events = self._events(question, Sampling(max_tokens=self.limits.max_tokens))
+            sampling = Sampling(max_tokens=self.limits.max_tokens)
+            events = self._events(question, sampling, drawn=True)
             await anext(events)  # a busy server says so before the stream begins
         except UserError as error:
             return PlainTextResponse(str(error), 400)
@@ -108,11 +134,14 @@ class _Views:
             return PlainTextResponse(f"the graph failed: {error}", 502)
         except Busy as error:
             return PlainTextResponse(str(error), 503, {"Retry-After": "5"})
-        topics = [{"id": e.id, "name": e.name} for e in question.topic_entities]
+        topics = _topic_list(question)
 
         async def lines() -> AsyncIterator[bytes]:
             yield sse({"type": "topics", "topics": topics})
             async for event in events:
+                if event is not None and event["type"] == "end":
+                    kept = {**event, "question": question.text, "topics": topics}
+                    event["id"] = self._kept.add({**kept, "model": self.sessions.policy.name})
                 yield HEARTBEAT if event is None else sse(event)
 
         return _EventStream(lines(), events)
@@ -136,7 +165,7 @@ class _Views:
 
         async def lines() -> AsyncIterator[bytes]:
             async for event in events:
-                if event is None:
+                if event is None or event["type"] == "queue":
                     yield HEARTBEAT
                     continue
                 for chunk in reply.chunks(event):
@@ -150,14 +179,18 @@ class _Views:
         graph = self.sessions.environment.graph
         return await run_in_threadpool(read_question, graph, text, topics)
 
-    async def _events(self, question: Question, sampling: Sampling) -> Events:
+    async def _events(self, question: Question, sampling: Sampling, drawn: bool = False) -> Events:
         """The question's events after a first `None` (it was admitted); closing cancels."""
         async with session_events(
-            self.sessions, question, sampling, self.limits.timeout_s
+            self.sessions, question, sampling, self.limits.timeout_s, drawn
         ) as events:
             yield None
             async for event in events:
                 yield event
+
+
+def _topic_list(question: Question) -> list[dict[str, str]]:
+    return [{"id": e.id, "name": e.name} for e in question.topic_entities]
 
 
 class _EventStream(StreamingResponse):

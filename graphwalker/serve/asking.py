@@ -1,7 +1,7 @@
 """Asking over HTTP: a request becomes a question, and its session an async stream of events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -27,7 +27,7 @@ class RequestLimits:
     """Bytes of a request."""
     request_s: float = 10.0
     """Longest time until a request is whole; its connection is closed then."""
-    connections: int = 128
+    connections: int = 512
     """Connections that are open at once."""
 
 
@@ -66,10 +66,14 @@ def _entities(graph: KnowledgeGraph, text: str, topics: Any) -> tuple[Entity, ..
 
 @asynccontextmanager
 async def session_events(
-    sessions: Sessions, question: Question, sampling: Sampling, timeout_s: float
+    sessions: Sessions,
+    question: Question,
+    sampling: Sampling,
+    timeout_s: float,
+    drawn: bool = False,
 ) -> AsyncGenerator[AsyncIterator[Event | None]]:
     """The events of one question, `None` every few quiet seconds. Leaving the block, for whatever
-    reason, cancels the episode. Raises `Busy`."""
+    reason, cancels the episode. The time limit begins when its turn has come. Raises `Busy`."""
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -77,22 +81,35 @@ async def session_events(
         if not loop.is_closed():
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-    task = sessions.ask(question, sampling, listen)
+    task = sessions.ask(question, sampling, listen, drawn)
     try:
-        yield _stream(events, loop.time() + timeout_s)
+        yield _stream(events, lambda: sessions.place(task), timeout_s)
     finally:
         sessions.cancel(task)
 
 
-async def _stream(events: "asyncio.Queue[Event]", deadline: float) -> AsyncIterator[Event | None]:
+WAIT_S = 0.5
+"""How often a place in line is looked up."""
+
+
+async def _stream(
+    events: "asyncio.Queue[Event]", place: Callable[[], int], timeout_s: float
+) -> AsyncIterator[Event | None]:
     loop = asyncio.get_running_loop()
+    deadline, shown = loop.time() + timeout_s, 0
     while True:
+        if shown or events.empty():
+            now = place()
+            deadline = loop.time() + timeout_s if shown else deadline
+            if now != shown:
+                yield {"type": "queue", "place": now}
+            shown = now
         left = deadline - loop.time()
         if left <= 0:
             yield failure_event("timeout", "the time for a question is over")
             return
         try:
-            event = await asyncio.wait_for(events.get(), min(left, TICK_S))
+            event = await asyncio.wait_for(events.get(), min(left, WAIT_S if shown else TICK_S))
         except TimeoutError:
             yield None
             continue

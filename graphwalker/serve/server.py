@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
 from graphwalker.errors import UserError
+from graphwalker.question import Question
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.guard import LOOPBACK
 from graphwalker.serve.sessions import Sessions
@@ -42,6 +43,7 @@ def run(
     port: int,
     hosts: Sequence[str],
     note: Callable[[str], None],
+    examples: Callable[[], Sequence[Question]] = tuple,
 ) -> None:
     """Serve until interrupted. Raises `UserError` for a port that is taken."""
     try:
@@ -55,7 +57,7 @@ def run(
     bound = listening.getsockname()[1]
     with sessions, listening:
         config = uvicorn.Config(
-            build_app(sessions, limits, hosts),
+            build_app(sessions, limits, hosts, examples),
             http=bounded_protocol(limits),
             log_level="warning",
             access_log=False,

@@ -2,8 +2,9 @@
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphwalker.agents.environment import Environment
@@ -11,7 +12,8 @@ from graphwalker.agents.rollout import Inbox, Task, rollout
 from graphwalker.files import dumps
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
-from graphwalker.trajectory import Trajectory, Turn
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+from graphwalker.viewer.record import messages_record, walk_record
 
 Event = dict[str, Any]
 
@@ -75,39 +77,82 @@ Listener = Callable[[Event], None]
 
 
 class Busy(Exception):
-    """As many questions are under way as are allowed: ask again later."""
+    """As many questions wait as are allowed: ask again later."""
 
 
 @dataclass(slots=True)
 class _Session:
     task: Task
     listener: Listener
-    turns: int = 0
+    drawn: bool
+    """Whether its events hold what the viewer draws."""
+    since: float = field(default_factory=time.monotonic)
+    turns: list[Turn] = field(default_factory=list[Turn])
+    seconds: list[float] = field(default_factory=list[float])
+
+    def add(self, turn: Turn) -> None:
+        """Add a turn, and the time that it took."""
+        now = time.monotonic()
+        self.seconds.append(round(now - self.since, 2))
+        self.turns.append(turn)
+        self.since = now
+
+    def view(self) -> Event:
+        """The newest turn as the viewer shows it, and the drawing so far."""
+        question, stop = self.task.question, StopReason.MAX_TURNS
+        record = walk_record(Trajectory(question, "", "", tuple(self.turns), None, stop))
+        turn = {**record["turns"][-1], "seconds": self.seconds[-1]}
+        return {"turn": turn, "nodes": record["nodes"], "links": record["links"]}
+
+
+def _whole_view(trajectory: Trajectory, seconds: Sequence[float]) -> Event:
+    """The finished walk as the viewer shows it, with the raw messages."""
+    record = walk_record(trajectory)
+    for turn, spent in zip(record["turns"], seconds, strict=False):
+        turn["seconds"] = spent
+    return {**record, "messages": messages_record(trajectory)}
 
 
 class Sessions:
     """Takes questions from any thread; each is an episode of its own, with fresh tools.
 
-    All episodes share the policy, whose batches hold whatever is under way. `cancel` ends one
-    before its next completion. Use as a context manager: the thread ends with the block.
+    All episodes share the policy, whose batches hold whatever is under way: `max_running` questions
+    at once, while `max_waiting` more wait in line. `cancel` ends one before its next completion.
+    Use as a context manager: the thread ends with the block.
     """
 
-    def __init__(self, environment: Environment, policy: Policy, max_running: int = 16) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        policy: Policy,
+        max_running: int = 16,
+        max_waiting: int = 256,
+    ) -> None:
         self.environment, self.policy = environment, policy
-        self._max_running = max_running
+        self._max_running, self._most = max_running, max_running + max_waiting
         self._inbox = Inbox()
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
 
-    def ask(self, question: Question, sampling: Sampling, listener: Listener) -> Task:
-        """Queue a question; returns what to cancel it by. Raises `Busy`."""
+    def ask(
+        self, question: Question, sampling: Sampling, listener: Listener, drawn: bool = False
+    ) -> Task:
+        """Queue a question; returns what to cancel it by. `drawn`: its events hold what the viewer
+        draws. Raises `Busy`."""
         with self._lock:
-            if len(self._sessions) >= self._max_running:
-                raise Busy(f"{len(self._sessions)} questions are under way, the most allowed here")
+            if len(self._sessions) >= self._most:
+                raise Busy(f"{len(self._sessions)} questions are waiting, the most allowed here")
             task = self._inbox.put(question, sampling)
-            self._sessions[task.key] = _Session(task, listener)
+            self._sessions[task.key] = _Session(task, listener, drawn)
         return task
+
+    def place(self, task: Task) -> int:
+        """The place in line, from 1; 0 once the question is under way."""
+        with self._lock:
+            keys = list(self._sessions)
+        ahead = keys.index(task.key) if task.key in keys else 0
+        return max(0, ahead - self._max_running + 1)
 
     def cancel(self, task: Task) -> None:
         """Nobody waits for this question any more. A finished one is left as it is."""
@@ -139,7 +184,11 @@ class Sessions:
                 on_turn=self._turn,
             )
             for trajectory in episodes:
-                self._end(trajectory.id, end_event(trajectory))
+                event = end_event(trajectory)
+                session = self._sessions.get(trajectory.id)
+                if session is not None and session.drawn and event["type"] == "end":
+                    event["walk"] = _whole_view(trajectory, session.seconds)
+                self._end(trajectory.id, event)
         finally:  # where a bug ended this thread, nobody is left waiting
             for key in list(self._sessions):
                 self._end(key, failure_event("policy_error", "the server has stopped answering"))
@@ -148,13 +197,18 @@ class Sessions:
         session = self._sessions.get(task.key)
         if session is None:
             return
-        if number <= session.turns:
+        if number <= len(session.turns):
+            session.turns.clear()
+            session.seconds.clear()
             session.listener(retry_event())
-        session.turns = number
-        session.listener(turn_event(number, turn))
+        session.add(turn)
+        view = {"view": session.view()} if session.drawn else {}
+        session.listener({**turn_event(number, turn), **view})
 
     def _end(self, key: str, event: Event) -> None:
         with self._lock:
             session = self._sessions.pop(key, None)
+            for first in list(self._sessions.values())[self._max_running - 1 : self._max_running]:
+                first.since = time.monotonic()  # its turn has come
         if session is not None:
             session.listener(event)

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import uvicorn
 from graphwalker.agents.environment import Environment
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Question
 from graphwalker.serve.app import build_app
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.guard import bounded_protocol
@@ -52,13 +53,17 @@ def served(
     limits: RequestLimits | None = None,
     environment: Environment | None = None,
     max_running: int = 16,
+    max_waiting: int = 256,
+    examples: Callable[[], Sequence[Question]] = tuple,
 ) -> Iterator[Served]:
     policy = policy or GatedPolicy()
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(64)
-    with Sessions(environment or toy_environment(), policy, max_running) as sessions, listening:
-        app, http = build_app(sessions, limits), bounded_protocol(limits or RequestLimits())
+    sessions = Sessions(environment or toy_environment(), policy, max_running, max_waiting)
+    with sessions, listening:
+        app = build_app(sessions, limits, examples=examples)
+        http = bounded_protocol(limits or RequestLimits())
         config = uvicorn.Config(app, http=http, log_level="warning", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

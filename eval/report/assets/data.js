@@ -24,8 +24,8 @@ async function readTable() {
 function readFacts(run, place) {
   const facts = run.rows[place];
   if (!facts) return null;
-  const [outcome, em, f1, turns, answers, chunk, at] = facts;
-  return { outcome, em, f1, turns, answers, chunk, at, samples: run.samples[place] || null };
+  const [outcome, em, f1, turns, answers, stop, kind, tokens, chunk, at] = facts;
+  return { outcome, em, f1, turns, answers, stop, kind, tokens, chunk, at, samples: run.samples[place] || null };
 }
 
 function searched(row) {
@@ -34,11 +34,17 @@ function searched(row) {
     .join("\n").toLowerCase();
 }
 
-async function readWalk(run, facts) {
-  const id = `walks-${run}-${facts.chunk}`;
+const readWalk = (run, facts) => readChunk(`walks-${run}-${facts.chunk}`, facts.at);
+
+async function readMessages(run, facts) {
+  const id = `messages-${run}-${facts.chunk}`;
+  return document.getElementById(id) && readChunk(id, facts.at);
+}
+
+async function readChunk(id, at) {
   const chunk = unpacked.get(id) || unpack(id);
   unpacked.delete(id);
   unpacked.set(id, chunk); // the newest last, the oldest goes
   if (unpacked.size > KEPT) unpacked.delete(unpacked.keys().next().value);
-  return (await chunk)[facts.at];
+  return (await chunk)[at];
 }

@@ -3,13 +3,14 @@
 async function start() {
   const data = await readTable();
   $("explorer").hidden = !data.rows.length;
-  const viewer = new Viewer(data);
-  const table = new Table(data, (row) => viewer.open(row));
+  const viewer = new Viewer(data, "beside" in $("explorer").dataset);
+  const table = new Table(data, (row, run) => viewer.open(row, run));
   viewer.table = table;
   const follow = () => {
     const address = new URLSearchParams(location.hash.slice(1));
     const row = address.has("q") && data.rows.find(({ id }) => id === address.get("q"));
-    if (row) viewer.open(row, Number(address.get("run") ?? data.names.length - 1));
+    if (row) viewer.open(row, Number(address.get("run") ?? data.names.length - 1), address.get("beside"));
+    else if (FILTERS.some((key) => address.has(key))) table.take(address);
   };
   window.addEventListener("hashchange", follow);
   document.addEventListener("keydown", (event) => {

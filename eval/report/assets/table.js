@@ -1,11 +1,11 @@
 // The table of questions: filtered and sorted whole, drawn only where it is looked at.
 
-const HEIGHT = 34; // pixels of a row, as in viewer.css
+const HEIGHT = 34; // pixels of a row, as in page.css
 const BEYOND = 8; // rows drawn above and below the visible ones
 
 class Table {
   constructor({ rows, names }, open) {
-    Object.assign(this, { rows, names, open, shown: rows, chosen: 0, sorted: null, down: false });
+    Object.assign(this, { rows, names, open, shown: rows, chosen: 0, sorted: null, down: false, run: names.length - 1 });
     this.box = $("table");
     this.body = this.box.querySelector(".rows");
     this.columns = this.makeColumns();
@@ -13,26 +13,29 @@ class Table {
     this.box.style.setProperty("--columns", widths);
     this.box.setAttribute("aria-colcount", this.columns.length);
     this.box.style.height = `${Math.min(16, rows.length + 1.2) * HEIGHT}px`;
-    this.drawHead();
     this.fillFilters();
     this.listen();
     this.filter();
   }
 
   makeColumns() {
-    const last = this.names.length - 1;
-    const number = (key) => (row) => row.runs[last]?.[key] ?? -1;
+    const number = (key) => (row) => row.runs[this.run]?.[key] ?? -1;
+    const listed = (title, list) => ({ title, width: "minmax(8rem, .6fr)", value: (row) => list(row).join(", "), cell: (row) => list(row).join(", ") || "–", look: "text" });
     return [
-      { title: "#", width: "3.6rem", value: (row) => row.place, cell: (row) => `${row.place + 1}`, look: "number" },
+      { title: "#", width: "3.2rem", value: (row) => row.place, cell: (row) => `${row.place + 1}`, look: "number" },
       { title: "Question", width: "minmax(14rem, 1fr)", value: (row) => row.text, cell: (row) => row.text, look: "text" },
-      { title: "Structure", width: "6.3rem", value: (row) => row.structure, cell: (row) => row.structure },
       ...this.names.map((name, i) => ({
-        title: name, width: "6.9rem",
+        title: name, width: this.names.length > 2 ? "5.4rem" : "6.9rem",
         value: (row) => ORDER.indexOf(row.runs[i]?.outcome),
         cell: (row) => verdict(row.runs[i]?.outcome),
       })),
-      { title: "F1", width: "3.4rem", value: number("f1"), cell: (row) => figure(row.runs[last]?.f1, 2), look: "number" },
-      { title: "Turns", width: "4rem", value: number("turns"), cell: (row) => figure(row.runs[last]?.turns, 0), look: "number" },
+      listed("Answer", (row) => row.runs[this.run]?.answers ?? []),
+      listed("Gold", (row) => row.gold),
+      { title: "Error", width: "7rem", value: (row) => row.runs[this.run]?.kind ?? "", cell: (row) => row.runs[this.run]?.kind || "–" },
+      { title: "Type", width: "5.4rem", value: (row) => row.structure, cell: (row) => row.structure || "–" },
+      { title: "F1", width: "3.4rem", value: number("f1"), cell: (row) => figure(row.runs[this.run]?.f1, 2), look: "number" },
+      { title: "Turns", width: "4rem", value: number("turns"), cell: (row) => figure(row.runs[this.run]?.turns, 0), look: "number" },
+      { title: "Tokens", width: "4.6rem", value: number("tokens"), cell: (row) => figure(row.runs[this.run]?.tokens, 0), look: "number" },
     ];
   }
 
@@ -44,27 +47,33 @@ class Table {
       const sort = i !== this.sorted ? "none" : this.down ? "descending" : "ascending";
       return make("div", { role: "columnheader", "aria-colindex": i + 1, "aria-sort": sort, class: column.look }, button);
     });
-    this.box.querySelector(".head").replaceChildren(...cells);
+    this.box.querySelector(".head .row").replaceChildren(...cells);
   }
 
   fillFilters() {
-    for (const key of ["structure", "split"]) {
-      const values = [...new Set(this.rows.map((row) => row[key]))].filter(Boolean).sort(naturally);
-      $(`by-${key}`).append(...values.map((value) => make("option", { value }, value)));
+    $("by-run").append(...this.names.map((name, i) => make("option", { value: i }, name)));
+    $("by-run").value = this.run;
+    $("by-run").closest("label").hidden = this.names.length < 2;
+    for (const key of FILTERS.slice(1)) {
+      const values = [...new Set(this.rows.flatMap((row) => (OF_RUN.includes(key) ? row.runs.map((run) => run?.[key]) : [row[key]])))].filter(Boolean);
+      const order = key === "outcome" ? (a, b) => ORDER.indexOf(a) - ORDER.indexOf(b) : (a, b) => naturally(`${a}`, `${b}`);
+      $(`by-${key}`).append(...values.sort(order).map((value) => make("option", { value }, key === "outcome" ? VERDICTS[value][0] : `${value}`.replaceAll("_", " "))));
       $(`by-${key}`).closest("label").hidden = values.length < 2;
     }
-    this.names.forEach((name, i) => {
-      const found = ORDER.filter((outcome) => this.rows.some((row) => row.runs[i]?.outcome === outcome));
-      const options = found.map((outcome) => make("option", { value: `${i} ${outcome}` }, `${VERDICTS[outcome][0]} (${name})`));
-      $("by-outcome").append(make("optgroup", { label: name }, ...options));
-    });
     if (this.names.length > 1) $("by-outcome").append(make("option", { value: "differ" }, "runs differ"));
   }
 
+  // The filters that an address names, and no others.
+  take(address) {
+    for (const key of FILTERS) $(`by-${key}`).value = address.get(key) ?? (key === "run" ? this.run : "");
+    $("find").value = "";
+    this.filter();
+    $("explorer").scrollIntoView();
+  }
+
   listen() {
-    for (const id of ["find", "by-structure", "by-split", "by-outcome"]) {
-      $(id).addEventListener("input", () => this.filter());
-    }
+    for (const id of ["find", ...FILTERS.map((key) => `by-${key}`)]) $(id).addEventListener("input", () => this.filter());
+    $("reset").addEventListener("click", () => this.take(new URLSearchParams()));
     $("explorer").querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.box.focus();
@@ -80,10 +89,11 @@ class Table {
 
   filter() {
     const words = $("find").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const [structure, split, outcome] = ["structure", "split", "outcome"].map((key) => $(`by-${key}`).value);
-    this.shown = this.rows.filter((row) =>
-      (!structure || row.structure === structure) && (!split || row.split === split) &&
-      (!outcome || fits(row, outcome)) && words.every((word) => row.words.includes(word)));
+    this.run = Number($("by-run").value) || 0;
+    const chosen = FILTERS.slice(1).map((key) => [key, $(`by-${key}`).value]).filter(([, value]) => value);
+    this.shown = this.rows.filter((row) => chosen.every(([key, value]) => fits(row, this.run, key, value)) && words.every((word) => row.words.includes(word)));
+    this.drawHead();
+    $("reset").hidden = !chosen.length && !words.length;
     this.order();
     this.chosen = 0;
     this.box.scrollTop = 0;
@@ -142,7 +152,7 @@ class Table {
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     else if (top + HEIGHT > this.box.scrollTop + visible) this.box.scrollTop = top + HEIGHT - visible;
     this.draw();
-    if (opened) this.open(this.shown[this.chosen]);
+    if (opened) this.open(this.shown[this.chosen], this.run);
   }
 
   press(event) {
@@ -157,16 +167,19 @@ class Table {
 
   beside(row, step) {
     const at = this.shown.indexOf(row) + step;
-    if (at >= 0 && at < this.shown.length) this.choose(at, true);
+    if (at < 0 || at >= this.shown.length) return;
+    this.choose(at);
+    this.open(this.shown[at]);
   }
 }
 
+const FILTERS = ["run", "outcome", "kind", "stop", "structure", "hops", "split"];
+const OF_RUN = ["outcome", "kind", "stop"];
 const ORDER = ["right", "recovered", "wrong", "failed"];
 const { compare: naturally } = new Intl.Collator("en", { numeric: true });
 const figure = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
-function fits(row, outcome) {
-  if (outcome === "differ") return new Set(row.runs.map((run) => run && run.em)).size > 1;
-  const [run, wanted] = outcome.split(" ");
-  return row.runs[run]?.outcome === wanted;
+function fits(row, run, key, value) {
+  if (value === "differ") return new Set(row.runs.map((one) => one && one.em)).size > 1;
+  return `${(OF_RUN.includes(key) ? row.runs[run] : row)?.[key] ?? ""}` === value;
 }

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,12 +131,13 @@ def serve(
     allow_host: Annotated[
         list[str] | None, Option(help="Name by which browsers may call it; repeatable.")
     ] = None,
-    max_running: Annotated[int, Option(min=1, help="Questions under way at once.")] = 16,
+    max_running: Annotated[int, Option(min=1, help="Questions under way at once; more wait.")] = 16,
 ) -> None:
-    """Ask an agent on a local page, or over an OpenAI-compatible API at /v1.
+    """Watch an agent walk on a local page, or ask it over an OpenAI-compatible API at /v1.
 
     Example: graphwalker serve --graph runs/demo/world/graph --model runs/demo/grpo/final
     """
+    from data_pipeline.exemplars import make_examples
     from graphwalker.serve.asking import RequestLimits
     from graphwalker.serve.server import allowed_hosts, listen, run
     from graphwalker.serve.sessions import Sessions
@@ -144,7 +146,9 @@ def serve(
     listen(host, port).close()  # a port that is taken is said before a model is loaded
     config, environment, policy = _agent(given)
     limits = RequestLimits(max_tokens=config.max_tokens)
-    run(Sessions(environment, policy, max_running), limits, host, port, hosts, console.note)
+    sessions = Sessions(environment, policy, max_running)
+    examples = partial(make_examples, environment.graph, config.environment)
+    run(sessions, limits, host, port, hosts, console.note, examples)
 
 
 def _agent(

@@ -46,7 +46,7 @@ def compare(
         str,
         Option(help="Questions without a record: `zero` counts them 0, `drop` leaves them out."),
     ] = "zero",
-    most: Annotated[int, Option("--list", min=0, help="Questions shown with all walks.")] = 10,
+    most: Annotated[int, Option("--list", min=0, help="Wins and losses listed.")] = 10,
     as_json: JsonFlag = False,
 ) -> None:
     """Agents on the same questions: accuracy, costs, paired tests, and their walks side by side.
@@ -180,7 +180,7 @@ def _show(
         pair = {**result["pairs"][0], "a": str(first.folder), "b": str(second.folder)}
         result = {**pair, **wins_and_losses, **result}
     if out is not None:
-        write_page(out / PAGE, runs, result, most)
+        write_page(out / PAGE, runs, result)
     if as_json:
         show("", result, as_json)
         return

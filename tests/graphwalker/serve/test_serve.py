@@ -1,5 +1,6 @@
 """The served agent over real HTTP: its page, its stream, its OpenAI-compatible API, its guard."""
 
+import asyncio
 import http.client
 import json
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.serve.ask import find_topics
 from graphwalker.serve.asking import RequestLimits
+from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.server import allowed_hosts
 from support.eval_toy import toy_environment
 from support.serve_toy import GatedPolicy, Served, served, until
@@ -128,12 +130,63 @@ def test_a_busy_server_says_so():
     policy = GatedPolicy()
     policy.gate.clear()
     with (
-        served(policy, max_running=1) as server,
+        served(policy, max_running=1, max_waiting=0) as server,
         httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60),
     ):
         refused = ask(server)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
         assert chat(server).json()["error"]["type"] == "server_error"
+
+
+def test_who_waits_is_told_the_place_in_line_and_then_answered():
+    policy = GatedPolicy()
+    policy.gate.clear()
+    with (
+        served(policy, max_running=1) as server,
+        httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60),
+        httpx.stream("POST", f"{server.url}/api/ask", json=ASKED, timeout=60) as second,
+    ):
+        lines = (line for line in second.iter_lines() if line.startswith("data: "))
+        assert json.loads(next(lines)[6:])["type"] == "topics"
+        assert json.loads(next(lines)[6:]) == {"type": "queue", "place": 1}
+        policy.gate.set()
+        told = [json.loads(line[6:])["type"] for line in lines]
+    assert told[-1] == "end" and "queue" in told
+
+
+def test_two_hundred_questions_at_once_are_all_answered(server: Served):
+    async def ask_all() -> list[str]:
+        limits = httpx.Limits(max_connections=200)
+        async with httpx.AsyncClient(timeout=120, limits=limits) as client:
+            asking = (client.post(f"{server.url}/api/ask", json=ASKED) for _ in range(200))
+            return [response.text for response in await asyncio.gather(*asking)]
+
+    assert all('"type":"end"' in text for text in asyncio.run(ask_all()))
+
+
+def test_a_turn_brings_its_drawing_and_the_end_the_whole_walk(server: Served):
+    told = events(ask(server))
+    first = next(event["view"] for event in told if event["type"] == "turn")
+    assert first["nodes"][0] == ["Tom Lindqvist", "t"] and first["turn"]["seconds"] >= 0
+    end = told[-1]
+    assert len(end["walk"]["turns"]) == len([e for e in told if e["type"] == "turn"])
+    kept = httpx.get(f"{server.url}/api/walks/{end['id']}", timeout=60).json()
+    assert (kept["question"], kept["walk"]) == (QUESTION, end["walk"])
+    assert httpx.get(f"{server.url}/api/walks/other", timeout=60).status_code == 404
+
+
+def test_old_walks_make_room_for_new_ones():
+    kept = KeptWalks(most_bytes=100)
+    ids = [kept.add({"text": "x" * 30}) for _ in range(4)]
+    assert [kept.find(key) is not None for key in ids] == [False, False, True, True]
+
+
+def test_topics_of_a_question_and_names_as_they_are_typed(server: Served):
+    found = httpx.post(f"{server.url}/api/topics", json=ASKED, timeout=60).json()["topics"]
+    assert [one["name"] for one in found] == ["Tom Lindqvist"]
+    assert found[0]["candidates"][0]["id"] == "m.0tom"
+    names = httpx.get(f"{server.url}/api/names?q=tom", timeout=60).json()["names"]
+    assert names[0]["name"] == "Tom Lindqvist"
 
 
 def test_a_question_has_a_time_limit():

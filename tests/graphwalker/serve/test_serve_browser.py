@@ -1,15 +1,19 @@
 """The served page in headless Chromium: it asks, shows the walk, and no name can act in it."""
 
+import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from graphwalker.agents.environment import Environment
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
 from support.eval_toy import SPOUSE
@@ -32,6 +36,14 @@ def browser() -> "Iterator[Browser]":
         started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    chosen = os.environ.get("GRAPHWALKER_SCREENSHOTS")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def hostile() -> tuple[Environment, GatedPolicy]:
@@ -58,11 +70,65 @@ def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Br
         page.keyboard.press("Enter")
         page.wait_for_selector("#end.good")
         assert HOSTILE in page.inner_text("#end") and "(m.b)" in page.inner_text("#end")
-        assert page.locator("#turns li").count() == 3
+        assert page.locator(".turns > li").count() == 3
         assert page.locator(".thought").first.inner_text() == HOSTILE
-        assert page.locator("#turns img, #turns script, #end img").count() == 0
+        assert page.locator(".graph .given").count() == 1
+        assert page.locator(".evidence").count() > 0
+        assert page.locator("#view img, #view script, #end img").count() == 0
         page.close()
     assert said == []
+
+
+def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(
+    browser: "Browser",
+) -> None:
+    environment, policy = hostile()
+    asked = Question("e", "Who is married to Ada?", (Entity("m.a", "Ada"),))
+    with served(policy, environment=environment, examples=lambda: [asked]) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.click("#examples button")
+        page.wait_for_selector("#end.good")
+        link = page.url
+        assert "#walk=" in link and "Ada" in page.inner_text("#past")
+        again = browser.new_page()
+        again.goto(link)
+        again.wait_for_selector("#end.good")
+        assert again.locator(".turns > li").count() == 3
+        assert again.inner_text("#asked") == asked.text
+        page.close()
+        again.close()
+
+
+def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:
+    names = {"m.a": "Ada", "m.b": "Ada", "m.c": "Bo"}
+    environment = Environment(MemoryGraph([("m.a", SPOUSE, "m.c")], names))
+    with served(environment=environment) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.fill("#question", "Who is married to Ada?")
+        page.wait_for_selector("#topics select")
+        assert page.locator("#topics option").count() == 2
+        page.fill("#topic", "B")
+        page.wait_for_selector("#names option", state="attached")
+        assert page.locator("#names option").first.get_attribute("value") == "Bo"
+        page.close()
+
+
+def test_a_walk_fits_screens_of_all_widths(browser: "Browser", screenshots: Path) -> None:
+    environment, policy = hostile()
+    with served(policy, environment=environment) as server:
+        for width in (390, 1360, 1600):
+            for scheme in ("light", "dark"):
+                size = {"width": width, "height": 800}
+                page = browser.new_page(viewport=size, color_scheme=scheme)
+                page.goto(server.url)
+                page.fill("#question", "Who is married to Ada?")
+                page.keyboard.press("Enter")
+                page.wait_for_selector("#end.good")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+                page.screenshot(path=screenshots / f"serve-{width}-{scheme}.png", full_page=True)
+                page.close()
 
 
 def test_stop_ends_the_walk(browser: "Browser") -> None:

@@ -11,13 +11,13 @@ pytest.importorskip("trl")
 
 from transformers import TrainerControl, TrainerState  # noqa: E402
 
-from eval.viewer.record import walk_record  # noqa: E402
 from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
 from graphwalker.graphs.base import Entity  # noqa: E402
 from graphwalker.question import Answer  # noqa: E402
 from graphwalker.trajectory import Trajectory  # noqa: E402
+from graphwalker.viewer.record import walk_record  # noqa: E402
 from support.grpo_batches import environment_of, first_batch  # noqa: E402
 from support.grpo_toy import questions  # noqa: E402
 from support.run_toys import grpo_config, lines, write_config  # noqa: E402

@@ -1,53 +1,17 @@
-"""Trajectories to read: which ones, how each ended, and its record for the viewer."""
+"""A trajectory to read: how it ended, and its record for the viewer."""
 
-import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from markupsafe import Markup
 
-from eval.viewer.gold import in_words
-from eval.viewer.subgraph import WalkGraph, label, states_triples, walk_graph
 from graphwalker.api.terminal import printable
 from graphwalker.trajectory import StopReason, Trajectory, Turn
+from graphwalker.viewer.gold import in_words
+from graphwalker.viewer.subgraph import label, states_triples, walk_graph
 
 LONGEST_OBSERVATION = 6000
-
-
-@dataclass(frozen=True, slots=True)
-class ShownWalk:
-    """A trajectory to read, and how other stages answered its question (name -> trajectory)."""
-
-    trajectory: Trajectory
-    others: Mapping[str, Trajectory] = field(default_factory=dict)
-
-
-def choose(trajectories: Sequence[Trajectory], count: int = 10) -> list[Trajectory]:
-    """A varied few: recovered, wrong and right in turn, each time the structure seen least so far.
-
-    The choice depends on ids and scores alone, never on luck or file order.
-    """
-    pool = [t for t in trajectories if not t.stop.infrastructure_failure]
-    chosen: list[Trajectory] = []
-    outcomes: Counter[str] = Counter()
-    structures: Counter[str] = Counter()
-    while pool and len(chosen) < count:
-        best = min(
-            pool,
-            key=lambda t: (
-                outcomes[outcome(t)],
-                structures[t.question.structure],
-                _shuffle_key(t.id),
-            ),
-        )
-        pool.remove(best)
-        chosen.append(best)
-        outcomes[outcome(best)] += 1
-        structures[best.question.structure] += 1
-    return chosen
 
 
 def outcome(trajectory: Trajectory) -> str:
@@ -80,10 +44,6 @@ ENDS = {
 }
 
 
-def _shuffle_key(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def clean(text: object) -> str:
     """Text with unprintable characters as U+FFFD; markup stays as it is.
 
@@ -100,32 +60,53 @@ NO_TRIPLES = (
     "turns say what was shown, no path is drawn."
 )
 SCORES = ("em", "f1", "precision", "recall")
+COSTS = ("prompt_tokens", "completion_tokens", "seconds", "cost")
 
 
-def walk_record(trajectory: Trajectory) -> dict[str, Any]:
+def walk_record(trajectory: Trajectory, usage: Mapping[str, float] | None = None) -> dict[str, Any]:
     """JSON for the viewer: `turns`, `answer`, `stop`, `scores`, and the drawing's nodes and links.
 
-    A node is `[label, marks, column]`, a link `[head, relation, tail, turn, gold]` with nodes by
-    their place; see `WalkGraph` for marks and turns. Text is free of characters that HTML cannot
-    hold or that would turn its direction around.
+    A node is `[label, marks]`, a link `[head, relation, tail, turn, gold]` with nodes by their
+    place; see `WalkGraph` for marks and turns. Text is free of characters that HTML cannot hold or
+    that would turn its direction around. `usage`: costs that the trajectory does not hold itself.
     """
     graph = walk_graph(trajectory)
     places = {name: place for place, name in enumerate(graph.nodes)}
     query = trajectory.question.query
+    names = {e.id: e.name for e in trajectory.question.topic_entities}
+    names |= {e.id: e.name for turn in trajectory.turns for e in turn.shown}
+    spent = {**trajectory.usage, **(usage or {})}
     return {
         "outcome": result(trajectory),
         "turns": [
-            _turn(turn, places.get(name, -1))
+            _turn(turn, places.get(name, -1), names)
             for turn, name in zip(trajectory.turns, graph.focus, strict=True)
         ],
         "answer": None if trajectory.answer is None else _texts(trajectory.answer),
         "stop": ENDS[trajectory.stop],
         "scores": {k: trajectory.scores[k] for k in SCORES if k in trajectory.scores},
+        "usage": {k: spent[k] for k in COSTS if spent.get(k)},
         "path": _texts(in_words(query)) if query else [],
         "note": "" if states_triples(trajectory) else NO_TRIPLES,
-        "nodes": [[clean(label(n)), m, graph.columns[n]] for n, m in graph.nodes.items()],
-        "links": _links(graph, places),
+        "nodes": [[clean(label(name)), marks] for name, marks in graph.nodes.items()],
+        "links": [
+            [places[x.head], clean(x.relation), places[x.tail], x.turn, int(x.gold)]
+            for x in graph.links
+        ],
     }
+
+
+def messages_record(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """The raw messages of each turn: what was new to the model, what it wrote, and the token ids of
+    that where they are known."""
+    return [
+        {
+            "context": [[clean(m.role), clean(cut(m.content))] for m in turn.context],
+            "completion": clean(cut(turn.completion)),
+            **({"ids": list(turn.token_ids)} if turn.token_ids else {}),
+        }
+        for turn in trajectory.turns
+    ]
 
 
 def result(trajectory: Trajectory) -> str:
@@ -133,7 +114,7 @@ def result(trajectory: Trajectory) -> str:
     return "failed" if trajectory.stop.infrastructure_failure else outcome(trajectory)
 
 
-def _turn(turn: Turn, focus: int) -> dict[str, Any]:
+def _turn(turn: Turn, focus: int, names: Mapping[str, str]) -> dict[str, Any]:
     record: dict[str, Any] = {
         "thought": clean(turn.thought),
         "action": clean(action_text(turn.action)),
@@ -144,6 +125,13 @@ def _turn(turn: Turn, focus: int) -> dict[str, Any]:
         record["error"] = clean(turn.error)
     if "malformed" in turn.action:
         record["completion"] = clean(cut(turn.completion))
+    if turn.listed:
+        record["listed"] = [
+            [clean(names.get(one.entity_id) or one.entity_id), _texts(map(str, one.hops))]
+            for one in turn.listed
+        ]
+    if tokens := len(turn.token_ids or ()) or turn.tokens:
+        record["tokens"] = tokens
     return record
 
 
@@ -153,13 +141,6 @@ def cut(text: str) -> str:
         return text
     more = len(text) - LONGEST_OBSERVATION
     return f"{text[:LONGEST_OBSERVATION]}\n… {more:,} more characters"
-
-
-def _links(graph: WalkGraph, places: dict[str, int]) -> list[list[Any]]:
-    return [
-        [places[x.head], clean(x.relation), places[x.tail], x.turn, int(x.gold)]
-        for x in graph.links
-    ]
 
 
 def _texts(texts: Iterable[str]) -> list[str]:

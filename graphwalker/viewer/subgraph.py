@@ -1,16 +1,17 @@
 """The walked subgraph of a trajectory: what was shown in which turn, with the gold path over it."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from eval.viewer.gold import UNKNOWN, NameTriple, lay
 from graphwalker.graphs.names import fold
 from graphwalker.trajectory import Trajectory, Turn
+from graphwalker.viewer.gold import UNKNOWN, NameTriple, lay
 
-FEW = 4
-"""Ends of one relation that are all drawn; of more, the ones that lead nowhere are folded."""
+MOST_LINKS = 600
+"""Triples of one drawing, those of the gold path first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,12 @@ class WalkGraph:
     """Nodes by name, each with its marks, and the links between them.
 
     Marks: `t` topic entity, `g` gold answer, `a` answered, `?` on the gold path but never shown,
-    `+` stands for several. `focus[i]` is the node that turn i + 1 looked at, or `""`.
+    `c` without a name. `focus[i]` is the node that turn i + 1 looked at, or `""`.
     """
 
     nodes: Mapping[str, str]
     links: tuple[Link, ...]
     focus: tuple[str, ...]
-    columns: Mapping[str, int] = field(default_factory=dict)
-    """Distance from a topic entity, or from where else a part of the walk began."""
 
 
 def walk_graph(trajectory: Trajectory) -> WalkGraph:
@@ -50,22 +49,29 @@ def walk_graph(trajectory: Trajectory) -> WalkGraph:
         on_path, missing = lay(trajectory.question, first_seen, gold)
     links = [Link(*t, turn, t in on_path) for t, turn in first_seen.items()]
     links += [Link(*triple, 0, True) for triple in missing]
+    kept = set(sorted(links, key=lambda link: not link.gold)[:MOST_LINKS])
+    links = [link for link in links if link in kept]
     given = [names.get(fold(name), name) for name in trajectory.answer or ()]
     marks: dict[str, str] = defaultdict(str)
     for mark, marked in (("t", topics), ("g", gold), ("a", given)):
         for name in dict.fromkeys(marked):
             marks[name] += mark
-    folded = _fold_ends(links, {*marks, *focus})
-    nodes = {n: marks[n] for n in [*topics, *(e for x in folded for e in (x.head, x.tail))]}
-    nodes |= {name: marks[name] for name in [*focus, *gold, *given] if name}
-    nodes = {n: m or ("?" if n.startswith(UNKNOWN) else "") for n, m in nodes.items()}
-    nodes |= {x: "+" for x in nodes if x.startswith(_FOLDED)}
+    nodes = dict.fromkeys(topics)
+    for number, name in enumerate((*focus, ""), start=1):  # as they came: a longer walk only adds
+        shown = (x for x in links if (x.turn or len(focus) + 1) == number)
+        nodes |= dict.fromkeys([name] if name else [])
+        nodes |= dict.fromkeys(end for x in shown for end in (x.head, x.tail))
+    nodes |= dict.fromkeys(filter(None, (*gold, *given)))
     return WalkGraph(
-        nodes,
-        tuple(folded),
+        {n: marks[n] or ("?" if n.startswith(UNKNOWN) else _kind(n)) for n in nodes},
+        tuple(links),
         tuple(focus),
-        _columns(nodes, folded, [topics, *([n] for n in focus if n)]),
     )
+
+
+def _kind(name: str) -> str:
+    """`c` for a node without a name, such as a Freebase CVT or a Wikidata statement."""
+    return "c" if _MACHINE_ID.fullmatch(name) else ""
 
 
 def states_triples(trajectory: Trajectory) -> bool:
@@ -77,12 +83,10 @@ def states_triples(trajectory: Trajectory) -> bool:
 
 def label(node: str) -> str:
     """Return the label of a node."""
-    if node.startswith(_FOLDED):
-        return node.removeprefix(_FOLDED).partition(_FOLDED)[0]
     return "?" if node.startswith(UNKNOWN) else node
 
 
-_FOLDED = "\ue001"  # private use: no entity is called so
+_MACHINE_ID = re.compile(r"[mg]\.[0-9a-z_]+|_:.+|.*/statement/.+")
 
 
 def _topic_names(trajectory: Trajectory) -> list[str]:
@@ -120,7 +124,7 @@ def looked_at(action: Mapping[str, Any]) -> str:
     >>> looked_at({"tool": "get_relations", "arguments": {"entity": "Ann"}})
     'Ann'
     """
-    arguments = action.get("arguments") or {}
+    arguments: Mapping[str, Any] = action.get("arguments") or {}
     texts = [arguments.get("entity"), *arguments.values()]
     return next((text for text in texts if isinstance(text, str)), "")
 
@@ -140,46 +144,3 @@ def _gold_names(trajectory: Trajectory, names: Mapping[str, str]) -> list[str]:
         known = (names.get(fold(name)) for name in (answer.name, *answer.aliases))
         found.append(next((name for name in known if name), answer.name or answer.id))
     return list(dict.fromkeys(found))
-
-
-def _fold_ends(links: Sequence[Link], kept: set[str]) -> list[Link]:
-    """Replace many ends of one relation that lead nowhere by three of them and a count."""
-    degree: dict[str, int] = defaultdict(int)
-    for link in links:
-        degree[link.head] += 1
-        degree[link.tail] += 1
-    groups: dict[tuple[str, str, int, bool], list[Link]] = defaultdict(list)
-    for link in links:
-        for here, end, out in ((link.head, link.tail, True), (link.tail, link.head, False)):
-            if degree[end] == 1 and end not in kept and not link.gold:
-                groups[here, link.relation, link.turn, out].append(link)
-    dropped: set[Link] = set()
-    added: list[Link] = []
-    for (here, relation, turn, out), group in groups.items():
-        if len(group) > FEW:
-            dropped.update(group[FEW - 1 :])
-            more = f"{_FOLDED}{len(group) - FEW + 1} more{_FOLDED}{here} {relation} {turn} {out}"
-            head, tail = (here, more) if out else (more, here)
-            added.append(Link(head, relation, tail, turn))
-    return [link for link in links if link not in dropped] + added
-
-
-def _columns(
-    nodes: Iterable[str], links: Sequence[Link], starts: Sequence[Sequence[str]]
-) -> dict[str, int]:
-    """Breadth first from the topic entities; then from what no earlier start reaches (an entity
-    that the agent looked at of its own accord). What hangs on nothing comes last."""
-    beside: dict[str, list[str]] = defaultdict(list)
-    for link in links:
-        beside[link.head].append(link.tail)
-        beside[link.tail].append(link.head)
-    columns: dict[str, int] = {}
-    for first in (*starts, *([node] for node in beside)):
-        frontier = [node for node in first if node not in columns]
-        depth = 0
-        while frontier:
-            columns |= dict.fromkeys(frontier, depth)
-            found = (n for at in frontier for n in beside[at] if n not in columns)
-            frontier, depth = list(dict.fromkeys(found)), depth + 1
-    last = max(columns.values(), default=0) + 1
-    return {name: columns.get(name, last) for name in nodes}

@@ -2,17 +2,22 @@
 
 import base64
 import gzip
+import hashlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.viewer.record import clean, result, walk_record
+from eval.analysis.error_kinds import error_kind
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
+from graphwalker.viewer.record import clean, messages_record, outcome, result, walk_record
 
 CHUNK = 256 * 1024
 """Bytes of JSON that are compressed together: what the page unpacks to open one walk."""
+MESSAGES = 8 * 2**20
+"""Bytes of raw messages, packed, that a page holds; walks that come later have none there."""
 
 
 @dataclass(slots=True)
@@ -22,34 +27,52 @@ class RunPages:
     name: str
     chunks: list[str] = field(default_factory=list)
     rows: dict[int, list[Any]] = field(default_factory=dict)
-    """Row -> [outcome, em, f1, turns, answers, chunk, place in the chunk]."""
+    """Row -> [outcome, em, f1, turns, answers, stop, kind of error, tokens, chunk, place in it]."""
     samples: dict[int, list[int]] = field(default_factory=dict)
     """Row -> [right, sampled]."""
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Costs of an episode by its id, where its record does not hold them."""
+    messages: list[str] = field(default_factory=list)
+    """The raw messages of each chunk's walks, `""` from where they would be too many."""
+    room: int = MESSAGES
     _records: list[str] = field(default_factory=list)
+    _raw: list[str] = field(default_factory=list)
     _size: int = 0
 
     def add(self, row: int, trajectory: Trajectory) -> None:
-        text = _dumps(walk_record(trajectory))
-        scores = trajectory.scores
+        record = walk_record(trajectory, self.usage.get(trajectory.id))
+        text, scores = _dumps(record), trajectory.scores
         self.rows[row] = [
             result(trajectory),
             scores.get("em"),
             scores.get("f1"),
             len(trajectory.turns),
             [clean(name) for name in trajectory.answer or ()],
+            trajectory.stop.value,
+            "" if trajectory.stop.infrastructure_failure else error_kind(trajectory),
+            record["usage"].get("completion_tokens", 0),
             len(self.chunks),
             len(self._records),
         ]
         self._records.append(text)
+        self._raw.append(_dumps(messages_record(trajectory)))
         self._size += len(text)
         if self._size >= CHUNK:
             self.close()
+
+    @property
+    def error_kinds(self) -> dict[str, int]:
+        """How many walks went wrong in each way."""
+        return dict(Counter(kind for *_, kind, _, _, _ in self.rows.values() if kind))
 
     def close(self) -> None:
         """Pack what is left."""
         if self._records:
             self.chunks.append(pack(f"[{','.join(self._records)}]"))
-            self._records, self._size = [], 0
+            raw = pack(f"[{','.join(self._raw)}]") if self.room > 0 else ""
+            self.room -= len(raw)
+            self.messages.append(raw if self.room > 0 else "")
+            self._records, self._raw, self._size = [], [], 0
 
 
 class WalkArchive:
@@ -60,9 +83,14 @@ class WalkArchive:
         self._rows: dict[str, int] = {}
         self._facts: list[list[Any]] = []
 
-    def open_run(self, name: str) -> RunPages:
+    def open_run(
+        self, name: str, usage: Mapping[str, Mapping[str, float]] | None = None
+    ) -> RunPages:
         """The walks added from now on are those of this run."""
-        self.runs.append(RunPages(clean(name)))
+        for run in self.runs[-1:]:
+            run.close()
+        room = self.runs[-1].room if self.runs else MESSAGES
+        self.runs.append(RunPages(clean(name), usage=usage or {}, room=room))
         return self.runs[-1]
 
     def add(self, trajectory: Trajectory) -> None:
@@ -85,8 +113,14 @@ class WalkArchive:
             run.close()
         yield "rows", pack(_dumps(self._table()))
         for place, run in enumerate(self.runs):
-            for number, chunk in enumerate(run.chunks):
+            for number, (chunk, raw) in enumerate(zip(run.chunks, run.messages, strict=True)):
                 yield f"walks-{place}-{number}", chunk
+                if raw:
+                    yield f"messages-{place}-{number}", raw
+
+    def name_of(self, trajectory: Trajectory) -> str:
+        """The id of the row that holds the trajectory."""
+        return str(self._facts[self._rows[trajectory.id]][0])
 
     def _row(self, trajectory: Trajectory) -> int:
         row = self._rows.setdefault(trajectory.id, len(self._facts))
@@ -136,3 +170,32 @@ def _facts(question: Question, sample: int) -> list[Any]:
 
 def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def choose(trajectories: Sequence[Trajectory], count: int = 10) -> list[Trajectory]:
+    """A varied few: recovered, wrong and right in turn, each time the structure seen least so far.
+
+    The choice depends on ids and scores alone, never on luck or file order.
+    """
+    pool = [t for t in trajectories if not t.stop.infrastructure_failure]
+    chosen: list[Trajectory] = []
+    outcomes: Counter[str] = Counter()
+    structures: Counter[str] = Counter()
+    while pool and len(chosen) < count:
+        best = min(
+            pool,
+            key=lambda t: (
+                outcomes[outcome(t)],
+                structures[t.question.structure],
+                _shuffle_key(t.id),
+            ),
+        )
+        pool.remove(best)
+        chosen.append(best)
+        outcomes[outcome(best)] += 1
+        structures[best.question.structure] += 1
+    return chosen
+
+
+def _shuffle_key(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

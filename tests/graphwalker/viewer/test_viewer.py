@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from eval.report.archive import CHUNK, WalkArchive, pack, unpack
 from eval.report.published import load_published, published_record
 from eval.report.report import StageResult, lean, write_report
 from eval.run.records import read_run
-from eval.viewer.archive import CHUNK, WalkArchive, pack, unpack
-from eval.viewer.gold import UNKNOWN, in_words
-from eval.viewer.record import walk_record
-from eval.viewer.subgraph import Link, label, looked_at, walk_graph
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query
 from graphwalker.scoring import score
 from graphwalker.tools.base import ShownTriple
-from graphwalker.trajectory import StopReason, Trajectory
+from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.viewer.gold import UNKNOWN, in_words
+from graphwalker.viewer.record import messages_record, walk_record
+from graphwalker.viewer.subgraph import MOST_LINKS, Link, label, looked_at, walk_graph
 from support.viewer_toy import HOSTILE, look, query, spoil, step, toy_runs, walked
 
 
@@ -57,7 +57,6 @@ def test_a_walk_along_the_gold_path_is_all_gold() -> None:
     assert graph.links == (Link("Ann", "r", "Bo", 2, True), Link("Cy", "s", "Bo", 3, True))
     assert graph.nodes == {"Ann": "t", "Bo": "", "Cy": "ga"}
     assert graph.focus == ("Ann", "Ann", "Bo")
-    assert graph.columns == {"Ann": 0, "Bo": 1, "Cy": 2}
 
 
 def test_what_the_walk_never_saw_of_the_gold_path_is_drawn_as_missing() -> None:
@@ -137,19 +136,29 @@ def test_a_question_without_a_path_has_gold_answers_only(gold: Query | None) -> 
     assert graph.links == (Link("Ann", "r", "Bo", 1),) and graph.nodes["Bo"] == "g"
 
 
-def test_many_ends_that_lead_nowhere_are_folded_into_a_count() -> None:
-    text = ", ".join(f"[Ann, r, N{i}]" for i in range(9))
-    turns = [step("Ann", "r", text), look("N8")]
-    graph = walk_graph(walked(turns, query("Ann", "q"), ["Ann"], ["N7"]))
-    names = [label(n) for n in graph.nodes]
-    assert names == ["Ann", "N0", "N1", "N2", "N7", "N8", "4 more"]
-    assert list(graph.nodes.values())[-1] == "+"
-
-
-def test_a_part_of_the_walk_that_began_elsewhere_is_drawn_from_its_own_start() -> None:
+def test_a_longer_walk_only_adds_nodes_so_a_live_drawing_stays_as_it_was() -> None:
     turns = [look("Zoe"), step("Zoe", "r", "[Bo, r, Zoe]"), step("Bo", "s", "[Bo, s, Cy]")]
-    graph = walk_graph(walked(turns, query("Ann", "q"), ["Ann"], ["End"], ["Nowhere"]))
-    assert graph.columns == {"Ann": 0, "End": 1, "Zoe": 0, "Bo": 1, "Cy": 2, "Nowhere": 3}
+    drawn = [list(walk_graph(walked(turns[:n], None, ["Ann"], [])).nodes) for n in (1, 2, 3)]
+    assert drawn == [["Ann", "Zoe"], ["Ann", "Zoe", "Bo"], ["Ann", "Zoe", "Bo", "Cy"]]
+
+
+def test_a_drawing_has_an_end_and_keeps_the_gold_path() -> None:
+    text = ", ".join(f"[Ann, r, N{i}]" for i in range(MOST_LINKS + 9))
+    turns = [step("Ann", "r", text), step("Ann", "s", "[Ann, s, Bo]")]
+    graph = walk_graph(walked(turns, query("Ann", "s"), ["Ann"], ["Bo"]))
+    assert len(graph.links) == MOST_LINKS
+    assert graph.links[-1] == Link("Ann", "s", "Bo", 2, True)
+
+
+def test_a_node_without_a_name_is_marked_as_such() -> None:
+    graph = walk_graph(walked([step("Ann", "r", "[Ann, r, m.0abc]")], None, ["Ann"], []))
+    assert graph.nodes == {"Ann": "t", "m.0abc": "c"}
+
+
+def test_raw_messages_hold_what_the_model_read_and_wrote_and_its_token_ids() -> None:
+    turn = replace(look("Ann"), context=(Message("user", "Q?"),), completion="A", token_ids=(4, 2))
+    (record,) = messages_record(walked([turn], None, ["Ann"], []))
+    assert record == {"context": [["user", "Q?"]], "completion": "A", "ids": [4, 2]}
 
 
 def test_an_entity_named_by_mistake_is_not_in_the_drawing() -> None:

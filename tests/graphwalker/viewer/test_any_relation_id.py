@@ -2,7 +2,6 @@
 
 import pytest
 
-from eval.viewer.record import walk_record
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Direction, Entity
@@ -14,6 +13,7 @@ from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory
+from graphwalker.viewer.record import walk_record
 
 IDS = (
     "http://example.org/property#bornIn",
