@@ -70,6 +70,7 @@ app.add_typer(virtuoso.app, name="virtuoso", rich_help_panel="Graphs")
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Checks of data")
 app.add_typer(ranker.app, name="ranker", rich_help_panel="Data")
 app.add_typer(models.app, name="model", rich_help_panel="Agents at work")
+app.add_typer(doors.environments, name="env", rich_help_panel="Agents at work")
 app.add_typer(jobs.app, name="jobs", rich_help_panel="Before a run")
 
 

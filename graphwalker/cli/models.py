@@ -38,6 +38,13 @@ class McpConfig(InEnvironment):
     """The graph: a compiled graph, a SPARQL endpoint, a recording, module:FACTORY."""
 
 
+class EnvConfig(McpConfig):
+    """`graphwalker env serve`: episodes of questions over a graph."""
+
+    questions: str
+    """The questions: our JSONL, or a published file."""
+
+
 class CeilingConfig(InEnvironment):
     """`graphwalker ceiling`: questions in an environment."""
 
@@ -84,6 +91,7 @@ def config_models() -> dict[str, type[Config]]:
         "serve": AskConfig,
         "ceiling": CeilingConfig,
         "mcp": McpConfig,
+        "env": EnvConfig,
         "demo": DemoConfig,
         "jobs": JobsConfig,
         **{block.block: block for block in blocks},

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphwalker import __version__
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError
 from graphwalker.graphs.browse import search
+from graphwalker.integrations.tool_schemas import ToolSchema, object_schema, tool_schemas
 from graphwalker.protocols.tags import TagProtocol
-from graphwalker.tools.walker import DESCRIPTIONS
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -98,36 +98,14 @@ def answer_call(
         return str(error), True
 
 
-def _tools(environment: "ScriptEnvironment") -> list[tuple[str, str, dict[str, Any]]]:
-    """Name, description and JSON schema of each tool."""
+def _tools(environment: "ScriptEnvironment") -> list[ToolSchema]:
+    """Return `find_entities` and the preset's tools, which take a question where it ranks."""
     text = {"type": "string", "description": "A name, or a part of one."}
-    found = [(FIND, "Entities whose names look like a text.", _schema({"text": text}, ["text"]))]
-    protocol = environment.protocol
-    if not isinstance(protocol, TagProtocol):
-        functions = [schema["function"] for schema in getattr(protocol, "schemas", ())]
-        if not functions:
-            raise UserError(
-                f"environment.preset={environment.name} has no tools to call one by one"
-            )
-        return found + [(one["name"], one["description"], one["parameters"]) for one in functions]
-    for tool in environment.tools:
-        example = protocol.example(tool)
-        values = {name: _argument(name, value) for name, value in example.items()}
-        values["question"] = {"type": "string", "description": "What you want to know: it ranks."}
-        needed = [name for name, value in example.items() if value is not None]
-        found.append(
-            (tool, DESCRIPTIONS.get(tool, f"{tool} of the graph."), _schema(values, needed))
-        )
-    return found
-
-
-def _argument(name: str, example: Any) -> dict[str, Any]:
-    if isinstance(example, list):
-        return {"type": "array", "items": {"type": "string"}, "description": f"Names: {name}."}
-    if example is None:
-        return {"type": "integer", "description": f"A number: {name}."}
-    return {"type": "string", "description": f"The name: {name}."}
-
-
-def _schema(properties: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": required}
+    about = "Entities whose names look like a text."
+    found = ToolSchema(FIND, about, object_schema({"text": text}, ["text"]))
+    tools = tool_schemas(environment)
+    if isinstance(environment.protocol, TagProtocol):
+        question = {"type": "string", "description": "What you want to know: it ranks."}
+        for _, _, parameters in tools:
+            parameters["properties"]["question"] = question
+    return [found, *tools]

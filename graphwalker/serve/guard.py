@@ -34,11 +34,14 @@ class Guard:
     headers: Sequence[tuple[str, str]] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        sent = dict(scope["headers"])
-        refusal = self._refusal(sent)
+        refusal = self._refusal(dict(scope["headers"]))
+        if scope["type"] == "websocket":
+            closing = {"type": "websocket.close", "code": 1008}  # before `accept`: status 403
+            await (send(closing) if refusal else self.app(scope, receive, send))
+            return
         if refusal:
             await _refuse(send, *refusal)
             return
@@ -113,7 +116,8 @@ def bounded_protocol(limits: RequestLimits) -> type[asyncio.Protocol]:
             self._watch()
             if len(self.connections) > limits.connections:
                 # The one that waits longest makes room, so that nobody locks others out.
-                waiting = [one for one in cast("set[Any]", self.connections) if one.is_waiting]
+                every = cast("set[Any]", self.connections)  # those of WebSocket never wait
+                waiting = [one for one in every if getattr(one, "is_waiting", False)]
                 min(waiting, key=lambda one: float(one.since)).transport.abort()
 
         def data_received(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Doors for other programs: `mcp`."""
+"""Doors for other programs: `mcp` and `env`."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,8 +8,10 @@ from typer import Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, verb
+from graphwalker.errors import UserError
 
 app = typer.Typer()
+environments = typer.Typer(help="Episodes for other trainers.", no_args_is_help=True)
 
 
 class Transport(StrEnum):
@@ -44,3 +46,50 @@ def mcp(
     if transport is Transport.HTTP:
         console.note(f"http://127.0.0.1:{port}/mcp; Ctrl-C ends it")
     serve_mcp(environment, transport.value, port)
+
+
+@verb(environments, "graph!", "questions!", "trust")
+def serve(
+    given: CommandOptions,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8767,
+    allow_host: Annotated[
+        list[str] | None, Option(help="Name by which clients may call it; repeatable.")
+    ] = None,
+    reward: Annotated[str, Option(help="The metric of the reward: em, f1, hits1, ...")] = "em",
+    max_sessions: Annotated[int, Option(min=1, help="Sessions at once.")] = 64,
+    idle_s: Annotated[float, Option(min=1, help="A session without a step for so long ends.")] = (
+        600.0
+    ),
+) -> None:
+    """Serve episodes to any OpenEnv client, and to trainers that have one (verifiers, prime-rl).
+
+    A step is {"text": what the model wrote}. Any preset: `environment.preset=kg-r1`.
+
+    Example: graphwalker env serve --graph runs/demo/world/graph
+    --questions runs/demo/rl/questions.jsonl
+    """
+    from graphwalker.api.environment import ScriptEnvironment
+    from graphwalker.cli.models import EnvConfig
+    from graphwalker.datasets.base import load_questions
+    from graphwalker.datasets.grounding import ground, refuse_unknown_topics
+    from graphwalker.graphs.open import open_graph
+
+    try:
+        import websockets  # noqa: F401 # pyright: ignore[reportUnusedImport]
+
+        from graphwalker.integrations.openenv_server import serve_environment
+    except ImportError:
+        raise UserError("env serve needs: pip install 'graphwalker-kgqa[openenv]'") from None
+    from graphwalker.integrations.openenv_sessions import SessionLimits, Sessions
+    from graphwalker.serve.server import allowed_hosts
+
+    hosts = allowed_hosts(host, allow_host or [])
+    config = given.settings(EnvConfig)
+    graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
+    questions = ground(load_questions(config.questions), graph)
+    refuse_unknown_topics(questions, graph, config.questions)
+    environment = ScriptEnvironment(graph, config.environment)
+    limits = SessionLimits(max_sessions, idle_s)
+    sessions = Sessions(environment, questions, reward, limits)
+    serve_environment(sessions, host, port, hosts, console.note)

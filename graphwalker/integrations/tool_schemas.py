@@ -1,0 +1,50 @@
+"""The tools of an environment as other programs declare tools: name, description, JSON schema."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from graphwalker.agents.environment import Environment
+from graphwalker.errors import UserError
+from graphwalker.protocols.tags import TagProtocol
+from graphwalker.tools.base import abilities_of
+from graphwalker.tools.walker import DESCRIPTIONS
+
+
+class ToolSchema(NamedTuple):
+    """One tool."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments, an object."""
+
+
+def tool_schemas(environment: Environment) -> list[ToolSchema]:
+    """Return the tools of the preset. Raises `UserError` for one that has none to call singly."""
+    protocol = environment.protocol
+    if isinstance(protocol, TagProtocol) and environment.preset.calls:
+        return [_of_example(tool, protocol.example(tool)) for tool in environment.preset.calls]
+    functions = [schema["function"] for schema in abilities_of(protocol).schemas]
+    if not functions:
+        raise UserError(f"environment.preset={environment.name} has no tools to call one by one")
+    return [ToolSchema(one["name"], one["description"], one["parameters"]) for one in functions]
+
+
+def object_schema(properties: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    """Return the JSON schema of an object."""
+    return {"type": "object", "properties": dict(properties), "required": required}
+
+
+def _of_example(tool: str, example: Mapping[str, Any]) -> ToolSchema:
+    arguments = {name: _argument(name, value) for name, value in example.items()}
+    needed = [name for name, value in example.items() if value is not None]
+    about = DESCRIPTIONS.get(tool, f"{tool} of the graph.")
+    return ToolSchema(tool, about, object_schema(arguments, needed))
+
+
+def _argument(name: str, example: Any) -> dict[str, Any]:
+    if isinstance(example, list):
+        return {"type": "array", "items": {"type": "string"}, "description": f"Names: {name}."}
+    if example is None:
+        return {"type": "integer", "description": f"A number: {name}."}
+    return {"type": "string", "description": f"The name: {name}."}
