@@ -1,5 +1,6 @@
 """Every command on a page parses: known command, known options, known settings, existing config."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,20 @@ def test_every_setting_that_a_sentence_gives_is_known() -> None:
         for page in PAGES
         for name in settings_given(page.read_text(encoding="utf-8"))
         if name not in known and not name.startswith(OPEN) and name not in OTHERS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_command_of_a_group_that_a_message_names_exists() -> None:
+    every = getattr(ROOT_COMMAND, "commands", {}).items()
+    groups = {name: one.commands for name, one in every if hasattr(one, "commands")}
+    named = re.compile(rf"graphwalker ({'|'.join(groups)}) ([a-z-]+)\b")
+    wrong = [
+        f"{path.name}: {found[0]}"
+        for folder in ("graphwalker", "data_pipeline", "training", "eval")
+        for path in (ROOT / folder).rglob("*.py")
+        for found in named.finditer(path.read_text(encoding="utf-8"))
+        if found[2] not in groups[found[1]]
     ]
     assert not wrong, "\n".join(wrong)
 

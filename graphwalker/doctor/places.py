@@ -21,7 +21,7 @@ LEAST_GIB = 10
 def look_at_graph(spec: str) -> Iterator[Diagnosis]:
     """It opens, or answers, and holds something."""
     if is_endpoint(spec):
-        advice = "start it, or give its address; `graphwalker virtuoso start --help`"
+        advice = "start it, or give its address; `graphwalker virtuoso up --help`"
         yield from looked_at("graph", advice, lambda: _endpoint(spec))
     else:
         yield from looked_at("graph", "graphwalker graph build --help", lambda: _open(spec))
