@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -202,7 +203,8 @@ def _run_pass(
         done = _run_episodes(part, questions, workers, out, most_failures, tick)
     except (HopelessError, IncompleteError) as error:
         stop = error
-    _settle(part, questions)
+    for path in (part.path, out / FAILURES):
+        _settle(path, part, questions)
     if stop is not None:
         raise IncompleteError(str(stop))
     return done
@@ -216,7 +218,7 @@ def _run_episodes(
     most_failures: int,
     tick: Callable[..., None],
 ) -> int:
-    failed, right, scored = 0, 0.0, 0
+    right, scored = 0.0, 0
     figure = "EM" if part.whole else "EM of samples"
     with (
         JsonlAppender(part.path) as kept,
@@ -231,23 +233,47 @@ def _run_episodes(
             log.warning(lost_costs, out / USAGE, lacking)
         ended = len(present)
         tick(ended)
-        for group, first, count in plan(questions, part.numbers, present):
+        blocks = list(plan(questions, part.numbers, present))
+        failures = _FailuresInARow(
+            f"{q.id}#{n}" for group, first, count in blocks for q in group
+            for n in range(first, first + count)
+        )  # fmt: skip
+        for group, first, count in blocks:
             for trajectory in workers.run(group, part.sampling, count, first):
                 used.append(usage_record(trajectory))
+                key = f"{trajectory.question.id}#{trajectory.sample}"
                 if trajectory.stop.infrastructure_failure:
                     lost.append(trajectory.to_json())
-                    failed += 1
-                    if failed == most_failures:
-                        error = trajectory.provenance.get("error", trajectory.stop.value)
-                        raise IncompleteError(f"{failed} failures in a row, the last: {error}")
+                    error = trajectory.provenance.get("error", trajectory.stop.value)
+                    failures.add(key, error)
                 else:
-                    failed = 0
+                    failures.add(key, None)
                     record = _record(trajectory, part.whole)
                     kept.append(record)
                     right, scored = right + record["scores"]["em"], scored + 1
                 ended += 1
                 tick(ended, **{figure: right / max(1, scored)})
+                if most_failures and failures.count >= most_failures:
+                    last = f"{failures.count} failures in a row, the last: {failures.last}"
+                    raise IncompleteError(last)
     return ended
+
+
+class _FailuresInARow:
+    """Counts infrastructure failures in a row, in question order: where episodes are played
+    together, those that fail end before others."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.count, self.last = 0, ""
+        self._left, self._ended = deque(keys), dict[str, str | None]()
+
+    def add(self, key: str, error: str | None) -> None:
+        """An episode ended; `error`: why it failed."""
+        self._ended[key] = error
+        while self._left and self._left[0] in self._ended:
+            failure = self._ended.pop(self._left.popleft())
+            self.count = 0 if failure is None else self.count + 1
+            self.last = failure or self.last
 
 
 def plan(
@@ -289,16 +315,17 @@ def _lean(trajectory: Trajectory) -> Trajectory:
     return without_times(replace(trajectory, turns=turns))
 
 
-def _settle(part: _Pass, questions: Sequence[Question]) -> None:
-    """Put the file in question order, where a retried failure was appended late."""
+def _settle(path: Path, part: _Pass, questions: Sequence[Question]) -> None:
+    """Put the file in question order: episodes are appended as they end. What another pass wrote
+    comes first."""
     order = {
         f"{question.id}#{number}": place
         for place, (question, number) in enumerate((q, n) for q in questions for n in part.numbers)
     }
-    places = [order[record["id"]] for record in read_jsonl(part.path)]
+    places = [order.get(record["id"], -1) for record in read_jsonl(path)]
     if places != sorted(places):
-        records = sorted(read_jsonl(part.path), key=lambda record: order[record["id"]])
-        write_jsonl(part.path, records)
+        records = sorted(read_jsonl(path), key=lambda record: order.get(record["id"], -1))
+        write_jsonl(path, records)
 
 
 def _distinct(questions: Iterable[Question]) -> list[Question]:

@@ -15,7 +15,7 @@ from graphwalker.workers import Backend, Pool, Processes
 
 
 class Workers(Protocol):
-    """Run episodes and hand them over in question order, then sample order."""
+    """Run episodes, and hand each over as soon as may be, in any order."""
 
     @property
     def environment(self) -> Environment: ...
@@ -53,6 +53,7 @@ class ThisProcess:
             first_sample=first_sample,
             concurrency=self.concurrency,
             retries=self.retries,
+            ordered=False,
         )
 
 

@@ -31,12 +31,12 @@ class Task:
 
 
 class TaskList:
-    """Tasks known beforehand; their trajectories come in this order."""
+    """Tasks known beforehand; their trajectories come in this order, or as they end."""
 
-    ordered = True
+    arrives = False
 
-    def __init__(self, tasks: Iterator[Task]) -> None:
-        self._tasks = tasks
+    def __init__(self, tasks: Iterator[Task], ordered: bool = True) -> None:
+        self._tasks, self.ordered = tasks, ordered
         self.over = False
 
     def take(self, most: int, wait: bool) -> list[Task]:
@@ -53,6 +53,7 @@ class Inbox:
     `rollout(inbox, ...)` ends when the inbox is closed and the episodes begun are over.
     """
 
+    arrives = True
     ordered = False
 
     def __init__(self) -> None:
@@ -126,8 +127,10 @@ def rollout(
     retries: int = 1,
     first_sample: int = 0,
     on_turn: OnTurn | None = None,
+    ordered: bool = True,
 ) -> Iterator[Trajectory]:
-    """Trajectories in question order, then sample order, whatever order they finish in.
+    """Trajectories in question order, then sample order, whatever order they finish in; not
+    `ordered`: as they finish, so that a slow one holds back none that is to be stored.
 
     An `Inbox` in place of questions stays open: its trajectories come as they finish, each drawn as
     it was put in. An episode that failed for our reasons is tried again `retries` times with fresh
@@ -141,7 +144,8 @@ def rollout(
     else:
         drawn = sampling or Sampling()
         numbers = range(first_sample, first_sample + samples)
-        source = TaskList(Task(q, number, drawn) for q in questions for number in numbers)
+        tasks = (Task(q, number, drawn) for q in questions for number in numbers)
+        source = TaskList(tasks, ordered)
     run = _Run(source, environment, policy, retries, on_turn)
     return run.trajectories(max(1, concurrency))
 
@@ -230,7 +234,6 @@ class _Run:
 
     def _ready(self, due: int) -> Iterator[int]:
         """Places whose trajectories may be yielded now."""
-        # An inbox serves people who wait: nobody should wait for another's episode.
         if not self._source.ordered:
             yield from list(self._finished)
             return
@@ -290,7 +293,7 @@ class _Run:
         for key, completion in results:
             if key in self._running:
                 fed.append((self._running[key], completion))
-            elif self._source.ordered:  # of an inbox it may be one that was cancelled meanwhile
+            elif not self._source.arrives:  # of an inbox it may be one that was cancelled meanwhile
                 log.warning("a completion came for %s, which is not in flight: dropped", key)
         self._feed(fed)
         for running, _ in fed:
@@ -313,7 +316,7 @@ class _Run:
         trajectory = running.episode.trajectory(self._policy.name)
         failure = running.episode.failure
         hopeless = isinstance(failure, HopelessError)
-        if hopeless and self._source.ordered:
+        if hopeless and not self._source.arrives:
             self._hopeless = failure
         if trajectory.stop.infrastructure_failure and tries < self._retries and not hopeless:
             self._log_retry(f"{task.key}: {failure}; trying again")

@@ -177,7 +177,8 @@ def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path, capsys: Any) -
     }
     policy = ScriptedPolicy({**trained_script(), **down})
     with pytest.raises(IncompleteError, match="3 failures in a row, the last: down"):
-        evaluate(toy_questions(), toy_environment(), policy, tmp_path, failures_in_a_row=3)
+        questions, environment = toy_questions(), toy_environment()
+        evaluate(questions, environment, policy, tmp_path, failures_in_a_row=3, concurrency=1)
     assert [len(read_run(tmp_path).trajectories), len(read_run(tmp_path).failures)] == [2, 3]
     assert read_run(tmp_path).missing() == {
         "questions_total": 8,

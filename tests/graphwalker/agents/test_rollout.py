@@ -257,6 +257,12 @@ def test_samples_come_in_order_under_their_own_keys():
     assert sorted(policy.released) == ["a#4", "a#5", "b#4", "b#5"]
 
 
+def test_out_of_order_an_episode_that_ended_does_not_wait_for_a_slower_one():
+    policy = ScriptedPolicy({"a": [LOOK, LOOK, *WALK], "b": WALK, "c": [DONE]})
+    done = rollout(questions(*"abc"), environment(), policy, Sampling(), ordered=False)
+    assert [t.question.id for t in done] == ["c", "b", "a"]
+
+
 @pytest.mark.parametrize("latest_first", [False, True])
 def test_concurrency_and_arrival_order_change_nothing(latest_first):
     ids = [f"q{i:02}" for i in range(40)]
