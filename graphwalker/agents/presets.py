@@ -5,16 +5,17 @@ from typing import Any
 
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.published.ark.agent import ARK, ARK_CODE
+from graphwalker.agents.published.gog import GOG
+from graphwalker.agents.published.graph_cot import GRAPH_COT
 from graphwalker.agents.published.graphrunner.agent import GRAPHRUNNER
-from graphwalker.agents.published.graphwalk.agent import GRAPHWALK, GRAPHWALK_MAZE
+from graphwalker.agents.published.graphwalk.agent import GRAPHWALK
+from graphwalker.agents.published.graphwalk.maze import GRAPHWALK_MAZE
 from graphwalker.agents.published.kg_r1 import KG_R1
-from graphwalker.agents.published.pathwise.gog import GOG
-from graphwalker.agents.published.pathwise.rog import ROG
-from graphwalker.agents.published.pathwise.tog import TOG
+from graphwalker.agents.published.rag import GRAPH_RAG, TEXT_RAG
 from graphwalker.agents.published.released import GRAPHWALKER_CODE
-from graphwalker.agents.published.retrieval.graph_cot import GRAPH_COT
-from graphwalker.agents.published.retrieval.rag import GRAPH_RAG, TEXT_RAG
+from graphwalker.agents.published.rog import ROG
 from graphwalker.agents.published.search_on_graph.agent import SEARCH_ON_GRAPH
+from graphwalker.agents.published.tog import TOG
 from graphwalker.agents.react import ANSWERS_ORACLE, REASONING_ORACLE, IOPromptAgent, react
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph

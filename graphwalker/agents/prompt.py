@@ -1,6 +1,7 @@
 """A prompt: what opens an episode's conversation, with fields that are filled in."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +15,7 @@ from graphwalker.trajectory import Message
 PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
 MODEL_FILE = "graphwalker.json"
 """What a model's folder says about its environment; the text of its prompt stands in it."""
-_FIELD = re.compile(r"\{(question|entities|tools|max_turns|schema|time|graph)\}")
+_FIELD = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,14 @@ class Prompt:
         """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in, and
         what else `values` hold of `{schema}`, `{time}` and `{graph}`."""
         # One pass: a question that contains "{tools}" stays as it is.
-        opening = (Message("user", _fill_fields(self.user, values)),)
+        opening = (Message("user", fill_fields(self.user, values)),)
         if self.system:
-            return (Message("system", _fill_fields(self.system, values)), *self.shown, *opening)
+            return (Message("system", fill_fields(self.system, values)), *self.shown, *opening)
         return (*self.shown, *opening)
 
 
-def _fill_fields(text: str, values: Mapping[str, str]) -> str:
+def fill_fields(text: str, values: Mapping[str, str]) -> str:
+    """Fill in `{name}` for the names in `values`; other braces stay as they are."""
     pieces = _pieces(text)
     fields = (values.get(name, f"{{{name}}}") for name in pieces[1::2])
     return pieces[0] + "".join(map(add, fields, pieces[2::2]))
@@ -63,6 +65,12 @@ def _fill_fields(text: str, values: Mapping[str, str]) -> str:
 def _pieces(text: str) -> list[str]:
     """The text before the first field, then each field's name and the text behind it."""
     return _FIELD.split(text)
+
+
+def read_texts(module: str) -> dict[str, str]:
+    """Return an agent's own texts by name: the TOML file beside its `module` (`__file__`)."""
+    texts = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: text.strip() for name, text in texts.items()}
 
 
 def is_shipped(name: str) -> bool:

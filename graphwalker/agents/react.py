@@ -1,59 +1,30 @@
 """The agents of one conversation: think, query, observe until it answers; or one completion."""
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-from graphwalker.agents.base import (
-    AgentRun,
-    Ask,
-    Log,
-    complaint,
-    is_long,
-    record_turn,
-    repeats_a_call,
-)
+from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.dialogue import Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
-from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import (
-    Action,
-    ActionProtocol,
-    Calls,
-    FinalAnswer,
-    Malformed,
-    calls_of,
-)
-from graphwalker.protocols.grammar import episode_facts
+from graphwalker.oracle.plan import OwnOracle, Plan, PresetOracle
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
-from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.base import Call, Observation, ToolBox, abilities_of, together
-from graphwalker.tools.namebook import quote
-from graphwalker.trajectory import Message, Turn
-
-_FORCED_ERRORS = {
-    "Call": "query_after_budget",
-    "Calls": "query_after_budget",
-    "Malformed": "malformed",
-}
+from graphwalker.tools.base import Observation, ToolBox, abilities_of
+from graphwalker.trajectory import Message
 
 
 @dataclass(frozen=True, slots=True)
-class ReActAgent:
+class ReActAgent(DialogueAgent):
     """Builds the generator of an episode. Every completion counts as a turn, malformed ones too;
     after `max_turns` of them one last message asks for the answer, and only that is accepted.
 
     Raises `UserError` where completions are to be constrained and the protocol cannot.
     """
-
-    protocol: ActionProtocol
-    prompt: Prompt
-    settings: AgentSettings
 
     def __post_init__(self) -> None:
         if self.constrained and not abilities_of(self.protocol).grammar:
@@ -67,91 +38,13 @@ class ReActAgent:
         """Whether completions name only what was shown."""
         return self.settings.constrained
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        context = self._opening(question, tools)
-        messages = context
-        actions: list[Action] = []
-        settings = self.settings
-        for turns_left in range(settings.max_turns - 1, -1, -1):
-            completion = yield self._ask(messages, tools, log)
-            if completion.context_full:
-                return None
-            turn, action, shown = self._turn(context, completion, tools)
-            log.turns.append(turn)
-            if isinstance(action, FinalAnswer):
-                return action
-            actions.append(action)
-            if self._writes_no_action(actions):
-                log.turns[-1] = replace(turn, observation="")  # nobody is there to read it
-                return None
-            long = is_long(completion, settings.max_context_tokens)
-            last = turns_left == 0 or long or repeats_a_call(actions, settings.stop_repeats)
-            context = (Message("user", self._reply(shown, last)),)
-            messages = (*messages, Message("assistant", completion.text), *context)
-            if last:
-                break
-        completion = yield self._ask(messages, tools, log, forced=True)
-        if completion.context_full:
-            return None
-        return self._read_forced(context, completion, log)
-
-    def _opening(self, question: Question, tools: ToolBox) -> tuple[Message, ...]:
-        schemas = abilities_of(self.protocol).schemas
-        topic_text = abilities_of(tools).topic_text
-        values = {
-            "question": question.text,
-            "entities": topic_text() if topic_text else ", ".join(map(quote, tools.topic_names())),
-            "tools": block_of_tools(schemas) if schemas else tools.signatures(),
-            "max_turns": str(self.settings.max_turns),
-        }
-        return self.prompt.messages({**values, **self._more_values(tools)})
+    def play(self, talk: Dialogue, tools: ToolBox) -> AgentRun:
+        talk.begin(**self._more_values(tools))
+        return talk.answer(None, tools.call)
 
     def _more_values(self, tools: ToolBox) -> Mapping[str, str]:
         """Further fields of the prompt, or other values of the usual ones."""
         return {}
-
-    def _ask(
-        self, messages: tuple[Message, ...], tools: ToolBox, log: Log, forced: bool = False
-    ) -> Ask:
-        able = abilities_of(self.protocol)
-        grammar = ""
-        if self.constrained and able.grammar:
-            grammar = able.grammar(episode_facts(tools, log.turns), forced)
-        return Ask(messages, self.protocol.stop, False, forced, able.schemas, grammar)
-
-    def _turn(
-        self, context: tuple[Message, ...], completion: Completion, tools: ToolBox
-    ) -> tuple[Turn, Action, list[str]]:
-        """The turn, its action, and what each of its calls shows, as the conversation holds it."""
-        thought, action = self.protocol.parse(completion.text)
-        started = time.perf_counter()
-        if isinstance(action, Call | Calls):
-            seen = [tools.call(call) for call in calls_of(action)]
-        elif isinstance(action, Malformed):
-            seen = [complaint(action, completion)]
-        else:
-            seen = [Observation("")]
-        elapsed = (time.perf_counter() - started) * 1000
-        turn = record_turn(context, completion, thought, action, together(seen), elapsed)
-        own = isinstance(action, Malformed)
-        return turn, action, [self.protocol.observe(one.text, own) for one in seen]
-
-    def _read_forced(
-        self, context: tuple[Message, ...], completion: Completion, log: Log
-    ) -> FinalAnswer | None:
-        thought, action = self.protocol.parse(completion.text)
-        seen = Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))
-        log.turns.append(record_turn(context, completion, thought, action, seen, 0.0))
-        return action if isinstance(action, FinalAnswer) else None
-
-    def _reply(self, shown: Sequence[str], last: bool) -> str:
-        reply = "\n".join(shown)
-        return f"{reply}\n{self.protocol.force()}" if last else reply
-
-    def _writes_no_action(self, actions: Sequence[Action]) -> bool:
-        most = self.settings.max_malformed
-        latest = actions[-most:]
-        return len(latest) == most and all(isinstance(action, Malformed) for action in latest)
 
 
 react = ReActAgent
@@ -185,13 +78,8 @@ def single_completion(
     return action if isinstance(action, FinalAnswer) else None
 
 
-class AnswersOracle(PlannedPolicy):
+class AnswersOracle(PresetOracle):
     """Writes the gold answers: what a model that knows the graph by heart would say."""
-
-    name = "oracle"
-
-    def __init__(self, world: OracleWorld) -> None:
-        super().__init__(world.graph, world.protocol)
 
     def plan(self, key: str, question: Question) -> Plan:
         yield "", FinalAnswer(tuple(dict.fromkeys(answer.name for answer in question.answers)))

@@ -85,7 +85,7 @@ class OraclePolicy(PlannedPolicy):
             yield close_constrained(view, answers, query.constraint, phrase, rng)
             return
         branches = 1 if query.tail else len(ends)
-        yield closing(view, _gold_if_found(question, answers), branches, rng)
+        yield closing(view, prefer_gold(question, answers), branches, rng)
 
     def _wording(self, question: Question) -> Draft:
         """The phrases of a question. What is no noun phrase, such as a whole question, hardly fits
@@ -105,8 +105,8 @@ def _noun_phrases(phrases: Sequence[str], plain: Sequence[str]) -> tuple[str, ..
     return tuple(own if own.startswith("the ") else noun or own for own, noun in both)
 
 
-def _gold_if_found(question: Question, found: list[Entity]) -> list[Entity]:
-    """The gold answers alone where all of them are among those found.
+def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
+    """The gold answers alone where all of them are among those found; else what was found.
 
     A query made of a gold path finds more where the question has a condition that its path does not
     say: `what countries border france?` shows seas, too.

@@ -77,7 +77,10 @@ class PlannedPolicy(ABC):
             error = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
             self._done.append((request.key, error))
             return
-        self._done.append((request.key, Completion(self._protocol.render(thought, action))))
+        self._write(request.key, thought, action)
+
+    def _write(self, key: str, thought: str, action: Call | FinalAnswer) -> None:
+        self._done.append((key, Completion(self._protocol.render(thought, action))))
 
     def collect(self) -> list[tuple[str, Completion | PolicyError]]:
         done, self._done = self._done, []
@@ -264,6 +267,16 @@ class OracleWorld(Protocol):
 
     @property
     def config(self) -> Any: ...
+
+
+class PresetOracle(PlannedPolicy):
+    """The oracle of a preset that it is made for: its plans know the preset's settings."""
+
+    name = "oracle"
+
+    def __init__(self, world: OracleWorld) -> None:
+        super().__init__(world.graph, world.protocol)
+        self.settings = world.config
 
 
 def has_query(question: Question) -> bool:

@@ -155,9 +155,9 @@ def unwrap_tools(box: "ToolBox") -> "ToolBox":
     return box._box if isinstance(box, BoundedTools) else box  # pyright: ignore[reportPrivateUsage]
 
 
-def mistake(kind: ErrorKind, text: str, calls: int = 0) -> Observation:
+def mistake(kind: str, text: str, calls: int = 0, listed: tuple[Listed, ...] = ()) -> Observation:
     """What a call shows that cannot be run; `calls` of the graph told so."""
-    return Observation(f"Error {kind}: {text}", kind, graph_calls=calls)
+    return Observation(f"Error {kind}: {text}", kind, listed=listed, graph_calls=calls)
 
 
 class ToolBox(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwalker.tools.base import Call
+from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -114,6 +114,19 @@ def problem_of(call: Call, functions: Sequence[Function]) -> str:
     if call.tool not in known:
         return f"there is no {_short(call.tool)}: use {' or '.join(known)}"
     return known[call.tool].problem(call.arguments)
+
+
+def refusal_of(call: Call, functions: Sequence[Function]) -> Observation | None:
+    """What the model is told of a call that none of these functions can run."""
+    unknown = call.tool not in {function.name for function in functions}
+    problem = problem_of(call, functions)
+    kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
+    return mistake(kind, problem) if problem else None
+
+
+def signatures_of(functions: Sequence[Function]) -> str:
+    """The functions described for a prompt, one line each."""
+    return "\n".join(f"{function.form}: {function.description}" for function in functions)
 
 
 def _describe_parameter(parameter: Parameter) -> str:

@@ -9,6 +9,7 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.question import Question
+from graphwalker.tools.base import ErrorKind, Listed, Observation, mistake
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -82,6 +83,10 @@ class NameBook:
                 self._spelled_out.add(entity.id)
         return name
 
+    def show_entity(self, entity: Entity) -> Entity:
+        """Enter the entity as shown; returns it under its shown name."""
+        return Entity(entity.id, self.show(entity))
+
     def find(self, name: str) -> Entity | None:
         """The entity meant by a name: as shown, else as shown up to case, else as the graph knows
         it (and then entered here). A bare id counts only where this episode has shown it."""
@@ -123,7 +128,7 @@ class NameBook:
 
 class NamedTopics:
     """What tool boxes share that show entities by name: an episode's name book, in which the topic
-    entities stand first."""
+    entities stand first, and the look-ups of the call at hand."""
 
     def __init__(self, graph: KnowledgeGraph, question: Question, longest: int = 0) -> None:
         """A name of more than `longest` characters is shown cut; 0: no limit."""
@@ -133,9 +138,23 @@ class NamedTopics:
         self._topics = tuple(
             self._book.show(topic) if topic.id else topic.name for topic in question.topic_entities
         )
+        self._graph_calls: int = 0
 
     def entity_id(self, name: str) -> str:
         return self._book.entity_id(name)
 
     def topic_names(self) -> tuple[str, ...]:
         return self._topics
+
+    def _find(self, name: str) -> Entity | None:
+        """The entity of that name; one that was not shown yet takes a look-up."""
+        self._graph_calls += not self._book.entity_id(name)
+        return self._book.find(name) if name else None
+
+    def _unknown_entity(self, name: str) -> Observation:
+        near = self._book.near(name) or list(self._topics[:3])
+        copy = f"; copy {one_of(map(quote, near))}" if near else ""
+        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {quote(name[:200])}{copy}")
+
+    def _error(self, kind: ErrorKind, text: str, listed: tuple[Listed, ...] = ()) -> Observation:
+        return mistake(kind, text, self._graph_calls, listed)

@@ -81,6 +81,22 @@ def more(count: int) -> str:
     return f" (+{count} more)" if count > 0 else ""
 
 
+def fitting(entries: Sequence[str], budget: int) -> tuple[str, ...]:
+    """The first entries, as many as so many characters hold (0: all), at least one where there is
+    one. Whole entries only: half of a relation id would be copied, and refused.
+
+    >>> fitting(["born_in", "died_in", "spouse"], 20)
+    ('born_in', 'died_in')
+    """
+    count, length = 0, 0
+    for entry in entries:
+        length += len(entry) + 2
+        if count and length > budget > 0:
+            break
+        count += 1
+    return tuple(entries[:count])
+
+
 EXAMPLES: Mapping[str, Mapping[str, str | Sequence[str]]] = {
     "get_relations": {"entity": "Name"},
     "get_triples": {"entity": "Name", "relations": ["a.b.c"]},
@@ -114,7 +130,6 @@ class WalkerTools(NamedTopics):
         # frontier of twenty need not list each one. `_listed` are the entities that were listed.
         self._seen: set[str] = set()
         self._listed: set[str] = set()
-        self._graph_calls: int = 0
         self._found: Entity | None = None
 
     def call(self, call: Call) -> Observation:
@@ -172,17 +187,8 @@ class WalkerTools(NamedTopics):
         )
 
     def _fitting(self, ranked: Sequence[str]) -> tuple[str, ...]:
-        """The first relations that are listed: as many as the observation may hold, at least one
-        where there is one."""
-        budget = self._settings.entry_chars or None
-        count, length = 0, 0
-        # Whole entries only: half of a relation id would be copied, and refused.
-        for relation in ranked[: self._settings.top_relations]:
-            length += len(relation) + 2
-            if count and budget is not None and length > budget:
-                break
-            count += 1
-        return tuple(ranked[:count])
+        """The first relations that are listed: as many as the observation may hold."""
+        return fitting(ranked[: self._settings.top_relations], self._settings.entry_chars)
 
     def _get_triples(self, name: str, requested: Sequence[str]) -> Observation:
         entity = self._find(name)
@@ -273,9 +279,7 @@ class WalkerTools(NamedTopics):
         return tuple(sorted(ranked, key=lambda r: -len(wanted.intersection(words(r))))[:5])
 
     def _find(self, name: str) -> Entity | None:
-        before = self._book.entity_id(name)
-        self._graph_calls += not before
-        self._found = self._book.find(name) if name else None
+        self._found = super()._find(name)
         return self._found
 
     def _name_namesakes(self, seen: Observation) -> Observation:
@@ -297,20 +301,10 @@ class WalkerTools(NamedTopics):
         self._graph_calls += 2
         return self._list(entity.id)
 
-    def _unknown_entity(self, name: str) -> Observation:
-        near = self._book.near(name) or list(self._topics[:3])
-        copy = f"; copy {one_of(map(quote, near))}" if near else ""
-        return self._error(ErrorKind.UNKNOWN_ENTITY, f"no entity {quote(name[:200])}{copy}")
-
     def _no_relations(self, entity: Entity) -> Observation:
         what = "is a value" if is_literal(entity.id) else "has no relations"
         return self._error(
             ErrorKind.NO_RELATIONS, f"{quote(entity.name)} {what}; go on from another entity"
-        )
-
-    def _error(self, kind: ErrorKind, text: str, listed: tuple[Listed, ...] = ()) -> Observation:
-        return Observation(
-            f"Error {kind}: {text}", kind, listed=listed, graph_calls=self._graph_calls
         )
 
 

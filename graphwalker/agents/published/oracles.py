@@ -1,36 +1,30 @@
 """Oracles of agents that ask for decisions: plans that give one decision after the other."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 from graphwalker.errors import PolicyError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.oracle.plan import Move, OracleWorld, PlannedPolicy, View
-from graphwalker.policies.base import Completion, Request
+from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.oracle.oracle import prefer_gold, shared
+from graphwalker.oracle.plan import Move, Plan, PresetOracle, View
+from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ShownTriple
+from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
-DecisionTurn = Generator[Move, Turn, Turn]
+Ends = Generator[Move, Turn, list[Entity]]
+"""Steps of a plan that find entities."""
 
 
-class DecisionOracle(PlannedPolicy):
+class DecisionOracle(PresetOracle):
     """Plays a plan; where the budget is spent before it is over, it has no answer to give."""
-
-    name = "oracle"
-
-    def __init__(self, world: OracleWorld) -> None:
-        super().__init__(world.graph, world.protocol)
-        self._protocol = world.protocol
-        self.settings = world.config
 
     def submit(self, request: Request) -> None:
         if request.turns and request.messages[-1].content.endswith(self._protocol.force()):
-            given = Completion(self._protocol.render("", FinalAnswer(())))
-            self._done.append((request.key, given))
-            return
-        super().submit(request)
+            self._write(request.key, "", FinalAnswer(()))
+        else:
+            super().submit(request)
 
 
 def query_of(question: Question) -> Query:
@@ -40,18 +34,30 @@ def query_of(question: Question) -> Query:
     return question.query
 
 
-def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
-    """The gold answers alone where all of them are among those found: a query made of a gold path
-    finds more where the question has a condition that its path does not say."""
-    gold = {answer.id for answer in question.answers}
-    kept = [entity for entity in found if entity.id in gold]
-    return kept if kept and len(kept) == len(gold) else found
-
-
-def decide(view: View, form: str, **values: object) -> DecisionTurn:
-    turn = yield "", Call(form, values)
+def decide(
+    view: View, form: str, /, why: str = "", **values: object
+) -> Generator[Move, Turn, Turn]:
+    """Fill in a form, and see what came of it."""
+    turn = yield why, Call(form, values)
     view.see(turn)
     return turn
+
+
+def walk_query(query: Query, follow: Callable[[list[Entity], Sequence[Hop], int], Ends]) -> Ends:
+    """Follow each branch from its topic, then the tail from where all of them meet. `follow` is
+    told how many branches are still to come; -1: none, this is the tail."""
+    ends: list[list[Entity]] = []
+    for left, branch in zip(range(len(query.branches))[::-1], query.branches, strict=True):
+        ends.append((yield from follow([branch.topic], branch.hops, left)))
+    return (yield from follow(shared(ends), query.tail, -1))
+
+
+def give_answers(why: str, question: Question, found: Iterable[Entity], view: View) -> Plan:
+    """Answer with what was found, under the names shown, however often it is asked for."""
+    best = prefer_gold(question, list(found))
+    names = tuple(dict.fromkeys(view.name(entity) for entity in best))
+    while True:
+        yield why, FinalAnswer(names)
 
 
 def branches_with_tail(query: Query) -> list[Branch]:
@@ -59,16 +65,8 @@ def branches_with_tail(query: Query) -> list[Branch]:
     return [Branch(b.topic, (*b.hops, *query.tail)) for b in query.branches]
 
 
-def ends_shown(triples: Sequence[ShownTriple], here: Entity, hop: Hop) -> list[Entity]:
-    out = hop.direction is Direction.OUT
-    return [
-        (one.tail if out else one.head)
-        for one in triples
-        if one.relation == hop.relation and (one.head if out else one.tail).id == here.id
-    ]
-
-
 def ends_in_graph(graph: KnowledgeGraph, start: Entity, hops: Sequence[Hop]) -> list[Entity]:
+    """Where the hops lead from an entity, at most 200 ends a step."""
     frontier = [start]
     for hop in hops:
         found = [

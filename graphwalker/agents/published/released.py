@@ -102,16 +102,12 @@ def _tools(
     return lambda question: ReleasedTools(graph, question, settings, flat, rank)
 
 
-def _protocol(settings: AgentSettings) -> TagProtocol:
-    return TagProtocol(EXAMPLES, lenient=settings.is_lenient)
-
-
 GRAPHWALKER_CODE = Preset(
     name="graphwalker-code",
     version=2,
     source="GraphWalker (arXiv:2603.28533), its released client; score with graphwalker_em",
     tools=_tools,
-    protocol=_protocol,
+    protocol=lambda settings: TagProtocol(EXAMPLES, lenient=settings.is_lenient),
     agent=react,
     defaults={"top_relations": 10, "ranker": "bm25-ids", "max_malformed": 0},
     most_entries=lambda settings: max(

@@ -235,7 +235,7 @@ def planner(given: CommandOptions) -> None:
 
     Example: graphwalker dataset planner --questions runs/rl/questions.jsonl --out planner.jsonl
     """
-    from graphwalker.agents.published.pathwise.rog import planner_rows
+    from graphwalker.agents.published.rog import planner_rows
     from graphwalker.datasets.base import load_questions
     from graphwalker.files import write_jsonl
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.published.graphwalk.oracle import GRAPHWALK_ORACLE, GraphWalkOracle
+from graphwalker.agents.published.graphwalk.properties import FUNCTIONS, PropertyTools
 from graphwalker.agents.rollout import rollout
 from graphwalker.answers.reading import read_path, read_rows
 from graphwalker.answers.rows import Rows, row_texts
@@ -29,7 +30,6 @@ from graphwalker.scoring import score
 from graphwalker.synthetic.graphs import size_of
 from graphwalker.synthetic.sets import QUESTIONS, make_graph_set
 from graphwalker.tools.base import Call
-from graphwalker.tools.properties import FUNCTIONS, PropertyTools
 from graphwalker.trajectory import StopReason, Trajectory
 from support.chat_server import Act, serve
 

@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any
 
 from graphwalker.agents.base import AgentRun, Ask
-from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.published.dialogue import (
+from graphwalker.agents.dialogue import (
     BudgetSpent,
-    DecisionAgent,
     Dialogue,
+    DialogueAgent,
 )
+from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.published.graphrunner.plans import (
     ACTIONS,
     FetchByEdge,
@@ -22,9 +22,10 @@ from graphwalker.agents.published.graphrunner.plans import (
 )
 from graphwalker.agents.published.graphrunner.schema import traversal_schema, types_of
 from graphwalker.agents.published.graphrunner.tools import RunnerOptions, RunnerTools
-from graphwalker.agents.published.oracles import DecisionOracle, prefer_gold
+from graphwalker.agents.published.oracles import DecisionOracle
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.names import fold
+from graphwalker.oracle.oracle import prefer_gold
 from graphwalker.oracle.plan import OwnOracle, Plan
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer, Malformed
@@ -128,7 +129,7 @@ Entities: {entities}
 {tools}"""
 
 
-class GraphRunnerAgent(DecisionAgent):
+class GraphRunnerAgent(DialogueAgent):
     """A context for each plan, one for the answer. After `replans` rejected plans more the answer
     is given from what there is: nothing."""
 
@@ -136,9 +137,10 @@ class GraphRunnerAgent(DecisionAgent):
         seen = "No plan could be executed: nothing was retrieved."
         with suppress(BudgetSpent):
             seen = yield from self._plan(talk, tools, seen)
-        talk.begin()
+        talk.begin(tools="")
         talk.say(f"Retrieved: {self.protocol.observe(seen)}")
-        return (yield from talk.answer(FINAL))
+        talk.say(FINAL)
+        return (yield from talk.answer())
 
     def _plan(
         self, talk: Dialogue, tools: ToolBox, nothing: str
@@ -147,7 +149,7 @@ class GraphRunnerAgent(DecisionAgent):
         options = self.settings.read_options(RunnerOptions)
         fault = ""
         for _ in range(1 + options.replans):
-            talk.begin(tools.signatures())
+            talk.begin()
             talk.say(PLANNING)
             if fault:
                 talk.say(AGAIN.format(fault=self.protocol.observe(fault)))

@@ -1,24 +1,21 @@
-"""GraphWalk's oracles: one executes a question's template on what it has seen, one finds the way
-through a maze."""
+"""GraphWalk's oracle: it executes a question's template on what it has seen."""
 
 import json
-import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphwalker.agents.published.graphwalk.properties import AROUND, FIND, VALUES, graph_of
 from graphwalker.answers.rows import row_texts
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
-from graphwalker.oracle.plan import OracleWorld, OwnOracle, Plan, PlannedPolicy
+from graphwalker.oracle.plan import OwnOracle, Plan, PresetOracle
 from graphwalker.protocols.base import Calls, FinalAnswer
 from graphwalker.protocols.functions import MOST_CALLS
 from graphwalker.question import Question
 from graphwalker.synthetic.patterns import Pattern, Values
 from graphwalker.synthetic.templates import TEMPLATES, Template
 from graphwalker.tools.base import Call
-from graphwalker.tools.maze import NEXT, PATH
-from graphwalker.tools.properties import AROUND, FIND, VALUES, graph_of
 from graphwalker.trajectory import Turn
 
 _BY_NAME = {template.name: template for template in TEMPLATES}
@@ -27,20 +24,15 @@ _ResultRows = list[dict[str, Any]]
 _Steps = Generator[_Move, Turn, None]
 
 
-class GraphWalkOracle(PlannedPolicy):
+class GraphWalkOracle(PresetOracle):
     """Plays the template that a question was made of. What a limit of the tools hides it does not
     see: it then answers with what it has."""
-
-    name = "oracle"
-
-    def __init__(self, world: OracleWorld) -> None:
-        super().__init__(world.graph, world.protocol)
-        self._most = MOST_CALLS if world.config.options.get("parallel", True) else 1
 
     def plan(self, key: str, question: Question) -> Plan:
         template = _BY_NAME[question.structure]
         graph = graph_of(self.graph, question)
-        view = _View(graph, question.annotations["values"], self._most)
+        most = MOST_CALLS if self.settings.options.get("parallel", True) else 1
+        view = _View(graph, question.annotations["values"], most)
         yield from _LOOKS[template.name](view)  # pyright: ignore[reportReturnType]
         yield "That is all I need.", _answer(template, view)
 
@@ -86,10 +78,14 @@ class _View:
         shared = [key for key, count in sorted(known.keys.items()) if count == known.nodes]
         return next((key for key in shared if key != "key"), "key")
 
-    def labels_within(self, label: str, steps: int) -> list[str]:
-        """Labels that relationships lead to from a label in so many steps, itself included."""
+    @property
+    def hops(self) -> int:
+        return int(self.values["hops"])
+
+    def labels_within(self, label: str) -> list[str]:
+        """Labels that relationships lead to from a label in `hops` steps, itself included."""
         found, ring = {label: None}, {label}
-        for _ in range(steps):
+        for _ in range(self.hops):
             schema = self.graph.schema().relationships
             ring = {r.end for r in schema if r.start in ring} - found.keys()
             found.update(dict.fromkeys(sorted(ring)))
@@ -147,28 +143,12 @@ def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
     view.swept.update(wanted)
 
 
-def _sweep_source(view: _View) -> _Steps:
-    yield from _sweep(view, [view.text("source")])
-
-
-def _sweep_starts(view: _View) -> _Steps:
-    yield from _sweep(view, view.starts(view.text("relationship")))
-
-
 def _find(view: _View) -> _Steps:
     about = {"property_name": view.text("property"), "property_value": view.values["value"]}
     call = Call(FIND, {"label": view.text("source"), **about})
     (rows,) = yield from _call_all(view, "One look is enough.", [call])
     for row in rows:
         view.see_node(view.text("source"), row)
-
-
-def _path(view: _View) -> _Steps:
-    yield from _sweep(view, [view.text("source"), view.text("middle")])
-
-
-def _variable(view: _View) -> _Steps:
-    yield from _sweep(view, view.labels_within(view.text("source"), int(view.values["hops"])))
 
 
 def _ring(view: _View) -> _Steps:
@@ -186,13 +166,13 @@ def _ring(view: _View) -> _Steps:
 
 
 def _from_node(view: _View) -> _Steps:
-    for _ in range(int(view.values["hops"])):
+    for _ in range(view.hops):
         yield from _ring(view)
 
 
 def _remote(view: _View) -> _Steps:
     """Ring after ring, until a node is found that will do."""
-    for step in range(int(view.values["hops"])):
+    for step in range(view.hops):
         yield from _ring(view)
         if step and _answer(_BY_NAME["remote_property"], view).names:
             return
@@ -209,14 +189,22 @@ def _relationship_negation(view: _View) -> _Steps:
         view.see_node(view.text("source"), {**view.nodes[row["center"]].properties, **known})
 
 
-_LOOKS = {
+def _sweep_source(view: _View) -> _Steps:
+    return _sweep(view, [view.text("source")])
+
+
+def _sweep_starts(view: _View) -> _Steps:
+    return _sweep(view, view.starts(view.text("relationship")))
+
+
+_LOOKS: Mapping[str, Callable[[_View], _Steps]] = {
     "node_count": _sweep_source,
     "relationship_count": _sweep_starts,
     "most_relationships": _sweep_source,
     "node_by_property": _find,
     "relationship_by_property": _sweep_starts,
-    "path_finding": _path,
-    "variable_hop": _variable,
+    "path_finding": lambda view: _sweep(view, [view.text("source"), view.text("middle")]),
+    "variable_hop": lambda view: _sweep(view, view.labels_within(view.text("source"))),
     "path_from_node": _from_node,
     "remote_property": _remote,
     "intersection": _sweep_source,
@@ -232,54 +220,3 @@ def _has_template(question: Question) -> bool:
 GRAPHWALK_ORACLE = OwnOracle(
     GraphWalkOracle, _has_template, "one of GraphWalk's templates (`graph synthetic`)"
 )
-
-
-_CELL = re.compile(r"(\d+) \(euclidean_distance ([\d.]+), marked (true|false)")
-_PATH = re.compile(r"visited cells: \[([\d, ]+)\]")
-
-
-class MazeOracle(PlannedPolicy):
-    """Knows no more than the tools show. Each thought reads off the unvisited cells and says from
-    which cell the next one is entered; it goes back by what it said then. So every choice is a look
-    at the last message, or at the one place where a cell was entered: a small model can make it."""
-
-    name = "oracle"
-
-    def __init__(self, world: OracleWorld) -> None:
-        super().__init__(world.graph, world.protocol)
-
-    def plan(self, key: str, question: Question) -> Plan:
-        here, goal = (topic.name for topic in question.topic_entities[:2])
-        entered: dict[str, str] = {}
-        thought = "I begin at the start."
-        while True:
-            turn = yield thought, Call(NEXT, {"node_id": here})
-            if here == goal:
-                break
-            if fresh := _unmarked_cells(turn.observation):
-                entered[fresh[0]], here = here, fresh[0]
-                thought = f"Not visited: {' and '.join(fresh)}. Next is {here} from {entered[here]}"
-                thought += ", the goal." if here == goal else "."
-            elif here in entered:
-                back = entered[here]
-                thought = f"Not visited: none. I came to {here} from {back}, so back."
-                here = back
-            else:
-                yield "Nothing is left: there is no way.", FinalAnswer((), "path")
-                return
-        turn = yield "The goal. Which of these cells make the path?", Call(PATH)
-        cells = _PATH.search(turn.observation)
-        yield "That is the path.", FinalAnswer(tuple(cells[1].split(", ")) if cells else (), "path")
-
-
-def _unmarked_cells(text: str) -> list[str]:
-    """The open cells that were never visited, the nearest to the goal first."""
-    found = [(float(far), cell) for cell, far, marked in _CELL.findall(text) if marked == "false"]
-    return [cell for _, cell in sorted(found, key=lambda one: one[0])]
-
-
-def _has_maze(question: Question) -> bool:
-    return question.structure == "maze" and len(question.topic_entities) == 2
-
-
-MAZE_ORACLE = OwnOracle(MazeOracle, _has_maze, "a start and a goal (`graph mazes`)")

@@ -17,7 +17,6 @@ from graphwalker.agents.published.search_on_graph.tables import (
     ROWS,
     Flavour,
     TableCell,
-    flavour_of,
     id_cell,
     markdown,
     sparql_json,
@@ -60,16 +59,18 @@ def _options(settings: AgentSettings) -> SearchOnGraphOptions:
 
 
 def _flavour(settings: AgentSettings) -> Flavour:
-    return flavour_of(_options(settings).flavour, settings.layers.wikidata)
+    kind = _options(settings).flavour
+    if kind == "auto":
+        kind = "wikidata" if settings.layers.wikidata else "freebase"
+    return Flavour(kind)
 
 
 def _tools(
     graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
 ) -> Callable[[Question], ToolBox]:
     options, flavour = _options(settings), _flavour(settings)
-    hidden = hidden_test(settings.skip_relations)
-    longest = settings.longest_name
-    return lambda question: SearchTools(graph, question, options, flavour, hidden, longest)
+    hidden, longest = hidden_test(settings.skip_relations), settings.longest_name
+    return lambda question: SearchTools(graph, question, longest, options, flavour, hidden)
 
 
 def _protocol(settings: AgentSettings) -> FunctionProtocol:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from graphwalker.graphs.base import Direction, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 
 FlavourName = Literal["freebase", "wikidata"]
@@ -47,20 +46,6 @@ class Flavour:
                 labels = [(match[3] or "").replace("_", " ") for match in found if match]
                 return "..".join(parts), ", ".join(filter(None, labels))
         return relation, ""
-
-
-def flavour_of(kind: Literal["auto", "freebase", "wikidata"], wikidata: bool) -> Flavour:
-    """The flavour of a setting; `auto` is that of the layers (`wikidata`: whether they show it)."""
-    if kind == "auto":
-        return Flavour("wikidata" if wikidata else "freebase")
-    return Flavour(kind)
-
-
-def exists(graph: KnowledgeGraph, entity_id: str) -> bool:
-    """Whether the graph has a node of that id that is named or stands in a triple."""
-    if graph.name(entity_id):
-        return True
-    return any(graph.relations_many([Side(entity_id, side) for side in Direction]))
 
 
 ROWS = ("property", "propertyLabel", "value", "valueLabel")

@@ -10,7 +10,6 @@ from graphwalker.agents.published.search_on_graph.tables import (
     ROWS,
     Flavour,
     TableCell,
-    exists,
     id_cell,
     markdown,
     sparql_json,
@@ -22,11 +21,12 @@ from graphwalker.graphs.names import names_nothing
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Abilities, Call, ErrorKind, Listed, Observation, ShownTriple
-from graphwalker.tools.functions import Function, Parameter, problem_of
+from graphwalker.tools.functions import Function, Parameter, refusal_of
 from graphwalker.tools.listing import HiddenTest
-from graphwalker.tools.namebook import NameBook
+from graphwalker.tools.namebook import NamedTopics
 
 SIDES = {"outgoing": Direction.OUT, "incoming": Direction.IN}
+_WAYS = {side: way for way, side in SIDES.items()}
 FILTER = "properties_to_filter_for"
 PROPERTIES_NAMED = 20
 """Properties that an error names."""
@@ -71,31 +71,23 @@ def search_function(flavour: Flavour) -> Function:
     )
 
 
-class SearchTools:
+class SearchTools(NamedTopics):
     """The tool box of one episode. CVT nodes are rows without a label, walked like any other."""
 
     def __init__(
         self,
         graph: KnowledgeGraph,
         question: Question,
+        longest: int,
         options: SearchOptions,
         flavour: Flavour,
         hidden: HiddenTest,
-        longest: int = 0,
     ) -> None:
-        self._graph = graph
-        self._options = options
-        self._flavour = flavour
-        self._hidden = hidden
+        super().__init__(graph, question, longest)
+        self._options, self._flavour, self._hidden = options, flavour, hidden
         self._function = search_function(flavour)
-        self._book = NameBook(graph, longest)
-        self._ids: dict[str, None] = {}
+        self._ids = {topic.id: None for topic in question.topic_entities if topic.id}
         self._listed: dict[tuple[str, str], list[str]] = {}
-        self._calls = 0
-        self._topics = question.topic_entities
-        for topic in question.topic_entities:
-            if topic.id:
-                self._show(topic)
 
     @property
     def abilities(self) -> Abilities:
@@ -104,19 +96,15 @@ class SearchTools:
     def signatures(self) -> str:
         return self._function.form
 
-    def topic_names(self) -> tuple[str, ...]:
-        return tuple(self._book.label(t) if t.id else t.name for t in self._topics)
-
     def topic_text(self) -> str:
         """The topic entities with their ids, for the prompt."""
-        pairs = zip(self.topic_names(), self._topics, strict=True)
+        pairs = zip(self._topics, self._question.topic_entities, strict=True)
         return "{" + ", ".join(f"{n!r}: {self._flavour.show_id(t.id)!r}" for n, t in pairs) + "}"
 
     def entity_id(self, name: str) -> str:
         """By the label shown, else by the id: what has no label is answered so."""
-        found = self._book.entity_id(name)
         bare = self._flavour.entity_id(name)
-        return found or (bare if bare in self._ids else "")
+        return super().entity_id(name) or (bare if bare in self._ids else "")
 
     def choices(self, call: Call, argument: str) -> Sequence[str] | None:
         """Ids that were shown, and the properties of an entity's side, where they were."""
@@ -128,33 +116,32 @@ class SearchTools:
         return self._listed.get(place)
 
     def call(self, call: Call) -> Observation:
-        self._calls = 0
-        if problem := problem_of(call, (self._function,)):
-            unknown = call.tool != self._function.name
-            kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
-            return self._error(kind, problem)
+        self._graph_calls = 0
+        if refusal := refusal_of(call, (self._function,)):
+            return refusal
         given, side = str(call.arguments["entity"]), SIDES[str(call.arguments["direction"])]
         entity_id = self._flavour.entity_id(given)
         if is_literal(entity_id):
             return self._error(ErrorKind.NO_RELATIONS, f"{given[:200]} is a value; search an id")
-        if entity_id not in self._ids and not exists(self._graph, entity_id):
-            return self._unknown(given)
+        if not self._exists(entity_id):
+            return self._unknown_id(given)
         wanted = [str(item) for item in call.arguments.get(FILTER) or ()]
         return self._search(entity_id, side, wanted)
 
     def _search(self, entity_id: str, side: Direction, wanted: Sequence[str]) -> Observation:
-        self._calls += 1
+        self._graph_calls += 1
         found = self._graph.relations_many([Side(entity_id, side)])[0]
         counts = {r: n for r, n in found if n > 0 and not self._hidden(r)}
         if not counts:
-            way, other = _ways(side)
-            text = f"{self._flavour.show_id(entity_id)} has no {way} triples; try {other}"
+            here = self._flavour.show_id(entity_id)
+            (other,) = (way for way in SIDES if way != _WAYS[side])
+            text = f"{here} has no {_WAYS[side]} triples; try {other}"
             return self._error(ErrorKind.NO_TRIPLES, text)
         chosen = [r for r in counts if not wanted or {r, self._flavour.relation(r)[0]} & {*wanted}]
         if not chosen:
             return self._no_such_property(entity_id, side, counts, wanted)
         if not wanted:
-            place = self._flavour.show_id(entity_id), _ways(side)[0]
+            place = self._flavour.show_id(entity_id), _WAYS[side]
             shown = chosen[: self._options.most_rows]
             self._listed[place] = [self._flavour.relation(relation)[0] for relation in shown]
         rows = sum(counts[relation] for relation in chosen)
@@ -174,7 +161,7 @@ class SearchTools:
             self.add_heading(rows, len(relations), hidden, table),
             listed=(Listed(entity_id, tuple(Hop(r, side) for r in shown)),),
             hidden=hidden,
-            graph_calls=self._calls,
+            graph_calls=self._graph_calls,
         )
 
     def _rows(self, entity_id: str, side: Direction, counts: dict[str, int]) -> Observation:
@@ -183,7 +170,7 @@ class SearchTools:
             if left > 0:
                 steps.append(Step(entity_id, relation, side, min(count, left)))
                 left -= count
-        self._calls += len(steps)
+        self._graph_calls += len(steps)
         ends = self._graph.neighbors_many(steps)
         here = self._show(Entity(entity_id, self._graph.name(entity_id)))
         rows: list[tuple[TableCell, ...]] = []
@@ -202,7 +189,7 @@ class SearchTools:
             listed=(Listed(entity_id, tuple(Hop(step.relation, side) for step in steps)),),
             triples=tuple(triples),
             hidden=hidden,
-            graph_calls=self._calls,
+            graph_calls=self._graph_calls,
         )
 
     @staticmethod
@@ -231,11 +218,18 @@ class SearchTools:
     def _show(self, entity: Entity) -> Entity:
         """The entity under the name that this episode shows."""
         self._ids[entity.id] = None
-        return Entity(entity.id, self._book.show(entity))
+        return self._book.show_entity(entity)
 
-    def _unknown(self, given: str) -> Observation:
+    def _exists(self, entity_id: str) -> bool:
+        """Whether the graph has a node of that id that is named or stands in a triple."""
+        if entity_id in self._ids or self._graph.name(entity_id):
+            return True
+        return any(self._graph.relations_many([Side(entity_id, side) for side in Direction]))
+
+    def _unknown_id(self, given: str) -> Observation:
         by_name = self._book.entity_id(given)
-        known = [f"{self._flavour.show_id(t.id)!r} ({t.name})" for t in self._topics if t.id]
+        topics = self._question.topic_entities
+        known = [f"{self._flavour.show_id(t.id)!r} ({t.name})" for t in topics if t.id]
         if by_name:
             move = f"that is a name; its id is {self._flavour.show_id(by_name)!r}"
         else:
@@ -250,17 +244,10 @@ class SearchTools:
         what = ", ".join(text[:100] for text in wanted[:5])
         return self._error(
             ErrorKind.UNKNOWN_RELATION,
-            f"{self._flavour.show_id(entity_id)} has no {_ways(side)[0]} {what}; it has "
+            f"{self._flavour.show_id(entity_id)} has no {_WAYS[side]} {what}; it has "
             f"{named}{_more(len(counts) - len(near))}",
             (Listed(entity_id, tuple(Hop(relation, side) for relation in near)),),
         )
-
-    def _error(self, kind: ErrorKind, text: str, listed: tuple[Listed, ...] = ()) -> Observation:
-        return Observation(f"Error {kind}: {text}", kind, listed=listed, graph_calls=self._calls)
-
-
-def _ways(side: Direction) -> tuple[str, str]:
-    return ("outgoing", "incoming") if side is Direction.OUT else ("incoming", "outgoing")
 
 
 def _more(count: int) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.published.pathwise.rog import planner_rows, query_paths
+from graphwalker.agents.published.rog import planner_rows, query_paths
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Completion

@@ -1,53 +1,38 @@
 """Generate-on-Graph (Xu et al., 2024): search, and generate what an incomplete graph lacks."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
+from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.published.dialogue import (
-    DecisionAgent,
-    Dialogue,
-)
+from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
+    Ends,
     decide,
     ends_in_graph,
-    ends_shown,
-    prefer_gold,
+    give_answers,
     query_of,
+    walk_query,
 )
-from graphwalker.agents.published.pathwise.tools import PROMPT, PathOptions, PathTools, path_tools
+from graphwalker.agents.published.paths import PathOptions, PathTools, path_tools, prompt_for
 from graphwalker.graphs.base import Entity
-from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.plan import Move, OwnOracle, Plan, View
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.oracle.plan import OwnOracle, Plan, View
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Observation
+from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
 from graphwalker.tools.namebook import quote
-from graphwalker.trajectory import Turn
 
+ACTIONS = read_texts(__file__)["actions"]
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "search": {"search": "Name"},
     "generate": {"generate": [["head", "relation", "tail"]]},
 }
-ACTIONS = (
-    "In each message do one of these:\n"
-    '{"thought": "why", "search": "Name"}: the triples of an entity that fit the question\n'
-    '{"thought": "why", "generate": [["head", "relation", "tail"]]}: triples that the graph lacks '
-    "and that you know or infer\n"
-    '{"thought": "why", "answer": ["Name"]}: every name that answers the question'
-)
-
-_PROMPT = (
-    PROMPT.format(role="The graph is incomplete: what it lacks you may generate yourself.")
-    + "\n{tools}"
-)
 
 
 class GogOptions(PathOptions):
@@ -57,14 +42,14 @@ class GogOptions(PathOptions):
     """Relations whose triples one search shows, the most relevant ones."""
 
 
-class GogAgent(DecisionAgent):
+class GogAgent(DialogueAgent):
     """One conversation. Generated triples stand in it as generated: they are the model's, and what
     is answered from them counts as ungrounded."""
 
     def play(self, talk: Dialogue, tools: PathTools) -> AgentRun:
-        talk.begin(ACTIONS)
+        talk.begin(tools=ACTIONS)
         run = partial(self._run, tools, self.settings.read_options(GogOptions).relations)
-        return talk.decide_until_answer(FORMS, run, "Nothing more can be searched.")
+        return talk.answer((*FORMS, ANSWER), run, "Nothing more can be searched.")
 
     def _run(self, tools: PathTools, relations: int, call: Call) -> Observation:
         if call.tool == "generate":
@@ -72,26 +57,20 @@ class GogAgent(DecisionAgent):
         entity = tools.find(call.arguments["search"])
         if entity is None:
             name = quote(call.arguments["search"][:200])
-            kind = ErrorKind.UNKNOWN_ENTITY
-            return Observation(f"Error {kind}: no entity {name}", kind, graph_calls=1)
-        hops = tools.hops(entity)
-        seen = tools.triples(entity, hops[:relations])
-        if not seen.triples:
-            kind = ErrorKind.NO_TRIPLES
-            return Observation(f"Error {kind}: nothing is known of {quote(entity.name)}", kind)
-        return seen
+            return mistake(ErrorKind.UNKNOWN_ENTITY, f"no entity {name}", calls=1)
+        seen = tools.triples(entity, tools.hops(entity)[:relations])
+        known = f"nothing is known of {quote(entity.name)}"
+        return seen if seen.triples else mistake(ErrorKind.NO_TRIPLES, known)
 
 
 def _accept_generated(rows: list[list[str]], tools: PathTools) -> Observation:
     """The model's own triples, said to be so. Each begins or ends at an entity of the episode."""
     if not rows or any(len(row) != 3 or not all(part.strip() for part in row) for row in rows):
-        kind = ErrorKind.BAD_ARGUMENTS
-        return Observation(f"Error {kind}: each triple is [head, relation, tail]", kind)
-    for row in rows:
-        if not tools.entity_id(row[0].strip()) and not tools.entity_id(row[2].strip()):
-            kind = ErrorKind.UNKNOWN_ENTITY
-            what = f"neither {quote(row[0][:100])} nor {quote(row[2][:100])} was shown"
-            return Observation(f"Error {kind}: {what}; generate from an entity shown", kind)
+        return mistake(ErrorKind.BAD_ARGUMENTS, "each triple is [head, relation, tail]")
+    for head, _, tail in rows:
+        if not tools.entity_id(head.strip()) and not tools.entity_id(tail.strip()):
+            what = f"neither {quote(head[:100])} nor {quote(tail[:100])} was shown"
+            return mistake(ErrorKind.UNKNOWN_ENTITY, f"{what}; generate from an entity shown")
     lines = [f"({', '.join(quote(part.strip()) for part in row)})" for row in rows]
     return Observation("Generated, not in the graph:\n" + "\n".join(lines))
 
@@ -102,29 +81,27 @@ class GogOracle(DecisionOracle):
 
     def plan(self, key: str, question: Question) -> Plan:
         query, view = query_of(question), View(self.graph, question.topic_entities)
-        ends: list[list[Entity]] = []
-        for branch in query.branches:
-            last = not query.tail
-            ends.append((yield from self._walk(view, question, [branch.topic], branch.hops, last)))
-        found = yield from self._walk(view, question, shared(ends), query.tail, True)
-        names = tuple(dict.fromkeys(view.name(end) for end in prefer_gold(question, found)))
-        while True:
-            yield "That is the answer.", FinalAnswer(names)
 
-    def _walk(
+        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> Ends:
+            return self._follow(view, question, start, hops, left < 0 or not query.tail)
+
+        found = yield from walk_query(query, follow)
+        yield from give_answers("That is the answer.", question, found, view)
+
+    def _follow(
         self, view: View, question: Question, start: list[Entity], hops: Sequence[Hop], last: bool
-    ) -> Generator[Move, Turn, list[Entity]]:
+    ) -> Ends:
         frontier = start
         for number, hop in enumerate(hops):
             found: dict[str, Entity] = {}
             for entity in frontier:
                 turn = yield from decide(view, "search", search=view.name(entity))
-                ends = [] if turn.error else ends_shown(turn.triples, entity, hop)
+                ends = [] if turn.error else view.triple_ends(turn, entity, hop)
                 found.update((end.id, end) for end in ends)
-            gold = [Entity(a.id, a.name) for a in question.answers if a.id not in found]
             # What the graph has and the search did not show is lost: only what it lacks is made.
             has = {end.id for here in frontier for end in ends_in_graph(self.graph, here, [hop])}
-            gold = [entity for entity in gold if entity.id not in has]
+            gold = [Entity(answer.id, answer.name) for answer in question.answers]
+            gold = [entity for entity in gold if entity.id not in found and entity.id not in has]
             if gold and frontier and last and number == len(hops) - 1:
                 head = view.name(frontier[0])
                 rows = [[head, str(hop), entity.name] for entity in gold]
@@ -143,11 +120,14 @@ GOG = Preset(
     name="gog",
     version=3,
     source="Generate-on-Graph (Xu et al., 2024); hide triples with layers.hidden_share",
-    tools=lambda graph, settings, rank: path_tools(graph, settings, rank, GogOptions),
+    tools=path_tools(GogOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=GogAgent,
     defaults={"max_turns": 20, "top_relations": 50},
-    prompts={"gog": _PROMPT},
+    prompts={
+        "gog": prompt_for("The graph is incomplete: what it lacks you may generate yourself.")
+        + "\n{tools}"
+    },
     options=GogOptions,
     most_entries=_most_entries,
     oracle=OwnOracle(GogOracle),

@@ -8,46 +8,35 @@ from typing import Any
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
+from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
-from graphwalker.agents.published.dialogue import (
-    BudgetSpent,
-    DecisionAgent,
-    Dialogue,
-)
+from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
     branches_with_tail,
-    ends_shown,
-    prefer_gold,
+    decide,
+    give_answers,
     query_of,
 )
-from graphwalker.agents.published.pathwise.tools import (
-    PROMPT,
+from graphwalker.agents.published.paths import (
     PathOptions,
     PathTools,
     path_tools,
+    prompt_for,
     shown_triple,
     triple_text,
 )
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.plan import OwnOracle, Plan
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.oracle.plan import OwnOracle, Plan, View
+from graphwalker.protocols.base import Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop, Query, parse_hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple
+from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple, mistake
 
+TEXTS = read_texts(__file__)
 FORMS: Mapping[str, Mapping[str, Any]] = {"paths": {"paths": [["relation", "relation"]]}}
-PLANNING = (
-    "Which paths of relations lead from the entities to the answer? Write up to {beams} of them, "
-    "the best first; `~` before a relation means that it is followed backwards.\nRelations:\n"
-    '{relations}\nWrite {{"thought": "why", "paths": [["relation", "~relation"]]}}'
-)
-FINAL = (
-    "These reasoning paths were retrieved:\n{paths}\nAnswer from them: every name, as shown.\n"
-    'Write {{"thought": "why", "answer": ["Name"]}}'
-)
 
 
 class RogOptions(PathOptions):
@@ -61,7 +50,7 @@ class RogOptions(PathOptions):
     """Most retrieved paths that are read."""
 
 
-class RogAgent(DecisionAgent):
+class RogAgent(DialogueAgent):
     """One context plans, one reads. A malformed plan may be written again while the budget
     lasts."""
 
@@ -70,16 +59,15 @@ class RogAgent(DecisionAgent):
         seen = "no path was retrieved"
         with suppress(BudgetSpent):
             talk.begin()
-            words = self.protocol.observe("\n".join(tools.relation_words(options.relations)))
-            talk.say(PLANNING.format(beams=options.beams, relations=words))
-            while True:
-                run = partial(retrieve_paths, tools, options)
-                action = yield from talk.decide(("paths",), run)
-                if isinstance(action, Call):
-                    seen = talk.log.turns[-1].observation
-                    break
+            words = "\n".join(tools.relation_words(options.relations))
+            talk.say(TEXTS["plan"], beams=options.beams, relations=words)
+            run = partial(retrieve_paths, tools, options)
+            while isinstance((yield from talk.decide(("paths",), run)), Malformed):
+                pass
+            seen = talk.log.turns[-1].observation
         talk.begin()
-        return (yield from talk.answer(FINAL.format(paths=self.protocol.observe(seen))))
+        talk.say(TEXTS["final"], paths=seen)
+        return (yield from talk.answer())
 
 
 def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observation:
@@ -97,8 +85,7 @@ def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observa
                 else:
                     found[" -> ".join(map(triple_text, one))] = one
     if not found:
-        text = f"Error {ErrorKind.NO_TRIPLES}: none of these paths leads anywhere"
-        return Observation(text, ErrorKind.NO_TRIPLES, graph_calls=calls)
+        return mistake(ErrorKind.NO_TRIPLES, "none of these paths leads anywhere", calls)
     triples = dict.fromkeys(triple for one in found.values() for triple in one)
     more = f"\n... ({hidden} more)" if hidden else ""
     return Observation(
@@ -113,8 +100,7 @@ def hops_of(texts: Sequence[str]) -> tuple[Hop, ...]:
 
 def query_paths(query: Query) -> list[list[str]]:
     """The relation paths of a query: each branch to its end, then on through the tail."""
-    tail = [str(hop) for hop in query.tail]
-    return [[*map(str, branch.hops), *tail] for branch in query.branches]
+    return [[*map(str, branch.hops)] for branch in branches_with_tail(query)]
 
 
 def planner_rows(questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
@@ -139,12 +125,11 @@ def _instances(
     walks: list[tuple[Entity, tuple[ShownTriple, ...]]] = [(topic, ())]
     looked = 0
     for hop in plan:
-        longer: list[tuple[Entity, tuple[ShownTriple, ...]]] = []
-        for here, walked in walks[: tools.most_ends]:
-            looked += 1
-            for end in tools.ends(here, hop):
-                longer.append((end, (*walked, shown_triple(here, hop, end))))
-        walks = longer
+        some, walks = walks[: tools.most_ends], []
+        looked += len(some)
+        for here, walked in some:
+            ends = tools.ends(here, hop)
+            walks += [(end, (*walked, shown_triple(here, hop, end))) for end in ends]
     return [walked for _, walked in walks], looked
 
 
@@ -152,37 +137,30 @@ class RogOracle(DecisionOracle):
     """Plans the relation paths of the query, and reads where all of them end."""
 
     def plan(self, key: str, question: Question) -> Plan:
-        query = query_of(question)
-        turn = yield "These lead to the answer.", Call("paths", {"paths": query_paths(query)})
+        query, view = query_of(question), View(self.graph, question.topic_entities)
+        why = "These lead to the answer."
+        turn = yield from decide(view, "paths", why, paths=query_paths(query))
         ends: list[list[Entity]] = []
         for branch in branches_with_tail(query):
-            ends.append(_ends_of_path(turn.triples, branch.topic, branch.hops))
-        found = [] if turn.error else prefer_gold(question, shared(ends))
-        while True:
-            yield "They end here.", FinalAnswer(tuple(dict.fromkeys(e.name for e in found)))
-
-
-def _ends_of_path(
-    triples: Sequence[ShownTriple], topic: Entity, hops: Sequence[Hop]
-) -> list[Entity]:
-    frontier = [topic]
-    for hop in hops:
-        found = [end for here in frontier for end in ends_shown(triples, here, hop)]
-        frontier = list({end.id: end for end in found}.values())
-    return frontier
+            frontier = [branch.topic]
+            for hop in branch.hops:
+                found = [e for here in frontier for e in view.triple_ends(turn, here, hop)]
+                frontier = list({end.id: end for end in found}.values())
+            ends.append(frontier)
+        yield from give_answers(
+            "They end here.", question, [] if turn.error else shared(ends), view
+        )
 
 
 ROG = Preset(
     name="rog",
     version=3,
     source="Reasoning on Graphs (Luo et al., 2024)",
-    tools=lambda graph, settings, rank: path_tools(graph, settings, rank, RogOptions),
+    tools=path_tools(RogOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=RogAgent,
     defaults={"top_relations": 50},
-    prompts={
-        "rog": PROMPT.format(role="You plan paths of relations, then read what they lead to.")
-    },
+    prompts={"rog": prompt_for("You plan paths of relations, then read what they lead to.")},
     options=RogOptions,
     most_entries=lambda settings: 8 * settings.read_options(RogOptions).paths,
     oracle=OwnOracle(RogOracle),

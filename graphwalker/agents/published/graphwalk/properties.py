@@ -1,7 +1,7 @@
 """GraphWalk's four tools over a property graph (section 4.3, Appendix C)."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from graphwalker.errors import UserError
@@ -9,8 +9,9 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph, Schema, Value
 from graphwalker.question import Question
-from graphwalker.tools.base import Abilities, Call, ErrorKind, Observation, ShownTriple
-from graphwalker.tools.functions import Function, Parameter, problem_of
+from graphwalker.tools.base import Abilities, Call, ErrorKind, Observation, ShownTriple, mistake
+from graphwalker.tools.functions import Function, Parameter, refusal_of, signatures_of
+from graphwalker.tools.walker import fitting
 
 FIND, AROUND, VALUES, THINK = (
     "get_node_by_property",
@@ -72,18 +73,15 @@ class PropertyTools:
         return Abilities(choices=self.choices)
 
     def call(self, call: Call) -> Observation:
-        if problem := problem_of(call, FUNCTIONS):
-            unknown = call.tool not in {function.name for function in FUNCTIONS}
-            return _error(ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS, problem)
+        if refusal := refusal_of(call, FUNCTIONS):
+            return refusal
         given = call.arguments
         self._made.append(call)
         if call.tool == THINK:
             return Observation(given["thought"])
         if call.tool == VALUES:
             return self._values(given["property_name"], given["entity_name"], given["entity_type"])
-        return self._nodes(
-            call.tool, given["label"], given["property_name"], given["property_value"]
-        )
+        return self._nodes(call.tool, *(given[name] for name in _WHERE))
 
     def choices(self, call: Call, argument: str) -> Sequence[Value] | None:
         """Labels, types and properties of the schema; the values of a property, where all of them
@@ -108,12 +106,19 @@ class PropertyTools:
 
     def _owners(self, call: Call) -> dict[str, list[str]]:
         """What a call may ask about, with its properties: labels, or types of relationships."""
-        labels = {one.name: [*one.keys] for one in self._schema.labels}
-        kinds: dict[str, list[str]] = {}
-        for one in self._schema.relationships:
-            kinds[one.type] = [*kinds.get(one.type, []), *one.keys]
         side = call.arguments.get("entity_type", "node" if call.tool != VALUES else "")
-        return {"node": labels, "relationship": kinds}.get(side, {**kinds, **labels})
+        if side in ("node", "relationship"):
+            return self._keys_of(side)
+        return {**self._keys_of("relationship"), **self._keys_of("node")}
+
+    def _keys_of(self, side: str) -> dict[str, list[str]]:
+        """The properties of labels (`node`), or of types of relationships."""
+        found: dict[str, list[str]] = {}
+        if side == "node":
+            return {one.name: [*one.keys] for one in self._schema.labels}
+        for one in self._schema.relationships:
+            found[one.type] = [*dict.fromkeys([*found.get(one.type, []), *one.keys])]
+        return found
 
     def entity_id(self, name: str) -> str:
         return self._ids.get(name, "")
@@ -122,78 +127,72 @@ class PropertyTools:
         return self._topics
 
     def signatures(self) -> str:
-        return "\n".join(f"{function.form}: {function.description}" for function in FUNCTIONS)
+        return signatures_of(FUNCTIONS)
 
     def schema(self) -> str:
         return schema_table(self._schema)
 
     def _nodes(self, tool: str, label: str, key: str, value: Value) -> Observation:
-        keys = {one.name: one.keys for one in self._schema.labels}
-        if fault := _unknown("label", label, keys) or _unknown(
-            f"property of {label}", key, keys[label]
-        ):
-            return _error("unknown_schema", fault)
-        found = self._find_nodes(label, key, value)
+        if refusal := self._unknown_schema("node", label, key):
+            return refusal
+        found = list(map(self._as_named, self._find_nodes(label, key, value)))
         if not found:
             what = f"no {label} node has {json.dumps(value, ensure_ascii=False)[:80]} as its {key}"
-            return _error("no_nodes", f"{what}; {VALUES} shows the values that there are")
-        self._ids.update((self._name(entity), entity.id) for entity in found)
+            return mistake("no_nodes", f"{what}; {VALUES} shows the values that there are")
+        self._ids.update((entity.name, entity.id) for entity in found)
         if tool == FIND:
-            shown = [self.graph.node_properties(entity.id) for entity in found]
-            return self._show_rows(shown, [Entity(e.id, self._name(e)) for e in found])
-        return self._around(found)
-
-    def _around(self, centres: list[Entity]) -> Observation:
-        rows: list[dict[str, Any]] = []
-        triples: list[ShownTriple] = []
-        for centre in centres:
-            for row, triple in self._neighbours(centre):
-                rows.append({"center": self._name(centre), **row})
-                triples.append(triple)
+            return self._show_rows([self.graph.node_properties(one.id) for one in found], found)
+        around = [one for centre in found for one in self._neighbours(centre)]
+        triples = [triple for _, triple in around]
         self._ids.update((end.name, end.id) for t in triples for end in (t.head, t.tail))
-        centre_entities = [Entity(centre.id, self._name(centre)) for centre in centres]
-        return self._show_rows(rows, centre_entities, triples)
+        return self._show_rows([row for row, _ in around], found, triples)
 
-    def _neighbours(self, centre: Entity) -> Iterator[tuple[dict[str, Any], ShownTriple]]:
-        here = Entity(centre.id, self._name(centre))
+    def _neighbours(self, here: Entity) -> Iterator[tuple[dict[str, Any], ShownTriple]]:
         for direction in Direction:
-            for relation, _ in self.graph.relations(centre.id, direction):
-                for end in self.graph.neighbors(centre.id, relation, direction):
+            out = direction is Direction.OUT
+            for relation, _ in self.graph.relations(here.id, direction):
+                for end in self.graph.neighbors(here.id, relation, direction):
                     if is_literal(end.id):
                         continue
-                    there = Entity(end.id, self._name(end))
-                    head, tail = (here, there) if direction is Direction.OUT else (there, here)
-                    labels = self.graph.types(end.id)
-                    about = {
-                        "label": labels[0] if len(labels) == 1 else labels,
-                        "node": self.graph.node_properties(end.id),
-                    }
-                    side = "outgoing" if direction is Direction.OUT else "incoming"
-                    for known in self.graph.relationship_properties(head.id, relation, tail.id) or [
-                        {}
-                    ]:
-                        kind = {"type": relation, "direction": side, "properties": known}
-                        yield {"relationship": kind, **about}, ShownTriple(head, relation, tail)
+                    there = self._as_named(end)
+                    head, tail = (here, there) if out else (there, here)
+                    about = {"type": relation, "direction": "outgoing" if out else "incoming"}
+                    kinds = self.graph.relationship_properties(head.id, relation, tail.id)
+                    for known in kinds or [{}]:
+                        row = {
+                            "center": here.name,
+                            "relationship": {**about, "properties": known},
+                            "label": only_label(self.graph, end.id),
+                            "node": self.graph.node_properties(end.id),
+                        }
+                        yield row, ShownTriple(head, relation, tail)
 
     def _values(self, key: str, name: str, kind: str) -> Observation:
-        kinds = {one.name: one.keys for one in self._schema.labels}
-        what, found = "label", self.graph.values
-        if kind.strip().lower() == "relationship":
-            what, found = "type of relationship", self.graph.relationship_values
-            kinds: dict[str, Mapping[str, int]] = {}
-            for one in self._schema.relationships:
-                kinds[one.type] = {**kinds.get(one.type, {}), **one.keys}
-        elif kind.strip().lower() != "node":
-            return _error(ErrorKind.BAD_ARGUMENTS, 'entity_type is "node" or "relationship"')
-        if fault := _unknown(what, name, kinds) or _unknown(
-            f"property of {name}", key, kinds[name]
-        ):
-            return _error("unknown_schema", fault)
+        side = kind.strip().lower()
+        if side not in ("node", "relationship"):
+            return mistake(ErrorKind.BAD_ARGUMENTS, 'entity_type is "node" or "relationship"')
+        if refusal := self._unknown_schema(side, name, key):
+            return refusal
+        node = side == "node"
+        found = self.graph.values if node else self.graph.relationship_values
         values = sorted((value for value, _ in found(name, key)), key=_order)
         observation = self._show_rows([{"values": value} for value in values])
-        if what == "label" and not observation.hidden:
+        if node and not observation.hidden:
             self._shown_values[name, key] = values
         return observation
+
+    def _unknown_schema(self, side: str, name: str, key: str) -> Observation | None:
+        """The mistake of a call that names no label or type of relationship, or no property of
+        it."""
+        owners = self._keys_of(side)
+        what, text, known = "label" if side == "node" else "type of relationship", name, [*owners]
+        if name in owners:
+            what, text, known = f"property of {name}", key, owners[name]
+        if text in known:
+            return None
+        some = ", ".join(sorted(known)[:30]) or "none"
+        text = json.dumps(text[:60], ensure_ascii=False)
+        return mistake("unknown_schema", f"there is no {what} {text}; there are: {some}")
 
     def _find_nodes(self, label: str, key: str, value: Value) -> list[Entity]:
         """Numbers are equal by value, as in Cypher."""
@@ -204,10 +203,10 @@ class PropertyTools:
             same.append(float(value))
         return [entity for one in same for entity in self.graph.find(label, key, one)]
 
-    def _name(self, entity: Entity) -> str:
-        """How a node is called in results: by its `key` where it has one."""
+    def _as_named(self, entity: Entity) -> Entity:
+        """A node as results call it: by its `key` where it has one."""
         key = self.graph.node_properties(entity.id).get("key")
-        return str(key) if key is not None else entity.name or entity.id
+        return Entity(entity.id, str(key) if key is not None else entity.name or entity.id)
 
     def _show_rows(
         self,
@@ -216,12 +215,7 @@ class PropertyTools:
         triples: Iterable[ShownTriple] = (),
     ) -> Observation:
         texts = [json.dumps(row, ensure_ascii=False) for row in rows]
-        kept, length = len(texts), 0
-        for place, text in enumerate(texts):
-            length += len(text) + 2
-            if place and length > self._max_chars > 0:
-                kept = place
-                break
+        kept = len(fitting(texts, self._max_chars))
         hidden = len(texts) - kept
         mark = f" ... ({hidden} more)" if hidden else ""
         return Observation(
@@ -258,17 +252,12 @@ def schema_table(schema: Schema) -> str:
     return "\n".join([head, *(" | ".join((str(n), *row)) for n, row in enumerate(rows))])
 
 
-def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:
-    if name in known:
-        return ""
-    some = ", ".join(sorted(known)[:30]) or "none"
-    return f"there is no {what} {json.dumps(name[:60], ensure_ascii=False)}; there are: {some}"
+def only_label(graph: PropertyGraph, node: str) -> str | Sequence[str]:
+    """The label of a node, or its labels where it has several."""
+    labels = graph.types(node)
+    return labels[0] if len(labels) == 1 else labels
 
 
 def _order(value: Value) -> tuple[bool, float, str]:
     number = isinstance(value, int | float)
     return (not number, float(value) if number else 0.0, str(value))
-
-
-def _error(kind: str, text: str) -> Observation:
-    return Observation(f"Error {kind}: {text}", kind)

@@ -6,35 +6,27 @@ from functools import cache
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
+from graphwalker.agents.dialogue import Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.published.dialogue import DecisionAgent, Dialogue
-from graphwalker.agents.published.oracles import DecisionOracle
+from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.react import has_answers
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
-from graphwalker.oracle.plan import OwnOracle, Plan
-from graphwalker.policies.base import Completion, Request
+from graphwalker.oracle.plan import OwnOracle, Plan, PresetOracle
+from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.protocols.tags import neutral
 from graphwalker.question import Question
+from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
-from graphwalker.tools.base import Call, Observation, ShownTriple, ToolBox
+from graphwalker.tools.base import Call, Observation, ShownTriple
 from graphwalker.tools.namebook import NamedTopics, quote
 
+TEXTS = read_texts(__file__)
 CHARS_PER_TOKEN = 4
-FINAL = (
-    "Retrieved:\n{seen}\nAnswer from this: every name that answers the question.\n"
-    'Write {{"thought": "why", "answer": ["Name"]}}'
-)
-
-
-PROMPT = """You answer questions from what was retrieved for them. Your message is one JSON \
-object.
----
-Question: {question}"""
 
 
 class TextRagOptions(Config):
@@ -75,9 +67,9 @@ class RagTools(NamedTopics):
         self,
         graph: KnowledgeGraph,
         question: Question,
+        longest: int,
         index: Callable[[], NodeIndex],
         options: TextRagOptions,
-        longest: int = 0,
     ) -> None:
         super().__init__(graph, question, longest)
         self._index, self._options = index, options
@@ -92,7 +84,7 @@ class RagTools(NamedTopics):
     def retrieve(self) -> Observation:
         """The nodes nearest to the question, then triples ring by ring, cut at the budget."""
         hits = self._index().search(self._question.text, limit=self._options.nodes)
-        nodes = [self._show(hit.entity) for hit in hits]
+        nodes = [self._book.show_entity(hit.entity) for hit in hits]
         budget = self._options.tokens * CHARS_PER_TOKEN
         lines = [f"- {quote(node.name)}" for node in nodes]
         budget -= sum(map(len, lines))
@@ -118,94 +110,74 @@ class RagTools(NamedTopics):
 
     def _around(self, nodes: list[Entity]) -> Iterator[ShownTriple]:
         ring, seen = nodes, {node.id for node in nodes}
+        ways = [Direction.OUT, Direction.IN] if self._hops else [Direction.OUT]
         for _ in range(max(1, self._hops)):
             outer: dict[str, Entity] = {}
-            sides = [Direction.OUT, Direction.IN] if self._hops else [Direction.OUT]
             for node in ring:
-                for triple in self._triples(node, sides):
-                    ends = (triple.head, triple.tail)
+                for triple in self._triples(node, ways):
                     if not self._hops and not is_literal(triple.tail.id):
                         continue
                     yield triple
+                    ends = (triple.head, triple.tail)
                     outer |= {e.id: e for e in ends if e.id not in seen and not is_literal(e.id)}
             seen.update(outer)
             ring = list(outer.values())
 
-    def _triples(self, node: Entity, sides: list[Direction]) -> Iterator[ShownTriple]:
-        found = self._graph.triples_many([Side(node.id, s) for s in sides], None, self._each)
-        for triples in found:
-            for one in triples[: self._each]:
-                yield ShownTriple(self._show(one.head), one.relation, self._show(one.tail))
-
-    def _show(self, entity: Entity) -> Entity:
-        return Entity(entity.id, self._book.show(entity))
+    def _triples(self, node: Entity, ways: list[Direction]) -> Iterator[ShownTriple]:
+        found = self._graph.triples_many([Side(node.id, way) for way in ways], None, self._each)
+        show = self._book.show_entity
+        for one in (one for triples in found for one in triples[: self._each]):
+            yield ShownTriple(show(one.head), one.relation, show(one.tail))
 
 
-class RagAgent(DecisionAgent):
+class RagAgent(DialogueAgent):
     """One retrieval, one completion (malformed ones again)."""
 
     def play(self, talk: Dialogue, tools: RagTools) -> AgentRun:
         talk.begin()
-        seen = talk.retrieved = tools.retrieve()
-        return (yield from talk.answer(FINAL.format(seen=self.protocol.observe(seen.text))))
+        talk.retrieved = tools.retrieve()
+        talk.say(TEXTS["final"], seen=talk.retrieved.text)
+        return (yield from talk.answer())
 
 
-class RetrievalOracle(DecisionOracle):
+class RetrievalOracle(PresetOracle):
     """The gold answers, where retrieval shows all of them; else those that it shows."""
 
     def submit(self, request: Request) -> None:
         text = fold(request.messages[-1].content)
-        names = [answer.name for answer in request.question.answers]
-        seen = tuple(name for name in names if fold(_quote_name(name)) in text)
-        given = Completion(self._protocol.render("", FinalAnswer(tuple(dict.fromkeys(seen)))))
-        self._done.append((request.key, given))
+        names = dict.fromkeys(answer.name for answer in request.question.answers)
+        seen = tuple(name for name in names if fold(neutral(quote(name))) in text)
+        self._write(request.key, "", FinalAnswer(seen))
 
     def plan(self, key: str, question: Question) -> Plan:
         yield "", FinalAnswer(())
 
 
-def _quote_name(name: str) -> str:
-    return neutral(quote(name))
+def _preset(name: str, source: str, kind: type[TextRagOptions]) -> Preset:
+    def tools(
+        graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+    ) -> Callable[[Question], RagTools]:
+        options, longest = settings.read_options(kind), settings.longest_name
+        index = cache(lambda: open_node_index(graph, options.index))
+        return lambda question: RagTools(graph, question, longest, index, options)
+
+    return Preset(
+        name=name,
+        version=2,
+        source=f"{source} (baseline of GraphRunner)",
+        tools=tools,
+        protocol=lambda settings: FormProtocol({}),
+        agent=RagAgent,
+        defaults={"max_turns": 3},
+        prompts={"rag": TEXTS["prompt"]},
+        options=kind,
+        most_entries=lambda settings: max(
+            settings.most_entries, settings.read_options(kind).tokens // 50
+        ),
+        oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
+        graphs="graphs that list their nodes",
+    )
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, kind: type[TextRagOptions]
-) -> Callable[[Question], ToolBox]:
-    options = settings.read_options(kind)
-    index = cache(lambda: open_node_index(graph, options.index))
-    longest = settings.longest_name
-    return lambda question: RagTools(graph, question, index, options, longest)
-
-
-TEXT_RAG = Preset(
-    name="text-rag",
-    version=2,
-    source="retrieval of single nodes (baseline of GraphRunner)",
-    tools=lambda graph, settings, rank: _tools(graph, settings, TextRagOptions),
-    protocol=lambda settings: FormProtocol({}),
-    agent=RagAgent,
-    defaults={"max_turns": 3},
-    prompts={"rag": PROMPT},
-    options=TextRagOptions,
-    most_entries=lambda settings: max(
-        settings.most_entries, settings.read_options(TextRagOptions).tokens // 50
-    ),
-    oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
-    graphs="graphs that list their nodes",
-)
-GRAPH_RAG = Preset(
-    name="graph-rag",
-    version=2,
-    source="retrieval of nodes with two hops around them (baseline of GraphRunner)",
-    tools=lambda graph, settings, rank: _tools(graph, settings, GraphRagOptions),
-    protocol=lambda settings: FormProtocol({}),
-    agent=RagAgent,
-    defaults={"max_turns": 3},
-    prompts={"rag": PROMPT},
-    options=GraphRagOptions,
-    most_entries=lambda settings: max(
-        settings.most_entries, settings.read_options(GraphRagOptions).tokens // 50
-    ),
-    oracle=OwnOracle(RetrievalOracle, has_answers, "gold answers"),
-    graphs="graphs that list their nodes",
-)
+TEXT_RAG = _preset("text-rag", "retrieval of single nodes", TextRagOptions)
+GRAPH_RAG = _preset("graph-rag", "retrieval of nodes with two hops around them", GraphRagOptions)

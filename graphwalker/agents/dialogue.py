@@ -1,8 +1,8 @@
-"""The dialogue of an agent that asks for one decision at a time, in one context or in several."""
+"""The dialogue of an agent: its contexts, its turn budget, and the record of every completion."""
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,19 +17,41 @@ from graphwalker.agents.base import (
     repeats_a_call,
 )
 from graphwalker.agents.preset import AgentSettings
-from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.prompt import Prompt, fill_fields
 from graphwalker.policies.base import Completion
-from graphwalker.protocols.base import Action, ActionProtocol, Calls, FinalAnswer, Malformed
+from graphwalker.protocols.base import (
+    Action,
+    ActionProtocol,
+    Calls,
+    FinalAnswer,
+    Malformed,
+    calls_of,
+)
 from graphwalker.protocols.forms import ANSWER_FORM
+from graphwalker.protocols.grammar import episode_facts
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation, ToolBox, cut_observation
+from graphwalker.tokens.tool_calls import block_of_tools
+from graphwalker.tools.base import (
+    Call,
+    Observation,
+    ToolBox,
+    abilities_of,
+    cut_observation,
+    together,
+)
 from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message
 
 RunCall = Callable[[Call], Observation]
 Decision = Generator[Ask, Completion, Action]
+Expected = Collection[str] | None
+"""The calls that are asked for, and `ANSWER`; None where every action of the protocol counts."""
 ANSWER = "answer"
-"""Stands among the expected actions where an answer is one."""
+_FORCED_ERRORS = {
+    "Call": "query_after_budget",
+    "Calls": "query_after_budget",
+    "Malformed": "malformed",
+}
 
 
 class BudgetSpent(Exception):
@@ -59,34 +81,43 @@ class Dialogue:
     retrieved: Observation | None = None
     """What the context shows besides what was called for: the next turn records it."""
 
-    def begin(self, tools: str = "", note: str = "") -> None:
+    def begin(self, note: str = "", **values: str) -> None:
         """Open a fresh context with the prompt; everything before it is forgotten.
 
-        `tools` fills the prompt's field of that name, `note` stands behind its last line.
+        `values` fill further fields of the prompt, `note` stands behind its last line.
         """
-        values = {
+        topics = abilities_of(self.tools).topic_text
+        usual = {
             "question": self.question.text,
-            "entities": ", ".join(map(quote, self.tools.topic_names())),
-            "tools": tools,
+            "entities": topics() if topics else ", ".join(map(quote, self.tools.topic_names())),
             "max_turns": str(self.settings.max_turns),
         }
-        self._past, self._new = (), self.prompt.messages(values)
+        if "tools" not in values:
+            schemas = abilities_of(self.protocol).schemas
+            usual["tools"] = block_of_tools(schemas) if schemas else self.tools.signatures()
+        self._past, self._new = (), self.prompt.messages({**usual, **values})
         if note:
             last = self._new[-1]
             self._new = (*self._new[:-1], Message(last.role, f"{last.content}\n{note}"))
         self._restart = bool(self.log.turns)
 
-    def say(self, text: str) -> None:
-        """Add to what the next completion answers. One user message, as chat templates demand."""
+    def say(self, text: str, **values: object) -> None:
+        """Add to what the next completion answers. One user message, as chat templates demand.
+
+        `values` fill the fields of the text; what could act as a tag in them is made harmless.
+        """
+        if values:
+            shown = {name: self.protocol.observe(str(value)) for name, value in values.items()}
+            text = fill_fields(text, shown)
         if self._new and self._new[-1].role == "user":
             last = self._new[-1].content
             self._new = (*self._new[:-1], Message("user", f"{last}\n{text}" if last else text))
         else:
             self._new = (*self._new, Message("user", text))
 
-    def decide(self, expected: Collection[str], run: RunCall | None = None) -> Decision:
-        """Have the context completed: one of the `expected` calls (or `ANSWER`), run by `run`; any
-        other action is malformed. What was observed stands in the context for the next one.
+    def decide(self, expected: Expected = None, run: RunCall | None = None) -> Decision:
+        """Have the context completed, and the call run; an action that is not `expected` is
+        malformed. What was observed stands in the context for the next one.
 
         Raises `BudgetSpent` where no completion is left, `EndsWithoutAnswer` where the policy's
         context is full, or too many malformed completions came in a row.
@@ -102,54 +133,56 @@ class Dialogue:
             raise EndsWithoutAnswer
         return action
 
-    def decide_until_answer(self, forms: Collection[str], run: RunCall, spent: str) -> AgentRun:
-        """Run the calls of one conversation until it answers; `spent` is said after the budget."""
+    def answer(
+        self, expected: Expected = (ANSWER,), run: RunCall | None = None, spent: str = ""
+    ) -> AgentRun:
+        """Run the expected calls of one conversation until it answers. Beyond the budget, once
+        `spent` is said, the answer is asked for one last time, and only that is accepted."""
         try:
             while True:
-                action = yield from self.decide((*forms, ANSWER), run)
+                action = yield from self.decide(expected, run)
                 if isinstance(action, FinalAnswer):
                     return action
         except BudgetSpent:
-            return (yield from self.answer(spent))
-
-    def answer(self, text: str) -> AgentRun:
-        """The answer: within the budget like any decision, malformed ones tried again; beyond it
-        asked for once, as the forced answer."""
-        self.say(text)
-        try:
-            while True:
-                action = yield from self.decide((ANSWER,))
-                if isinstance(action, FinalAnswer):
-                    return action
-        except BudgetSpent:
-            pass
+            if spent:
+                self.say(spent)
         self.say(self.protocol.force())
-        action = yield from self._complete((ANSWER,), None, forced=True)
+        last = None if expected is None else (ANSWER,)
+        action = yield from self._complete(last, None, forced=True)
         return action if isinstance(action, FinalAnswer) else None
 
-    def _complete(self, expected: Collection[str], run: RunCall | None, forced: bool) -> Decision:
+    def _complete(self, expected: Expected, run: RunCall | None, forced: bool) -> Decision:
         context, restart = self._new, self._restart
-        completion = yield Ask(
-            (*self._past, *context), self.protocol.stop, restart=restart, forced=forced
-        )
+        able = abilities_of(self.protocol)
+        grammar = ""
+        if self.settings.constrained and able.grammar:
+            grammar = able.grammar(episode_facts(self.tools, self.log.turns), forced)
+        messages = (*self._past, *context)
+        completion = yield Ask(messages, self.protocol.stop, restart, forced, able.schemas, grammar)
         if completion.context_full:
             raise EndsWithoutAnswer
         thought, action = self.protocol.parse(completion.text)
-        action = self._refuse_unexpected(action, expected)
         started = time.perf_counter()
-        limit = self.settings.max_observation_chars or 0
-        observed = cut_observation(_observe(action, completion, run), limit)
-        seen = self._add_retrieved(observed)
+        if expected is not None:
+            # What an agent looks up besides its tools keeps to their bound here.
+            limit = self.settings.max_observation_chars or 0
+            action = self._refuse_unexpected(action, expected)
+            seen = [cut_observation(one, limit) for one in _run(action, completion, run)]
+        elif forced:
+            seen = [Observation("", _FORCED_ERRORS.get(type(action).__name__, ""))]
+        else:
+            seen = _run(action, completion, run)
         elapsed = (time.perf_counter() - started) * 1000
+        found = self._add_retrieved(together(seen))
         self.log.turns.append(
-            record_turn(context, completion, thought, action, seen, elapsed, restart)
+            record_turn(context, completion, thought, action, found, elapsed, restart)
         )
-        self._past = (*self._past, *context, Message("assistant", completion.text))
+        self._past = (*messages, Message("assistant", completion.text))
         self._new, self._restart = (), False
         self._calls.append(action)
         self._long = is_long(completion, self.settings.max_context_tokens)
-        if seen.text:
-            self.say(self.protocol.observe(seen.text, isinstance(action, Malformed)))
+        own = isinstance(action, Malformed)
+        self.say("\n".join(self.protocol.observe(one.text, own) for one in seen))
         return action
 
     def _refuse_unexpected(self, action: Action, expected: Collection[str]) -> Action:
@@ -167,25 +200,19 @@ class Dialogue:
 
     def _add_retrieved(self, seen: Observation) -> Observation:
         found, self.retrieved = self.retrieved, None
-        if found is None:
-            return seen
-        return replace(
-            seen,
-            shown=(*found.shown, *seen.shown),
-            triples=(*found.triples, *seen.triples),
-            hidden=found.hidden + seen.hidden,
-            graph_calls=found.graph_calls + seen.graph_calls,
-        )
+        return replace(together([found, seen]), text=seen.text) if found else seen
 
 
-def _observe(action: Action, completion: Completion, run: RunCall | None) -> Observation:
+def _run(action: Action, completion: Completion, run: RunCall | None) -> Sequence[Observation]:
     if isinstance(action, Malformed):
-        return complaint(action, completion)
-    return run(action) if isinstance(action, Call) and run else Observation("")
+        return [complaint(action, completion)]
+    if isinstance(action, Call | Calls) and run:
+        return [run(call) for call in calls_of(action)]
+    return [Observation("")]
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionAgent(ABC):
+class DialogueAgent(ABC):
     """Builds the generator of an episode that is a dialogue; `agent` of a preset."""
 
     protocol: ActionProtocol
