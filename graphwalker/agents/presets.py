@@ -1,6 +1,7 @@
 """The registry of presets: the shipped ones by name, the user's own by `module:NAME`."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphwalker.agents.preset import AgentSettings, Preset
@@ -78,17 +79,14 @@ IO_PROMPT = Preset(
     oracle=ANSWERS_ORACLE,
     graphs="none: the graph only scores its answers",
 )
-CHAIN_OF_THOUGHT = Preset(
+CHAIN_OF_THOUGHT = replace(
+    IO_PROMPT,
     name="chain-of-thought",
     version=1,
     source="chain of thought without a graph (GraphWalker Table 2); with samples=N also "
     "self-consistency, with environment.exemplars=N few-shot",
-    tools=walker_tools,
-    protocol=lambda settings: TagProtocol({}, lenient=settings.is_lenient),
-    agent=IOPromptAgent,
     defaults={"prompt": "chain-of-thought"},
     oracle=REASONING_ORACLE,
-    graphs="none: the graph only scores its answers",
 )
 SHIPPED = (
     GRAPHWALKER,

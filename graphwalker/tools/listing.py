@@ -67,8 +67,6 @@ Lister = Callable[[str], Listing]
 ManyLister = Callable[[Sequence[str]], list[Listing]]
 HiddenTest = Callable[[str], bool]
 """Whether a relation is never shown."""
-Namer = Callable[[str], tuple[list[str], list[str]]]
-"""Outgoing and incoming relations of an entity, by relation id."""
 
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
@@ -135,12 +133,6 @@ def _without_inverses(
     halves = zip(pairs, ends[: len(pairs)], ends[len(pairs) :], strict=True)
     twice = {relation for (relation, _), here, there in halves if here <= there}
     return {r: n for r, n in into.items() if r not in twice}
-
-
-def namer(graph: KnowledgeGraph, settings: WalkerSettings) -> Namer:
-    """Names the relations that `lister` lists."""
-    listed = lister(graph, settings)
-    return lambda entity_id: (list(listed(entity_id).out), list(listed(entity_id).into))
 
 
 @lru_cache(maxsize=64)

@@ -16,13 +16,13 @@ from graphwalker.agents.published.oracles import (
     Ends,
     decide,
     give_answers,
+    read_gold,
     walk_query,
 )
 from graphwalker.agents.published.paths import listed_hop, shown_triple
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.names import fold
 from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.plan import Move, OwnOracle, Plan, View
 from graphwalker.protocols.base import FinalAnswer
@@ -195,15 +195,13 @@ def _follow_plan(view: View, question: Question) -> Generator[Move, Turn, tuple[
             kind = step.get("targeted_edge_type") or step["targeted_node_type"]
             found = yield from _walk(view, steps[-1], [Hop(kind)])
         steps.append(found)
-    gold = question.gold.texts()[0] if question.gold else ""
     last = steps[-1] if steps else []
-    known = fold(f"{', '.join(end.name for end in last)}; {len(last)}")
+    known = f"{', '.join(end.name for end in last)}; {len(last)}"
     if len(steps) == 1:
         for feature in ("year", "category", "price"):
             turn = yield from decide(view, "calls", calls=[[FEATURE, last[0].id, feature]])
-            known += fold(f"; {turn.observation}")
-    right = fold(gold) in known or all(fold(part) in known for part in gold.split(", "))
-    return (gold,) if gold and right else ()
+            known += f"; {turn.observation}"
+    return read_gold(question, known)
 
 
 def _find_node(view: View, name: str) -> Ends:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.names import fold
 from graphwalker.oracle.oracle import prefer_gold, shared
 from graphwalker.oracle.plan import Move, Plan, PresetOracle, View
 from graphwalker.policies.base import Request
@@ -58,6 +59,14 @@ def give_answers(why: str, question: Question, found: Iterable[Entity], view: Vi
     names = tuple(dict.fromkeys(view.name(entity) for entity in best))
     while True:
         yield why, FinalAnswer(names)
+
+
+def read_gold(question: Question, seen: str) -> tuple[str, ...]:
+    """The gold text where all of it, or each of its parts, is to be read in what was seen."""
+    gold = question.gold.texts()[0] if question.gold else ""
+    known = fold(seen)
+    right = fold(gold) in known or all(fold(part) in known for part in gold.split(", "))
+    return (gold,) if gold and right else ()
 
 
 def branches_with_tail(query: Query) -> list[Branch]:

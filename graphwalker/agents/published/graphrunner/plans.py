@@ -1,5 +1,6 @@
 """Traversal plans: read from what a model wrote, and verified before anything runs."""
 
+import difflib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -59,50 +60,45 @@ class FindCommon:
 PlanStep = FindNode | FetchByEdge | FetchByType | FindCommon
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFault:
-    """Why a plan cannot be executed: the step (from 1), as written, and the reason."""
+class PlanFault(Exception):
+    """Why a plan cannot be executed: its kind and reason, the step (from 1), as written."""
 
-    step: int
-    written: str
-    kind: str
-    reason: str
+    def __init__(self, kind: str, reason: str, step: int = 1, written: str = "") -> None:
+        super().__init__(kind, reason)
+        self.kind, self.reason = kind, reason
+        self.step, self.written = step, written
 
     def __str__(self) -> str:
         return f"step {self.step} {self.written}: {self.reason}"
 
 
-def read_plan(steps: Sequence[Any]) -> tuple[PlanStep, ...] | PlanFault:
-    """The steps of a plan in JSON, or the first that has no known action or not its arguments."""
+def read_plan(steps: Sequence[Any]) -> tuple[PlanStep, ...]:
+    """The steps of a plan in JSON. Raises `PlanFault` at the first that has no known action or not
+    its arguments."""
     if not steps:
-        return PlanFault(1, "", "empty", "the plan has no step")
+        raise PlanFault("empty", "the plan has no step")
     if len(steps) > MOST_STEPS:
-        return PlanFault(MOST_STEPS + 1, "", "too_long", f"at most {MOST_STEPS} steps")
-    read: list[PlanStep] = []
-    for number, raw in enumerate(steps, start=1):
-        found = _read_step(number, raw)
-        if isinstance(found, PlanFault):
-            return found
-        read.append(found)
-    return tuple(read)
+        raise PlanFault("too_long", f"at most {MOST_STEPS} steps", MOST_STEPS + 1)
+    return tuple(_read_step(number, raw) for number, raw in enumerate(steps, start=1))
 
 
-def verify(plan: Sequence[PlanStep], schema: TraversalSchema) -> PlanFault | None:
-    """The first step that the graph's structure does not allow, `None` for a plan that it does.
+def types_of_steps(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[frozenset[str]]:
+    """The types that each step leads to: a step stands on those of the one before it.
 
-    Types flow through the plan: a step stands on the types that the one before it leads to.
+    Raises `PlanFault` at the first step that the graph's structure does not allow.
     """
     standing: list[frozenset[str]] = []
     for number, step in enumerate(plan, start=1):
-        found = _types_after(step, standing, schema)
-        if isinstance(found, tuple):
-            return PlanFault(number, describe_step(step), *found)
-        standing.append(found)
-    return None
+        try:
+            standing.append(_types_after(step, standing, schema))
+        except PlanFault as fault:
+            raise PlanFault(fault.kind, fault.reason, number, describe_step(step)) from None
+    return standing
 
 
 @cache
 def shipped_plans() -> Sequence[tuple[str, str, list[Any]]]:
+    """The example plans: question, thought, steps in JSON."""
     text = Path(__file__).with_name("examples.toml").read_text(encoding="utf-8")
     return [
         (p["question"], p["thought"], json.loads(p["steps"])) for p in tomllib.loads(text)["plan"]
@@ -119,19 +115,11 @@ def examples_of(schema: TraversalSchema) -> str:
 
 
 def _is_sound(steps: Sequence[Any], schema: TraversalSchema) -> bool:
-    plan = read_plan(steps)
-    return not isinstance(plan, PlanFault) and verify(plan, schema) is None
-
-
-def standing_types(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[frozenset[str]]:
-    """The types that each step of a verified plan leads to."""
-    standing: list[frozenset[str]] = []
-    for step in plan:
-        found = _types_after(step, standing, schema)
-        if isinstance(found, tuple):
-            raise ValueError(f"not verified: {found[1]}")
-        standing.append(found)
-    return standing
+    try:
+        types_of_steps(read_plan(steps), schema)
+    except PlanFault:
+        return False
+    return True
 
 
 def describe_step(step: PlanStep) -> str:
@@ -168,9 +156,10 @@ def to_json(step: PlanStep) -> dict[str, Any]:
             return {"action": COMMON, "nodes": nodes}
 
 
-def _read_step(number: int, raw: Any) -> PlanStep | PlanFault:
+def _read_step(number: int, raw: Any) -> PlanStep:
     if not isinstance(raw, Mapping):
-        return PlanFault(number, str(raw)[:100], "form", "a step is a JSON object with an action")
+        form = "a step is a JSON object with an action"
+        raise PlanFault("form", form, number, str(raw)[:100])
     fields = dict(cast("Mapping[str, Any]", raw))
     action = fields.pop("action", None)
     nested = fields.pop("arguments", None)
@@ -178,11 +167,11 @@ def _read_step(number: int, raw: Any) -> PlanStep | PlanFault:
         fields = {**cast("Mapping[str, Any]", nested), **fields}
     shown = f"{str(action)[:60]}({', '.join(map(str, fields))[:100]})"
     if not isinstance(action, str) or action not in ACTIONS:
-        names = ", ".join(ACTIONS)
-        return PlanFault(number, shown, "unknown_action", f"there is no such action; use {names}")
-    found = _step_of(str(action), fields)
-    reason = f"write {ACTIONS[str(action)]}"
-    return found or PlanFault(number, shown, "form", reason)
+        reason = f"there is no such action; use {', '.join(ACTIONS)}"
+        raise PlanFault("unknown_action", reason, number, shown)
+    if found := _step_of(action, fields):
+        return found
+    raise PlanFault("form", f"write {ACTIONS[action]}", number, shown)
 
 
 def _step_of(action: str, fields: Mapping[str, Any]) -> PlanStep | None:
@@ -216,40 +205,36 @@ def _source(raw: Any) -> tuple[str, str, str] | None:
 
 def _types_after(
     step: PlanStep, standing: Sequence[frozenset[str]], schema: TraversalSchema
-) -> frozenset[str] | tuple[str, str]:
-    """The types that a step leads to, or the kind and reason of its fault."""
+) -> frozenset[str]:
+    """The types that a step leads to."""
+    if not standing and not isinstance(step, FindNode):
+        raise PlanFault("first_step", f"nothing was found yet: the first step is {FIND}")
     match step:
         case FindNode(_, node_type):
             # A value is found along an edge, never by a hint.
-            if node_type not in schema.nodes or node_type == VALUE:
-                return _unknown("node type", node_type, [n for n in schema.nodes if n != VALUE])
+            _require_known("node type", node_type, [n for n in schema.nodes if n != VALUE])
             return frozenset([node_type])
-        case _ if not standing and not isinstance(step, FindCommon):
-            return "first_step", f"nothing was found yet: the first step is {FIND}"
         case FetchByEdge(edge, direction):
             return _along(standing[-1], edge, direction, schema)
         case FetchByType(node_type):
-            if node_type not in schema.nodes:
-                return _unknown("node type", node_type, list(schema.nodes))
+            _require_known("node type", node_type, list(schema.nodes))
             if node_type not in schema.reachable(standing[-1], RINGS):
                 here = _some(standing[-1])
-                return "unreachable", f"no path of {RINGS} edges from {here} to {node_type}"
+                reason = f"no path of {RINGS} edges from {here} to {node_type}"
+                raise PlanFault("unreachable", reason)
             return frozenset([node_type])
         case FindCommon(sources):
-            if not standing:
-                return "first_step", f"nothing was found yet: the first step is {FIND}"
             return _shared(sources, standing, schema)
 
 
 def _along(
     standing: frozenset[str], edge: str, wanted: str, schema: TraversalSchema
-) -> frozenset[str] | tuple[str, str]:
-    if edge not in schema.edges:
-        return _unknown("edge type", edge, list(schema.edges))
+) -> frozenset[str]:
+    _require_known("edge type", edge, list(schema.edges))
     direction = schema.direction(standing, edge, wanted)
     if direction is None:
         ends = " -> ".join(_some(schema.edges[edge].types(way)) for way in Direction)
-        return "infeasible", f"{edge} ({ends}) does not leave {_some(standing)}"
+        raise PlanFault("infeasible", f"{edge} ({ends}) does not leave {_some(standing)}")
     return schema.edges[edge].ends(standing, direction)
 
 
@@ -257,21 +242,18 @@ def _shared(
     sources: Sequence[tuple[str, str, str]],
     standing: Sequence[frozenset[str]],
     schema: TraversalSchema,
-) -> frozenset[str] | tuple[str, str]:
-    common: frozenset[str] | None = None
+) -> frozenset[str]:
+    ends: list[frozenset[str]] = []
     for node, edge, wanted in sources:
         number = source_step(node)
         if node.startswith("$") and not 1 <= number <= len(standing):
-            return "unknown_step", f"{node[:20]} is no earlier step"
-        if edge not in schema.edges:
-            return _unknown("edge type", edge, list(schema.edges))
+            raise PlanFault("unknown_step", f"{node[:20]} is no earlier step")
+        _require_known("edge type", edge, list(schema.edges))
         here = standing[number - 1] if number else hint_types(edge, schema)
-        ends = _along(here, edge, wanted, schema)
-        if isinstance(ends, tuple):
-            return ends
-        common = ends if common is None else common & ends
+        ends.append(_along(here, edge, wanted, schema))
+    common = frozenset.intersection(*ends)
     if not common:
-        return "infeasible", "these edges lead to no common node type"
+        raise PlanFault("infeasible", "these edges lead to no common node type")
     return common
 
 
@@ -280,12 +262,11 @@ def hint_types(edge: str, schema: TraversalSchema) -> frozenset[str]:
     return frozenset(schema.edges[edge].types(Direction.OUT))
 
 
-def _unknown(what: str, name: str, known: Sequence[str]) -> tuple[str, str]:
-    import difflib
-
-    near = difflib.get_close_matches(name[:200], known, n=3, cutoff=0.5) or sorted(known)[:5]
-    kind = f"unknown_{what.replace(' ', '_')}"
-    return kind, f"there is no {what} {quote(name[:100])}; nearest are {', '.join(near)}"
+def _require_known(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name[:200], known, n=3, cutoff=0.5) or sorted(known)[:5]
+        reason = f"there is no {what} {quote(name[:100])}; nearest are {', '.join(near)}"
+        raise PlanFault(f"unknown_{what.replace(' ', '_')}", reason)
 
 
 def _some(types: Sequence[str] | frozenset[str]) -> str:

@@ -17,8 +17,7 @@ from graphwalker.agents.published.graphrunner.plans import (
     hint_types,
     read_plan,
     source_step,
-    standing_types,
-    verify,
+    types_of_steps,
 )
 from graphwalker.agents.published.graphrunner.schema import (
     UNTYPED,
@@ -29,6 +28,7 @@ from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.oracle.oracle import shared
 from graphwalker.question import Question
 from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
@@ -78,10 +78,10 @@ class RunnerTools(NamedTopics):
         self,
         graph: KnowledgeGraph,
         question: Question,
+        longest: int,
         schema: TraversalSchema,
         index: NodeIndex,
         options: RunnerOptions,
-        longest: int = 0,
     ) -> None:
         super().__init__(graph, question, longest)
         self.schema = schema
@@ -90,18 +90,13 @@ class RunnerTools(NamedTopics):
     def call(self, call: Call) -> Observation:
         if call.tool != "plan":
             return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
-        plan = self.check_plan(list(call.arguments.get("plan") or ()))
-        if isinstance(plan, PlanFault):
+        try:
+            plan = read_plan(list(call.arguments.get("plan") or ()))
+            standing = types_of_steps(plan, self.schema)
+        except PlanFault as fault:
             # The kind of the fault, so that the classes of errors can be counted.
-            return Observation(f"Error {plan.kind}: {plan}", plan.kind)
-        return self.execute(plan)
-
-    def check_plan(self, steps: Sequence[object]) -> tuple[PlanStep, ...] | PlanFault:
-        """The plan, or the first fault that verification finds; nothing is executed."""
-        plan = read_plan(steps)
-        if isinstance(plan, PlanFault):
-            return plan
-        return verify(plan, self.schema) or plan
+            return mistake(fault.kind, str(fault))
+        return self._execute(plan, standing)
 
     def signatures(self) -> str:
         """The graph's schema, and example plans for it."""
@@ -110,11 +105,10 @@ class RunnerTools(NamedTopics):
         examples = examples_of(self.schema) if wanted == "auto" else wanted
         return f"{schema}\n{examples}" if examples else schema
 
-    def execute(self, plan: Sequence[PlanStep]) -> Observation:
+    def _execute(self, plan: Sequence[PlanStep], standing: Sequence[frozenset[str]]) -> Observation:
         """What the last step found: how many nodes, then each with its attributes, as far as the
         token budget goes; what does not fit is counted."""
         found = _Found()
-        standing = standing_types(plan, self.schema)
         for number, step in enumerate(plan):
             nodes = self._run(step, found, standing[:number])
             found.hidden += max(0, len(nodes) - self._options.nodes)
@@ -140,22 +134,19 @@ class RunnerTools(NamedTopics):
         most, share = self._options.hits, self._options.theta
         hits = [
             hit
-            for node_type in types
+            for kind in types
             # Nodes without a type have no label that the index could look for.
-            for hit in self._index.nearest(
-                hint, "" if node_type == UNTYPED else node_type, most, share
-            )
-            if node_type in types_of(self._graph, hit.entity)
+            for hit in self._index.nearest(hint, "" if kind == UNTYPED else kind, most, share)
+            if kind in types_of(self._graph, hit.entity)
         ]
         best = max((hit.score for hit in hits), default=0.0)
-        kept = [hit.entity for hit in hits if hit.score >= self._options.theta * best]
-        return _distinct(kept)[: self._options.hits]
+        return _distinct(hit.entity for hit in hits if hit.score >= share * best)[:most]
 
     def _neighbors(
         self, nodes: Sequence[Entity], edge: str, direction: Direction, found: _Found
     ) -> list[Entity]:
         limit = self._options.nodes + 1
-        steps = [Step(node.id, edge, direction, limit) for node in nodes if not _is_value(node)]
+        steps = [Step(node.id, edge, direction, limit) for node in nodes if not is_literal(node.id)]
         found.graph_calls += len(steps)
         return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
 
@@ -171,7 +162,7 @@ class RunnerTools(NamedTopics):
         return []
 
     def _around(self, nodes: Sequence[Entity], found: _Found) -> list[Entity]:
-        sides = [Side(n.id, way) for n in nodes if not _is_value(n) for way in Direction]
+        sides = [Side(n.id, way) for n in nodes if not is_literal(n.id) for way in Direction]
         limit = self._options.nodes + 1
         steps = [
             Step(side.entity_id, relation, side.direction, limit)
@@ -188,16 +179,14 @@ class RunnerTools(NamedTopics):
         found: _Found,
         standing: Sequence[frozenset[str]],
     ) -> list[Entity]:
-        common: list[Entity] | None = None
+        ends: list[list[Entity]] = []
         for node, edge, wanted in sources:
             number = source_step(node)
             types = standing[number - 1] if number else hint_types(edge, self.schema)
             nodes = found.steps[number - 1] if number else self._hits(node, sorted(types), found)
             direction = self.schema.direction(types, edge, wanted) or Direction.OUT
-            ends = self._neighbors(nodes, edge, direction, found)
-            ids = {end.id for end in ends}
-            common = ends if common is None else [one for one in common if one.id in ids]
-        return common or []
+            ends.append(self._neighbors(nodes, edge, direction, found))
+        return shared(ends)
 
     def _describe(self, found: _Found) -> Observation:
         nodes, budget = found.steps[-1], self._options.answer_tokens * CHARS_PER_TOKEN
@@ -205,7 +194,7 @@ class RunnerTools(NamedTopics):
         lines = [f"{total} nodes found." if total != 1 else "1 node found."]
         shown: list[Entity] = []
         for node in nodes:
-            entity = Entity(node.id, self._book.show(node))
+            entity = self._book.show_entity(node)
             line = self._line(entity)
             if len(line) > budget and shown:
                 break
@@ -221,7 +210,7 @@ class RunnerTools(NamedTopics):
 
     def _line(self, node: Entity) -> str:
         """The name, and what else is known of the node."""
-        if not isinstance(self._graph, PropertyGraph) or _is_value(node):
+        if not isinstance(self._graph, PropertyGraph) or is_literal(node.id):
             return quote(node.name)
         properties = self._graph.properties(node.id)
         parts = [
@@ -229,10 +218,6 @@ class RunnerTools(NamedTopics):
             for key, values in sorted(properties.items())
         ]
         return f"{quote(node.name)} ({'; '.join(parts)})" if parts else quote(node.name)
-
-
-def _is_value(node: Entity) -> bool:
-    return is_literal(node.id)
 
 
 def _distinct(nodes: Iterable[Entity]) -> list[Entity]:

@@ -27,7 +27,7 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
-from graphwalker.protocols.answers import RowsForm
+from graphwalker.protocols.answers import Extract, RowsForm
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.question import Question
@@ -54,22 +54,24 @@ class ExtractorConfig(OptionalChatConfig):
     in the user's cache folder."""
 
 
-class Extractor:
-    """Reads rows out of words. Raises `PolicyError` where the server fails."""
+def make_extractor(config: ExtractorConfig) -> Extract | None:
+    """A reader of rows out of words, where a server is named. It raises `PolicyError` where that
+    fails."""
+    if not config.chats:
+        return None
+    folder = Path(config.cache_dir or cache_folder() / "extractor")
+    completions = Completions(config, config.model, folder)
 
-    def __init__(self, config: ExtractorConfig) -> None:
-        self._config = config
-        folder = config.cache_dir or cache_folder() / "extractor"
-        self._completions = Completions(config, config.model, Path(folder))
-
-    def __call__(self, text: str) -> str:
-        return self._completions.complete(
+    def extract(text: str) -> str:
+        return completions.complete(
             [{"role": "user", "content": fill_fields(TEXTS["extract"], {"text": text})}],
             temperature=0.0,
-            max_tokens=self._config.max_tokens,
+            max_tokens=config.max_tokens,
             seed=0,
             purpose="extract",
         ).text
+
+    return extract
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,9 @@ def _tools(
 
 def _protocol(settings: AgentSettings) -> ActionProtocol:
     options = settings.read_options(GraphWalkOptions)
-    extract = Extractor(options.extractor) if options.extractor.chats else None
+    form = RowsForm(extract=make_extractor(options.extractor))
     functions = FUNCTIONS if options.tools else ()
-    return FunctionProtocol(functions, RowsForm(extract=extract), parallel=options.parallel)
+    return FunctionProtocol(functions, form, parallel=options.parallel)
 
 
 def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:

@@ -16,7 +16,7 @@ from graphwalker.agents.published.graphrunner.plans import (
     read_plan,
     shipped_plans,
     to_json,
-    verify,
+    types_of_steps,
 )
 from graphwalker.agents.published.graphrunner.schema import traversal_schema
 from graphwalker.agents.rollout import rollout
@@ -75,8 +75,11 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Toy]:
 
 
 def fault(steps, schema):
-    plan = read_plan(steps)
-    return plan if isinstance(plan, PlanFault) else verify(plan, schema)
+    try:
+        types_of_steps(read_plan(steps), schema)
+    except PlanFault as found:
+        return found
+    return None
 
 
 def test_there_are_sixty_plans_of_each_kind():
@@ -96,7 +99,6 @@ def test_every_valid_plan_passes_and_reads_back(toys):
     for graph, steps in VALID:
         assert fault(steps, toys[graph].schema()) is None, steps
         plan = read_plan(steps)
-        assert not isinstance(plan, PlanFault)
         assert read_plan([to_json(step) for step in plan]) == plan
         assert all(describe_step(step) for step in plan)
 

@@ -65,13 +65,11 @@ def play(preset, *lines, question=CHAIN, **settings):
 
 
 @pytest.mark.parametrize("preset", ["tog", "rog", "gog", "graph-cot"])
-@pytest.mark.parametrize(
-    "question", [CHAIN, INCOMING, BOTH, TAIL], ids=["chain", "in", "both", "tail"]
-)
-def test_the_oracle_wins_what_the_method_can_follow(preset, question):
-    done = by_oracle(preset, question)
-    assert score(done)["em"] == 1.0, done.answer
-    assert done.stop is StopReason.ANSWERED and done.agent == preset
+def test_the_oracle_wins_what_the_method_can_follow(preset):
+    for question in (CHAIN, INCOMING, BOTH, TAIL):
+        done = by_oracle(preset, question)
+        assert score(done)["em"] == 1.0, done.answer
+        assert done.stop is StopReason.ANSWERED and done.agent == preset
 
 
 def test_a_beam_of_three_loses_more_than_three_answers():

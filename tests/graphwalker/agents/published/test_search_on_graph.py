@@ -102,27 +102,26 @@ def test_a_name_that_would_break_a_row_stands_in_quotes():
     assert text.splitlines()[-1] == r'r.r.to||m.b|"x\u007cy\n\"z\""'
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "told"),
-    [
-        (Call("find", {}), "unknown_tool", "use search"),
-        (Call("search", {"entity": "m.0ada"}), "bad_arguments",
-         "missing: the arguments are entity, direction, properties_to_filter_for (optional)"),
-        (Call("search", {"entity": "m.0ada", "direction": "both"}), "bad_arguments", "incoming"),
-        (Call("search", {"entity": "m.none", "direction": "incoming"}), "unknown_entity", "m.0ada"),
-        (Call("search", {"entity": "Ada Mbeki", "direction": "incoming"}), "unknown_entity",
-         "its id is 'm.0ada'"),
-        (Call("search", {"entity": '"1961"', "direction": "incoming"}), "no_relations", "a value"),
-        (Call("search", {"entity": "m.0genre1", "direction": "outgoing"}), "no_triples",
-         "try incoming"),
-        (Call("search", {"entity": "m.0ada", "direction": "outgoing",
-                         "properties_to_filter_for": ["film.film"]}), "unknown_relation",
-         "film.director.film"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_told_with_the_next_move(call, kind, told):
-    found = world().toolbox(ADA).call(call)
-    assert (found.error, told in found.text) == (kind, True), found.text
+MISTAKES = [
+    ("find", {}, "unknown_tool", "use search"),
+    ("search", {"entity": "m.0ada"}, "bad_arguments",
+     "missing: the arguments are entity, direction, properties_to_filter_for (optional)"),
+    ("search", {"entity": "m.0ada", "direction": "both"}, "bad_arguments", "incoming"),
+    ("search", {"entity": "m.none", "direction": "incoming"}, "unknown_entity", "m.0ada"),
+    ("search", {"entity": "Ada Mbeki", "direction": "incoming"}, "unknown_entity",
+     "its id is 'm.0ada'"),
+    ("search", {"entity": '"1961"', "direction": "incoming"}, "no_relations", "a value"),
+    ("search", {"entity": "m.0genre1", "direction": "outgoing"}, "no_triples", "try incoming"),
+    ("search", {"entity": "m.0ada", "direction": "outgoing",
+                "properties_to_filter_for": ["film.film"]}, "unknown_relation",
+     "film.director.film"),
+]  # fmt: skip
+
+
+def test_a_mistake_is_told_with_the_next_move():
+    for tool, arguments, kind, told in MISTAKES:
+        found = world().toolbox(ADA).call(Call(tool, arguments))
+        assert (found.error, told in found.text) == (kind, True), found.text
 
 
 def test_answers_resolve_by_label_or_by_id():
@@ -170,19 +169,22 @@ def test_wikidata_is_written_with_its_prefixes_and_statements_are_walked():
     assert done.turns[0].action["arguments"]["entity"] == "wd:Q20"
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 5])
 @pytest.mark.parametrize("dataset", ["simpleqa", "webqsp", "cwq", "grailqa", "qald"])
-def test_exemplars_are_written_as_the_agent_writes_and_reads(count, dataset):
-    env = world(exemplars=count, exemplars_of=dataset)
-    prompt = env.agent.prompt.system
-    examples = prompt.split("Examples:\n\n")[1:] if count else [""]
-    assert prompt.count("\nQuestion: ") + prompt.count("Question: ", 0, 1) == count
-    for one in examples[0].split("\n\n") if count else []:
+def test_exemplars_are_written_as_the_agent_writes_and_reads(dataset):
+    env = world(exemplars=5, exemplars_of=dataset)
+    _, examples = env.agent.prompt.system.split("Examples:\n\n")
+    assert examples.count("Question: ") == 5 and "{exemplars}" not in env.agent.prompt.system
+    for one in examples.split("\n\n"):
         *_, last = one.split("</tool_response>\n")
         assert isinstance(env.protocol.parse(last)[1], FinalAnswer)
         for call in re.findall("<tool_call>.*?</tool_call>", one, re.DOTALL):
             assert isinstance(env.protocol.parse(call)[1], Call)
-    assert "{exemplars}" not in prompt
+
+
+def test_as_many_exemplars_are_shown_as_are_wanted():
+    for count in (0, 1, 3):
+        prompt = world(exemplars=count).agent.prompt.system
+        assert prompt.count("\nQuestion: ") == count and "{exemplars}" not in prompt
 
 
 def test_exemplars_follow_the_form_of_the_output():

@@ -97,23 +97,22 @@ def test_values_are_different_sorted_and_typed() -> None:
     assert call("think", "So be it.").text == "So be it."
 
 
-@pytest.mark.parametrize(
-    ("tool", "values", "kind", "message"),
-    [
-        ("get_node_by_property", ("Dog", "key", "a"), "unknown_schema", "there are: City, Person"),
-        ("get_node_by_property", ("City", "born", 1), "unknown_schema", "there are: key, open"),
-        ("get_node_by_property", ("City",), "bad_arguments", "property_name is missing"),
-        ("get_node_by_property", ("City", "key", [1]), "bad_arguments", "must be"),
-        ("get_unique_property_values", ("x", "KNOWS", "relationship"), "unknown_schema", "since"),
-        ("get_unique_property_values", ("x", "NO", "relationship"), "unknown_schema", "IN, KNOWS"),
-        ("get_unique_property_values", ("key", "City", "edge"), "bad_arguments", '"node" or'),
-    ],
-)
-def test_the_models_mistakes_come_back_as_text(
-    tool: str, values: Any, kind: str, message: str
-) -> None:
-    seen = call(tool, *values)
-    assert seen.error == kind and message in seen.text
+FIND, VALUES = "get_node_by_property", "get_unique_property_values"
+MISTAKES = [
+    (FIND, ("Dog", "key", "a"), "unknown_schema", "there are: City, Person"),
+    (FIND, ("City", "born", 1), "unknown_schema", "there are: key, open"),
+    (FIND, ("City",), "bad_arguments", "property_name is missing"),
+    (FIND, ("City", "key", [1]), "bad_arguments", "must be"),
+    (VALUES, ("x", "KNOWS", "relationship"), "unknown_schema", "since"),
+    (VALUES, ("x", "NO", "relationship"), "unknown_schema", "IN, KNOWS"),
+    (VALUES, ("key", "City", "edge"), "bad_arguments", '"node" or'),
+]
+
+
+def test_the_models_mistakes_come_back_as_text() -> None:
+    for tool, values, kind, message in MISTAKES:
+        seen = call(tool, *values)
+        assert seen.error == kind and message in seen.text, seen.text
     assert PropertyTools(GRAPH, QUESTION).call(Call("fly", {})).error == "unknown_tool"
 
 
@@ -158,26 +157,26 @@ def test_the_schema_has_a_row_for_each_property_and_pattern() -> None:
     assert "8 | Relationship | IN | (:Person)-[:IN]->(:City) | " in rows
 
 
-@pytest.mark.parametrize(
-    ("text", "rows", "how"),
-    [
-        ('[{"k": 1}]', [{"k": 1}], "plain"),
-        ('Here:\n```json\n[{"k": 1}]\n```', [{"k": 1}], "fenced"),
-        ('I saw [1], so it is [{"k": 1}, {"k": 2}] I think', [{"k": 1}, {"k": 2}], "embedded"),
-        ('{"k": 1}', [{"k": 1}], "object"),
-        ('{"rows": [{"k": 1}]}', [{"k": 1}], "object"),
-        ('not [{"k": 0}] but [{"k": 1}]', [{"k": 1}], "embedded"),
-        ("[]", [], "plain"),
-    ],
-)
-def test_rows_are_read_wherever_they_stand(text: str, rows: Any, how: str) -> None:
-    found = read_rows(text)
-    assert found is not None and (found[0], found[1].how) == (rows, how)
+WRITTEN_ROWS = [
+    ('[{"k": 1}]', [{"k": 1}], "plain"),
+    ('Here:\n```json\n[{"k": 1}]\n```', [{"k": 1}], "fenced"),
+    ('I saw [1], so it is [{"k": 1}, {"k": 2}] I think', [{"k": 1}, {"k": 2}], "embedded"),
+    ('{"k": 1}', [{"k": 1}], "object"),
+    ('{"rows": [{"k": 1}]}', [{"k": 1}], "object"),
+    ('not [{"k": 0}] but [{"k": 1}]', [{"k": 1}], "embedded"),
+    ("[]", [], "plain"),
+]
 
 
-@pytest.mark.parametrize("text", ["", "no rows", "[1, 2]", "[{", "[" * 5000, '["a", {"k": 1'])
-def test_what_holds_no_rows_gives_none(text: str) -> None:
-    assert read_rows(text) is None
+def test_rows_are_read_wherever_they_stand() -> None:
+    for text, rows, how in WRITTEN_ROWS:
+        found = read_rows(text)
+        assert found is not None and (found[0], found[1].how) == (rows, how)
+
+
+def test_what_holds_no_rows_gives_none() -> None:
+    for text in ("", "no rows", "[1, 2]", "[{", "[" * 5000, '["a", {"k": 1'):
+        assert read_rows(text) is None
 
 
 def test_paths_are_read_from_lists_and_objects() -> None:
