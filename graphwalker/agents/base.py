@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed
@@ -40,7 +40,10 @@ class EndsWithoutAnswer(Exception):
     """Raised in an agent's generator: the episode ends here, without an answer."""
 
 
-AgentRun = Generator[Ask, Completion, FinalAnswer | None]
+Result = TypeVar("Result")
+AgentPart = Generator[Ask, Completion, Result]
+"""Part of an episode: it yields what it wants completed."""
+AgentRun = AgentPart[FinalAnswer | None]
 Agent = Callable[[Question, ToolBox, Log], AgentRun]
 """Builds the generator of one episode. Named agents carry their name in the registry (presets)."""
 

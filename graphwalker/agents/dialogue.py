@@ -2,11 +2,12 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphwalker.agents.base import (
+    AgentPart,
     AgentRun,
     Ask,
     EndsWithoutAnswer,
@@ -43,7 +44,7 @@ from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Message
 
 RunCall = Callable[[Call], Observation]
-Decision = Generator[Ask, Completion, Action]
+Decision = AgentPart[Action]
 Expected = Collection[str] | None
 """The calls that are asked for, and `ANSWER`; None where every action of the protocol counts."""
 ANSWER = "answer"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.published.ark.agent import ARK, ARK_CODE
+from graphwalker.agents.published.ark import ARK, ARK_CODE
 from graphwalker.agents.published.gog import GOG
 from graphwalker.agents.published.graph_cot import GRAPH_COT
 from graphwalker.agents.published.graphrunner.agent import GRAPHRUNNER

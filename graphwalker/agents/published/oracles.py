@@ -16,6 +16,7 @@ from graphwalker.trajectory import Turn
 
 Ends = Generator[Move, Turn, list[Entity]]
 """Steps of a plan that find entities."""
+FilledForm = Generator[Move, Turn, Turn]
 
 
 class DecisionOracle(PresetOracle):
@@ -35,9 +36,7 @@ def query_of(question: Question) -> Query:
     return question.query
 
 
-def decide(
-    view: View, form: str, /, why: str = "", **values: object
-) -> Generator[Move, Turn, Turn]:
+def decide(view: View, form: str, /, why: str = "", **values: object) -> FilledForm:
     """Fill in a form, and see what came of it."""
     turn = yield why, Call(form, values)
     view.see(turn)

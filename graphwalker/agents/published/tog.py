@@ -1,13 +1,13 @@
 """Think-on-Graph (Sun et al., 2024): a beam of paths, pruned by the model at every depth."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from graphwalker.agents.base import AgentRun, Ask
+from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
@@ -33,7 +33,6 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.plan import OwnOracle, Plan, View
-from graphwalker.policies.base import Completion
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
@@ -140,9 +139,7 @@ class TogAgent(DialogueAgent):
         talk.say(TEXTS["final"], paths=_lines(beam) or "none")
         return (yield from talk.answer())
 
-    def _explore(
-        self, tools: PathTools, talk: Dialogue, beam: list[BeamPath]
-    ) -> Generator[Ask, Completion, None]:
+    def _explore(self, tools: PathTools, talk: Dialogue, beam: list[BeamPath]) -> AgentPart[None]:
         """Deepen the paths of the beam, in place."""
         options = self.settings.read_options(TogOptions)
         for _ in range(options.depth):
@@ -163,7 +160,7 @@ class TogAgent(DialogueAgent):
 
     def _branch(
         self, tools: PathTools, talk: Dialogue, path: BeamPath, width: int
-    ) -> Generator[Ask, Completion, list[Branching]]:
+    ) -> AgentPart[list[Branching]]:
         here, listed = path.tail, tools.hops(path.tail)
         if not listed or is_literal(here.id):
             return []
@@ -182,7 +179,7 @@ class TogAgent(DialogueAgent):
         chosen = choose_hops(rows, listed, width)
         return [Branching(path, hop, score, tools.ends(here, hop)) for hop, score in chosen]
 
-    def _extend(self, talk: Dialogue, one: Branching) -> Generator[Ask, Completion, list[BeamPath]]:
+    def _extend(self, talk: Dialogue, one: Branching) -> AgentPart[list[BeamPath]]:
         if len(one.ends) <= 1:
             return one.extend({end.name: 1.0 for end in one.ends})
         talk.begin()

@@ -1,11 +1,11 @@
 """GraphRunner (Kashmira et al., 2025): a whole plan, verified before it runs, and one answer."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from graphwalker.agents.base import AgentRun, Ask
+from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
@@ -23,7 +23,6 @@ from graphwalker.agents.published.oracles import DecisionOracle, read_gold
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.oracle import prefer_gold
 from graphwalker.oracle.plan import OwnOracle, Plan
-from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Query
@@ -51,7 +50,7 @@ class GraphRunnerAgent(DialogueAgent):
         talk.say(TEXTS["final"], seen=seen)
         return (yield from talk.answer())
 
-    def _plan(self, talk: Dialogue, tools: ToolBox) -> Generator[Ask, Completion, str]:
+    def _plan(self, talk: Dialogue, tools: ToolBox) -> AgentPart[str]:
         """Plan, verify, execute. Only the failed step and its reason reach the next plan."""
         fault = ""
         for _ in range(1 + self.settings.read_options(RunnerOptions).replans):

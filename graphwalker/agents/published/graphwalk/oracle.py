@@ -49,7 +49,6 @@ class _View:
     edges: dict[tuple[str, str, str], Edge] = field(
         default_factory=dict[tuple[str, str, str], Edge]
     )
-    swept: set[str] = field(default_factory=set[str])
     expanded: set[str] = field(default_factory=set[str])
 
     def text(self, name: str) -> str:
@@ -125,7 +124,7 @@ def _around(label: str, key: str, value: object) -> Call:
 
 def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
     """See all nodes of the labels with all that they are joined to."""
-    wanted = [label for label in dict.fromkeys(labels) if label not in view.swept]
+    wanted = list(dict.fromkeys(labels))
     keys = {label: view.sweeping_property(label) for label in wanted}
     lists = [
         Call(VALUES, {"property_name": key, "entity_name": label, "entity_type": "node"})
@@ -140,7 +139,6 @@ def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
     found = yield from _call_all(view, "Now what these nodes are joined to.", calls)
     for call, rows in zip(calls, found, strict=True):
         view.see_around(call.arguments["label"], rows)
-    view.swept.update(wanted)
 
 
 def _find(view: _View) -> _Steps:

@@ -120,7 +120,7 @@ def test_the_budget_ends_with_a_forced_answer_and_malformed_completions_with_non
 
 
 def test_keys_of_triples_are_the_same_on_every_graph_order_and_distinct():
-    from graphwalker.agents.published.ark.tools import key_triples
+    from graphwalker.agents.published.ark import key_triples
     from graphwalker.tools.base import ShownTriple
 
     many = [ShownTriple(ADA, "r", Entity(f"m.{i}", "x")) for i in range(3000)]

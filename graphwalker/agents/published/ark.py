@@ -1,36 +1,43 @@
 """ARK-V1 (Klein and Ohnemus, 2025): anchor, relation, triples, reasoning, summary, and anew."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from hashlib import blake2b
 
-from graphwalker.agents.base import AgentRun, Ask
+from pydantic import Field
+
+from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.ark.tools import ArkOptions, ArkTools, ark_tools, key_triples
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
     Ends,
+    FilledForm,
     decide,
     give_answers,
     query_of,
     walk_query,
 )
+from graphwalker.config import Config
 from graphwalker.datasets.evidence import evidence_of
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
-from graphwalker.oracle.plan import Move, OwnOracle, Plan, View, has_query
-from graphwalker.policies.base import Completion
+from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.oracle.plan import OwnOracle, Plan, View, has_query
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.constraint import choose_candidates, filter_candidates
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Call
-from graphwalker.trajectory import Turn
+from graphwalker.ranking.bm25 import Ranker, bm25_stems
+from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, mistake
+from graphwalker.tools.listing import Lister, lister
+from graphwalker.tools.namebook import NamedTopics, quote
 
 TEXTS = read_texts(__file__)
 FORMS = {
@@ -44,6 +51,151 @@ FORMS = {
     },
     "summary": {"summary": "what is known so far"},
 }
+NEAR_ENTITIES, NEAR_RELATIONS = 5, 2
+"""Proposals after a wrong name, as in the released code."""
+
+
+class ArkOptions(Config):
+    """`environment.options` of ARK-V1."""
+
+    attempts: int = Field(default=5, ge=1)
+    """C_max: attempts at an anchor, a relation, or a reasoning (the released code's number)."""
+    steps: int = Field(default=8, ge=1)
+    """K_max: reasoning steps (the released code's number)."""
+    relations: int = Field(default=200, ge=1)
+    """Most relations of an anchor that are listed."""
+    triples: int = Field(default=50, ge=1)
+    """Most triples of a relation that are shown."""
+    nearest: NodeIndexName = "tfidf"
+    """What proposes entities after a wrong name: a node index (`bm25`, `tfidf`, `embed:MODEL`;
+    the paper's code takes `embed:sentence-transformers/all-MiniLM-L6-v2`), or `none`."""
+    nearest_nodes: int = Field(default=1_000_000, ge=0)
+    """Graphs of more nodes are not indexed for that; then only names seen so far are proposed."""
+
+
+class ArkTools(NamedTopics):
+    """The tools of one episode. `anchor` and `relation` look up, `reason` checks keys."""
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        question: Question,
+        longest: int,
+        options: ArkOptions,
+        listed: Lister,
+        index: Callable[[], NodeIndex] | None,
+    ) -> None:
+        super().__init__(graph, question, longest)
+        self._options, self._list, self._index = options, listed, index
+        self._anchor: Entity | None = None
+        self._triples: dict[str, ShownTriple] = {}
+
+    def call(self, call: Call) -> Observation:
+        """Run a filled-in form; a wrong value comes back with what is near it."""
+        values = call.arguments
+        if call.tool == "anchor":
+            return self._choose_anchor(str(values.get("anchor", "")))
+        if call.tool == "relation":
+            return self._choose_relation(str(values.get("relation", "")))
+        if call.tool == "reason":
+            return self._check_keys([str(key) for key in values.get("triples") or ()])
+        if call.tool == "summary":
+            return Observation("")
+        return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
+
+    def signatures(self) -> str:
+        return "anchor, relation, triples: chosen one after the other, along outgoing relations."
+
+    def _choose_anchor(self, name: str) -> Observation:
+        entity = self._book.find(name) if name.strip() else None
+        # Valid iff it is the head of some triple (Eq. 2): nothing else has outgoing relations.
+        out = self._list(entity.id).out if entity else {}
+        if entity is None or not out:
+            hits = self._index().search(name[:200], limit=NEAR_ENTITIES) if self._index else []
+            known = self._book.near(name, NEAR_ENTITIES)
+            known += [self._book.show(hit.entity) for hit in hits]
+            near = list(dict.fromkeys(known))[:NEAR_ENTITIES] or list(self._topics)
+            text = f"{quote(name[:200])} is the head of no triple{_nearest(map(quote, near))}"
+            return mistake(ErrorKind.UNKNOWN_ENTITY, text, calls=2)
+        self._anchor = entity
+        shown = list(out)[: self._options.relations]
+        hidden = len(out) - len(shown)
+        return Observation(
+            f"Relations from {quote(entity.name)}:\n" + "\n".join(shown) + _more(hidden),
+            shown=(entity,),
+            listed=(Listed(entity.id, self._list(entity.id).hops(shown)),),
+            hidden=hidden,
+            graph_calls=2,
+        )
+
+    def _choose_relation(self, relation: str) -> Observation:
+        """The triples of the anchor with that relation; `""` asks for another anchor."""
+        anchor = self._anchor
+        out = self._list(anchor.id).out if anchor else {}
+        if not relation or anchor is None:
+            return Observation("")
+        if relation not in out:
+            near = bm25_stems(relation[:200], "", tuple(out))[:NEAR_RELATIONS]
+            text = f"no {quote(relation[:200])} here{_nearest(near)}"
+            return mistake(ErrorKind.UNKNOWN_RELATION, text)
+        step = Step(anchor.id, relation, Direction.OUT, self._options.triples)
+        ends = self._graph.step_many([step])[0]
+        hidden = max(0, out[relation] - len(ends))
+        self._triples = key_triples(
+            [ShownTriple(anchor, relation, self._book.show_entity(end)) for end in ends]
+        )
+        lines = [f"{key}: {self._line(one)}" for key, one in self._triples.items()]
+        return Observation(
+            "Triples:\n" + "\n".join(lines) + _more(hidden),
+            triples=tuple(self._triples.values()),
+            hidden=hidden,
+            graph_calls=1,
+        )
+
+    def _check_keys(self, keys: Sequence[str]) -> Observation:
+        unknown = [key for key in keys if key not in self._triples]
+        wrong, known = ", ".join(map(quote, unknown[:5])), ", ".join(self._triples)
+        text = f"no triple has the key {wrong}; keys are {known}"
+        return mistake(ErrorKind.BAD_ARGUMENTS, text) if unknown else Observation("")
+
+    def evidence(self, keys: Sequence[str]) -> str:
+        """The triples of those keys in words, for the notes."""
+        return "; ".join(self._line(self._triples[key]) for key in keys if key in self._triples)
+
+    def _line(self, triple: ShownTriple) -> str:
+        """The triple, and the properties of its edge behind it: `{since: 1990}`."""
+        head, relation, tail = triple
+        line = f"({quote(head.name)}, {relation}, {quote(tail.name)})"
+        if not isinstance(self._graph, PropertyGraph):
+            return line
+        for known in self._graph.relationship_properties(head.id, relation, tail.id):
+            pairs = ", ".join(f"{key}: {value}" for key, value in sorted(known.items()))
+            line += f" {{{pairs}}}" if pairs else ""
+        return line
+
+
+def _more(hidden: int) -> str:
+    return f"\n... ({hidden} more)" if hidden else ""
+
+
+def _nearest(names: Iterable[str]) -> str:
+    near = ", ".join(names)
+    return f"; nearest are {near}" if near else ""
+
+
+def key_triples(triples: Sequence[ShownTriple]) -> dict[str, ShownTriple]:
+    """Keys of four letters, made of the triple alone; where two would be equal, of a count, too."""
+    by_key: dict[str, ShownTriple] = {}
+    for one in triples:
+        text, count = f"{one.head.id}\t{one.relation}\t{one.tail.id}", 0
+        while (key := _short_hash(f"{text}\t{count}" if count else text)) in by_key:
+            count += 1
+        by_key[key] = one
+    return by_key
+
+
+def _short_hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=2).hexdigest()
 
 
 class AttemptsSpent(BudgetSpent):
@@ -66,9 +218,7 @@ class ArkAgent(DialogueAgent):
         talk.say(TEXTS["final"])
         return (yield from talk.answer())
 
-    def _explore(
-        self, tools: ArkTools, talk: Dialogue, notes: list[str]
-    ) -> Generator[Ask, Completion, None]:
+    def _explore(self, tools: ArkTools, talk: Dialogue, notes: list[str]) -> AgentPart[None]:
         """States 2 to 10. `notes` holds the summary so far, or the steps that none covers yet."""
         options = self.settings.read_options(ArkOptions)
         for _ in range(options.steps):
@@ -89,9 +239,7 @@ class ArkAgent(DialogueAgent):
             if not step["continue"]:
                 return
 
-    def _attempt(
-        self, talk: Dialogue, form: str, attempts: int
-    ) -> Generator[Ask, Completion, Call]:
+    def _attempt(self, talk: Dialogue, form: str, attempts: int) -> AgentPart[Call]:
         """One sub-step: up to C_max attempts at a valid value (the counter starts anew)."""
         talk.say(TEXTS[form])
         for attempt in range(1, attempts + 1):
@@ -128,15 +276,14 @@ class _Walk:
         self._left -= 1
         found = f"{relation} of {self._view.name(entity)}: {', '.join(e.name for e in ends)}"
         self._known.append(found)
-        flags = {"continue": not last, "reset": False}
-        keys = list(key_triples(turn.triples))
-        yield from self._do("reason", triples=keys, implication=found, **flags)
+        chosen = {"triples": [*key_triples(turn.triples)], "implication": found}
+        yield from self._do("reason", **chosen, **{"continue": not last, "reset": False})
         yield from self._do("summary", summary="; ".join(self._known))
         if not self._left and not last:
             raise _Halt
         return ends
 
-    def _do(self, form: str, why: str = "", /, **values: object) -> Generator[Move, Turn, Turn]:
+    def _do(self, form: str, why: str = "", /, **values: object) -> FilledForm:
         turn = yield from decide(self._view, form, why, **values)
         if turn.error:
             raise _Halt
@@ -166,7 +313,7 @@ class ArkOracle(DecisionOracle):
         view = View(self.graph, question.topic_entities)
         steps = int(self.settings.options.get("steps", 8))
         why, names = "That is the answer.", ("None",)
-        try:
+        with suppress(_Halt):
             if not question.query and evidence_of(question):
                 yield from self._look_up(_Walk(view, steps), question)
                 names = tuple(answer.name for answer in question.answers)
@@ -174,12 +321,10 @@ class ArkOracle(DecisionOracle):
                 avoided = query_of(question).avoided_ids
                 found = yield from self._query(_Walk(view, steps, avoided), question)
                 yield from give_answers(why, question, found, view)
-        except _Halt:
-            pass
         while True:  # a step under way is ended first
             yield why, FinalAnswer(names)
 
-    def _look_up(self, walk: _Walk, question: Question) -> Generator[Move, Turn, None]:
+    def _look_up(self, walk: _Walk, question: Question) -> Plan:
         pairs = dict.fromkeys((one.head, one.relation) for one in evidence_of(question))
         for left, (head, relation) in zip(range(len(pairs))[::-1], pairs, strict=True):
             entity = next(iter(self.graph.resolve(head)), Entity("", head))
@@ -212,6 +357,16 @@ class ArkOracle(DecisionOracle):
         return list(choose_candidates(constraint, {e: values[e.id] for e in found}, own))
 
 
+def _tools(
+    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+) -> Callable[[Question], ArkTools]:
+    options, longest = settings.read_options(ArkOptions), settings.longest_name
+    listed, index = lister(graph, settings), None
+    if options.nearest != "none" and 0 < graph.size <= options.nearest_nodes:
+        index = cache(lambda: open_node_index(graph, options.nearest))  # at the first wrong name
+    return lambda question: ArkTools(graph, question, longest, options, listed, index)
+
+
 def _most_entries(settings: AgentSettings) -> int:
     options = settings.read_options(ArkOptions)
     return options.relations + options.triples
@@ -221,7 +376,7 @@ ARK = Preset(
     name="ark-v1",
     version=3,
     source="ARK-V1 (Klein and Ohnemus, 2025); the fifth of five attempts may succeed",
-    tools=ark_tools,
+    tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),
     agent=ArkAgent,
     # Eight steps of four completions, and room for wrong attempts; K_max ends it before.
