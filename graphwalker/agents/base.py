@@ -40,8 +40,8 @@ class EndsWithoutAnswer(Exception):
     """Raised in an agent's generator: the episode ends here, without an answer."""
 
 
-Result = TypeVar("Result")
-AgentPart = Generator[Ask, Completion, Result]
+PartResult = TypeVar("PartResult")
+AgentPart = Generator[Ask, Completion, PartResult]
 """Part of an episode: it yields what it wants completed."""
 AgentRun = AgentPart[FinalAnswer | None]
 Agent = Callable[[Question, ToolBox, Log], AgentRun]

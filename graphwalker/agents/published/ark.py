@@ -14,7 +14,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
-    Ends,
+    EntitySearch,
     FilledForm,
     decide,
     give_answers,
@@ -266,7 +266,7 @@ class _Walk:
         self._view, self._left, self._avoided = view, most, avoided
         self._known: list[str] = []
 
-    def step(self, entity: Entity, relation: str, last: bool) -> Ends:
+    def step(self, entity: Entity, relation: str, last: bool) -> EntitySearch:
         """One reasoning step. Returns the ends of the triples shown."""
         turn = yield from self._do("anchor", "Explore this.", anchor=self._view.name(entity))
         if relation not in {hop.relation for one in turn.listed for hop in one.hops}:
@@ -289,7 +289,7 @@ class _Walk:
             raise _Halt
         return turn
 
-    def follow(self, frontier: list[Entity], hops: Sequence[Hop], over: bool) -> Ends:
+    def follow(self, frontier: list[Entity], hops: Sequence[Hop], over: bool) -> EntitySearch:
         """`over`: after these hops nothing is left to be looked up."""
         for k, hop in enumerate(hops):
             if hop.direction is Direction.IN:
@@ -332,12 +332,12 @@ class ArkOracle(DecisionOracle):
             same = next((r for r in known if fold(r) == fold(relation)), relation)
             yield from walk.step(entity, same, not left)
 
-    def _query(self, walk: _Walk, question: Question) -> Ends:
+    def _query(self, walk: _Walk, question: Question) -> EntitySearch:
         query = query_of(question)
         constraint = query.constraint
         weighed = bool(constraint and constraint.relations)  # by values that are shown
 
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> Ends:
+        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
             behind = query.tail if left == 0 else left > 0
             return walk.follow(start, hops, not behind and not weighed)
 

@@ -12,7 +12,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
-    Ends,
+    EntitySearch,
     decide,
     ends_in_graph,
     give_answers,
@@ -82,7 +82,7 @@ class GogOracle(DecisionOracle):
     def plan(self, key: str, question: Question) -> Plan:
         query, view = query_of(question), View(self.graph, question.topic_entities)
 
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> Ends:
+        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
             return self._follow(view, question, start, hops, left < 0 or not query.tail)
 
         found = yield from walk_query(query, follow)
@@ -90,7 +90,7 @@ class GogOracle(DecisionOracle):
 
     def _follow(
         self, view: View, question: Question, start: list[Entity], hops: Sequence[Hop], last: bool
-    ) -> Ends:
+    ) -> EntitySearch:
         frontier = start
         for number, hop in enumerate(hops):
             found: dict[str, Entity] = {}

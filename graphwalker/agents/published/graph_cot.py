@@ -13,7 +13,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
-    Ends,
+    EntitySearch,
     decide,
     give_answers,
     read_gold,
@@ -172,7 +172,7 @@ class GraphCotOracle(DecisionOracle):
             while True:
                 yield "That is the answer.", FinalAnswer(names)
 
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> Ends:
+        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
             found = start if left < 0 else (yield from _find_node(view, start[0].name))
             return (yield from _walk(view, found, hops))
 
@@ -204,12 +204,12 @@ def _follow_plan(view: View, question: Question) -> Generator[Move, Turn, tuple[
     return read_gold(question, known)
 
 
-def _find_node(view: View, name: str) -> Ends:
+def _find_node(view: View, name: str) -> EntitySearch:
     turn = yield from decide(view, "calls", "Look it up.", calls=[[RETRIEVE, name]])
     return list(turn.shown)
 
 
-def _walk(view: View, frontier: list[Entity], hops: Sequence[Hop]) -> Ends:
+def _walk(view: View, frontier: list[Entity], hops: Sequence[Hop]) -> EntitySearch:
     for hop in hops:
         if not frontier:
             return []

@@ -14,7 +14,7 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
-Ends = Generator[Move, Turn, list[Entity]]
+EntitySearch = Generator[Move, Turn, list[Entity]]
 """Steps of a plan that find entities."""
 FilledForm = Generator[Move, Turn, Turn]
 
@@ -43,7 +43,9 @@ def decide(view: View, form: str, /, why: str = "", **values: object) -> FilledF
     return turn
 
 
-def walk_query(query: Query, follow: Callable[[list[Entity], Sequence[Hop], int], Ends]) -> Ends:
+def walk_query(
+    query: Query, follow: Callable[[list[Entity], Sequence[Hop], int], EntitySearch]
+) -> EntitySearch:
     """Follow each branch from its topic, then the tail from where all of them meet. `follow` is
     told how many branches are still to come; -1: none, this is the tail."""
     ends: list[list[Entity]] = []

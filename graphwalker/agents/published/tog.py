@@ -13,7 +13,7 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.oracles import (
     DecisionOracle,
-    Ends,
+    EntitySearch,
     branches_with_tail,
     decide,
     ends_in_graph,
@@ -231,7 +231,7 @@ class TogOracle(DecisionOracle):
         found = _common_tails(branches, paths)
         yield from give_answers("The paths answer it.", question, found, view)
 
-    def _relations(self, view: View, path: BeamPath, hop: Hop | None) -> Ends:
+    def _relations(self, view: View, path: BeamPath, hop: Hop | None) -> EntitySearch:
         """Nothing is chosen where the path is over; nothing is decided where nothing is listed."""
         if not any(self.graph.flat_relations(path.tail.id, way) for way in Direction):
             return []
