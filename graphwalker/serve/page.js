@@ -109,7 +109,7 @@ async function ask(event) {
   $("ask").disabled = true;
   $("stop").disabled = false;
   $("state").textContent = "asking …";
-  $("shown").scrollIntoView({ block: "nearest", behavior: "smooth" });
+  $("shown").scrollIntoView({ block: "start", behavior: "smooth" });
   const chosen = topics.filter((one) => one.own || asked === question).map((one) => one.id);
   try {
     const response = await post("/api/ask", { question, topics: chosen }, running.signal);

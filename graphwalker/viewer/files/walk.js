@@ -90,7 +90,7 @@ class WalkView {
   }
 
   makeTurn(turn, i) {
-    const text = (look, words) => (words ? make("pre", { class: look }, words) : null);
+    const text = (look, words) => (words ? make("pre", { class: look, tabindex: look === "observation" ? "0" : null }, words) : null);
     const costs = [turn.seconds !== undefined && `${turn.seconds.toFixed(1)} s`, turn.tokens && `${turn.tokens} tokens`].filter(Boolean).join(" · ");
     const mistake = turn.error ? make("span", { class: "mark" }, ` · mistake: ${turn.error}`) : null;
     const seen = turn.listed ? turn.listed.map((one) => this.makeListing(one, i)) : [text("observation", turn.observation)];
@@ -108,7 +108,7 @@ class WalkView {
     const count = relations.length === 1 ? "one relation" : `${relations.length} relations`;
     const items = relations.map((relation) => make("li", { class: chosen.includes(relation) ? "chosen" : null }, chosen.includes(relation) ? `✓ ${relation}` : relation));
     const taken = chosen.length ? [" — taken: ", ...chosen.flatMap((relation, k) => [k ? ", " : "", make("b", {}, short(relation))])] : [];
-    return make("details", { class: "relations" }, make("summary", {}, `${count} of `, ...names([entity]), ...taken), make("ul", {}, ...items));
+    return make("details", { class: "relations" }, make("summary", {}, `${count} of `, ...names([entity]), ...taken), make("ul", { tabindex: "0" }, ...items));
   }
 
   makeMessages(i) {
@@ -118,7 +118,7 @@ class WalkView {
       const turn = made.open && !inside.firstChild && (await this.messages())?.[i];
       if (!made.open || inside.firstChild) return;
       const parts = turn ? [...turn.context, ["assistant", turn.completion], ...(turn.ids ? [[`${turn.ids.length} token ids`, turn.ids.join(" ")]] : [])] : [["", "This page does not hold them: see predictions.jsonl of the run."]];
-      inside.replaceChildren(...parts.flatMap(([role, words]) => [make("div", { class: "label" }, role), make("pre", { class: "observation" }, words)]));
+      inside.replaceChildren(...parts.flatMap(([role, words]) => [make("div", { class: "label" }, role), make("pre", { class: "observation", tabindex: "0" }, words)]));
     });
     return made;
   }
