@@ -251,7 +251,7 @@ def _shared(
         _require_known("edge type", edge, list(schema.edges))
         here = standing[number - 1] if number else hint_types(edge, schema)
         ends.append(_along(here, edge, wanted, schema))
-    common = frozenset.intersection(*ends)
+    common = ends[0].intersection(*ends[1:])
     if not common:
         raise PlanFault("infeasible", "these edges lead to no common node type")
     return common
