@@ -41,11 +41,13 @@ def build_app(
     limits: RequestLimits | None = None,
     hosts: Sequence[str] = LOOPBACK,
     examples: Callable[[], Sequence[Question]] = tuple,
+    beside: Sequence[Sessions] = (),
 ) -> App:
     """The ASGI app over sessions that are open. `hosts` are the names that it answers to;
-    `examples` makes questions to begin with, beside the server."""
+    `examples` makes questions to begin with, beside the server. The page asks the models of
+    `beside` the same; the API is that of `sessions`."""
     html = make_page()
-    views = _Views(sessions, limits or RequestLimits(), html)
+    views = _Views((sessions, *beside), limits or RequestLimits(), html)
     threading.Thread(target=views.make_examples, args=(examples,), daemon=True).start()
     routes = [
         Route("/", views.page),
@@ -64,8 +66,9 @@ def build_app(
 class _Views:
     """The answers to each address."""
 
-    def __init__(self, sessions: Sessions, limits: RequestLimits, html: str) -> None:
-        self.sessions, self.limits = sessions, limits
+    def __init__(self, every: Sequence[Sessions], limits: RequestLimits, html: str) -> None:
+        sessions, self.limits = every[0], limits
+        self.sessions, self._every = sessions, every
         self._model = f"graphwalker/{sessions.policy.name}"
         self._html = html
         self._names = NameCompletion(sessions.environment.graph)
@@ -86,7 +89,8 @@ class _Views:
     async def about(self, request: Request) -> Response:
         """What is served; `examples` is null as long as they are being made."""
         environment = self.sessions.environment
-        about = {"agent": environment.name, "model": self.sessions.policy.name}
+        models = [sessions.policy.name for sessions in self._every]
+        about: Event = {"agent": environment.name, "model": models[0], "models": models}
         about |= {"entities": environment.graph.size, "examples": self._examples}
         return JSONResponse({**about, "running": self.sessions.running})
 
@@ -126,7 +130,8 @@ class _Views:
             body = await _json(request)
             question = await self._question(body.get("question"), body.get("topics"))
             sampling = Sampling(max_tokens=self.limits.max_tokens)
-            events = self._events(question, sampling, drawn=True)
+            sessions = self._every[int(body.get("which") == 1 and len(self._every) > 1)]
+            events = self._events(question, sampling, sessions)
             await anext(events)  # a busy server says so before the stream begins
         except UserError as error:
             return PlainTextResponse(str(error), 400)
@@ -141,7 +146,7 @@ class _Views:
             async for event in events:
                 if event is not None and event["type"] == "end":
                     kept = {**event, "question": question.text, "topics": topics}
-                    event["id"] = self._kept.add({**kept, "model": self.sessions.policy.name})
+                    event["id"] = self._kept.add({**kept, "model": sessions.policy.name})
                 yield HEARTBEAT if event is None else sse(event)
 
         return _EventStream(lines(), events)
@@ -179,10 +184,14 @@ class _Views:
         graph = self.sessions.environment.graph
         return await run_in_threadpool(read_question, graph, text, topics)
 
-    async def _events(self, question: Question, sampling: Sampling, drawn: bool = False) -> Events:
-        """The question's events after a first `None` (it was admitted); closing cancels."""
+    async def _events(
+        self, question: Question, sampling: Sampling, drawn_by: Sessions | None = None
+    ) -> Events:
+        """The question's events after a first `None` (it was admitted); closing cancels. Those for
+        the page come from the sessions `drawn_by`, with what the viewer draws."""
+        sessions, drawn = drawn_by or self.sessions, drawn_by is not None
         async with session_events(
-            self.sessions, question, sampling, self.limits.timeout_s, drawn
+            sessions, question, sampling, self.limits.timeout_s, drawn
         ) as events:
             yield None
             async for event in events:

@@ -1,90 +1,99 @@
 // The served page: ask, watch the walk as it goes, come back to earlier ones.
 
-const view = new WalkView();
 const KEPT = "graphwalker.asked"; // this browser's own list of what it asked
 const MOST = 30;
+const panes = []; // one for each model that is served
 let running = null;
 let topics = []; // chosen entities; `own`: typed by hand, so no question takes it away
 let asked = ""; // the question whose topics were looked up
-
-$("view").append(view.root);
 
 function actionWords(event) {
   const names = event.answer.map((one) => one.name + (one.id ? ` (${one.id})` : " (never seen)"));
   return event.answered ? `Answer: ${names.join(", ") || "nothing"}` : `No answer (${event.stop})`;
 }
 
-function showEnd(text, look) {
-  $("end").textContent = text;
-  $("end").className = look;
-}
+// One model's walk: what the server tells of a question, in order.
+class Pane {
+  constructor(model) {
+    this.model = model;
+    this.view = new WalkView();
+    this.end = make("p", { class: "end", "aria-live": "assertive" });
+    this.facts = make("div", { class: "facts note" });
+    this.state = make("p", { class: "note", role: "status" });
+    this.view.head.append(...(model ? [make("h3", {}, model)] : []), this.end, this.facts, this.state);
+    $("view").append(this.view.root);
+  }
 
-// What the server tells of a question, in order.
-class Walking {
-  constructor(question) {
+  start() {
     this.walk = { key: `${Math.random()}`, turns: [], nodes: [], links: [] };
-    this.question = question;
-    view.clear();
-    $("shown").hidden = false;
-    $("asked").textContent = question;
-    $("facts").replaceChildren();
-    showEnd("", "");
+    this.done = null;
+    this.view.clear();
+    this.facts.replaceChildren();
+    this.tell("", "");
+    this.state.textContent = "asking …";
+  }
+
+  tell(text, look) {
+    this.end.textContent = text;
+    this.end.className = `end ${look}`;
+    this.state.textContent = "";
   }
 
   take(event) {
-    const act = { topics: this.begin, queue: this.wait, turn: this.turn, retry: this.retry, end: this.end, error: this.fail }[event.type];
+    const act = { topics: this.begin, queue: this.wait, turn: this.turn, retry: this.retry, end: this.finish, error: this.fail }[event.type];
     act?.call(this, event);
   }
 
   begin({ topics: named }) {
     this.topics = named;
-    $("facts").replaceChildren(labelled("Topic", ...names(named.map((one) => one.name || one.id))));
-    $("state").textContent = "walking …";
-    const nodes = named.map((one) => [one.name || one.id, "t"]);
-    view.load({ ...this.walk, nodes }, { running: true });
+    this.facts.replaceChildren(labelled("Topic", ...names(named.map((one) => one.name || one.id))));
+    this.state.textContent = "walking …";
+    this.view.load({ ...this.walk, nodes: named.map((one) => [one.name || one.id, "t"]) }, { running: true });
   }
 
   wait({ place }) {
-    $("state").textContent = place ? `waiting: place ${place} in line` : "walking …";
+    this.state.textContent = place ? `waiting: place ${place} in line` : "walking …";
   }
 
   turn({ view: { turn, nodes, links } }) {
     this.walk = { ...this.walk, nodes, links, turns: [...this.walk.turns, turn] };
-    view.load(this.walk, { running: true });
-    $("state").textContent = `walking … turn ${this.walk.turns.length}`;
+    this.view.load(this.walk, { running: true });
+    this.state.textContent = `walking … turn ${this.walk.turns.length}`;
   }
 
   retry() {
     this.walk = { ...this.walk, turns: [] };
-    $("state").textContent = "the attempt failed and begins again …";
+    this.state.textContent = "the attempt failed and begins again …";
   }
 
-  end(event) {
-    showWalk({ ...event, question: this.question, topics: this.topics }, this.walk.key);
-    remember({ id: event.id, question: this.question, answer: actionWords(event), good: event.answered });
-    if (event.id) history.replaceState(null, "", `#walk=${event.id}`);
+  finish(event) {
+    this.show({ ...event, topics: this.topics }, this.walk.key);
   }
 
   fail(event) {
-    showEnd(`Failed: ${event.error}`, "bad");
-    $("state").textContent = "";
+    this.tell(`Failed: ${event.error}`, "bad");
+  }
+
+  // A finished walk: one that has just ended, or one from a link.
+  show(event, key) {
+    this.done = event;
+    const { walk } = event;
+    this.tell(actionWords(event), event.answered ? "good" : "bad");
+    this.view.load({ ...walk, key }, { messages: async () => walk.messages });
+    const link = make("a", { href: `#walk=${event.id}` }, "link to this walk");
+    const turns = walk.turns.length === 1 ? "one turn" : `${walk.turns.length} turns`;
+    this.facts.replaceChildren(labelled("Topic", ...names((event.topics || []).map((one) => one.name || one.id))),
+      make("span", {}, [turns, ...costsOf(walk.usage)].join(" · ")), ...(event.id ? [link] : []));
   }
 }
 
-// A finished walk: one that has just ended, or one from a link.
-function showWalk(event, key) {
-  const { walk } = event;
-  $("shown").hidden = false;
-  $("asked").textContent = event.question;
-  $("state").textContent = "";
-  showEnd(actionWords(event), event.answered ? "good" : "bad");
-  view.load({ ...walk, key }, { messages: async () => walk.messages });
-  const link = make("a", { href: `#walk=${event.id}` }, "link to this walk");
-  $("facts").replaceChildren(labelled("Topic", ...names((event.topics || []).map((one) => one.name || one.id))),
-    make("span", {}, [walk.turns.length === 1 ? "one turn" : `${walk.turns.length} turns`, ...costsOf(walk.usage)].join(" · ")), ...(event.id ? [link] : []));
+// Marks where two models part.
+function setBeside() {
+  const views = panes.map((pane) => pane.view).filter((view) => view.walk);
+  if (views.length > 1) markDifference(views);
 }
 
-async function listen(response, walking) {
+async function listen(response, pane) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -93,7 +102,7 @@ async function listen(response, walking) {
     if (done) return;
     const parts = (rest + decoder.decode(value, { stream: true })).split("\n\n");
     rest = parts.pop();
-    for (const part of parts) if (part.startsWith("data: ")) walking.take(JSON.parse(part.slice(6)));
+    for (const part of parts) if (part.startsWith("data: ")) pane.take(JSON.parse(part.slice(6)));
   }
 }
 
@@ -102,26 +111,36 @@ const post = (address, body, signal) =>
 
 async function ask(event) {
   event?.preventDefault();
-  if (running) return;
+  if (running || !panes.length) return;
   running = new AbortController();
   const question = $("question").value.trim();
-  const walking = new Walking(question);
+  $("asked").textContent = question;
+  $("shown").hidden = false;
   $("ask").disabled = true;
   $("stop").disabled = false;
-  $("state").textContent = "asking …";
   $("shown").scrollIntoView({ block: "start", behavior: "smooth" });
   const chosen = topics.filter((one) => one.own || asked === question).map((one) => one.id);
-  try {
-    const response = await post("/api/ask", { question, topics: chosen }, running.signal);
-    if (response.ok) await listen(response, walking);
-    else walking.fail({ error: await response.text() });
-  } catch (problem) {
-    $("state").textContent = "";
-    showEnd(problem.name === "AbortError" ? "Stopped." : "The server is gone.", "bad");
-  }
+  await Promise.all(panes.map((pane, which) => askOne(pane, { question, topics: chosen, which })));
   running = null;
   $("ask").disabled = false;
   $("stop").disabled = true;
+  const done = panes.map((pane) => pane.done).filter(Boolean);
+  if (!done.length) return;
+  setBeside();
+  const id = done.map((one) => one.id).join(",");
+  history.replaceState(null, "", `#walk=${id}`);
+  remember({ id, question, answer: done.map(actionWords).join(" | "), good: done.every((one) => one.answered) });
+}
+
+async function askOne(pane, body) {
+  pane.start();
+  try {
+    const response = await post("/api/ask", body, running.signal);
+    if (response.ok) await listen(response, pane);
+    else pane.fail({ error: await response.text() });
+  } catch (problem) {
+    pane.tell(problem.name === "AbortError" ? "Stopped." : "The server is gone.", "bad");
+  }
 }
 
 function drawTopics() {
@@ -206,23 +225,33 @@ function drawHistory(list) {
 }
 
 async function follow() {
-  const id = new URLSearchParams(location.hash.slice(1)).get("walk");
-  if (!id || running) return;
-  const response = await fetch(`/api/walks/${encodeURIComponent(id)}`);
-  if (response.ok) {
-    const event = await response.json();
-    showWalk({ ...event, id }, id);
-    $("question").value = event.question;
-  } else {
-    $("state").textContent = await response.text();
-    $("question").value = read().find((one) => one.id === id)?.question ?? $("question").value;
+  const key = new URLSearchParams(location.hash.slice(1)).get("walk");
+  if (!key || running) return;
+  const ids = key.split(",").slice(0, panes.length);
+  const responses = await Promise.all(ids.map((id) => fetch(`/api/walks/${encodeURIComponent(id)}`)));
+  const lost = responses.find((response) => !response.ok);
+  if (lost) {
+    $("state").textContent = await lost.text();
+    $("question").value = read().find((one) => one.id === key)?.question ?? $("question").value;
+    return;
   }
+  const events = await Promise.all(responses.map((response) => response.json()));
+  $("shown").hidden = false;
+  $("state").textContent = "";
+  $("question").value = $("asked").textContent = events[0].question;
+  events.forEach((event, i) => panes[i].show({ ...event, id: ids[i] }, ids[i]));
+  panes.slice(events.length).forEach((pane) => pane.start() ?? pane.tell("", ""));
+  setBeside();
 }
 
 async function about(tries = 30) {
   const facts = await (await fetch("/api/about")).json();
+  if (!panes.length) {
+    panes.push(...facts.models.map((model) => new Pane(facts.models.length > 1 ? model : "")));
+    follow();
+  }
   const entities = facts.entities ? `, ${facts.entities.toLocaleString("en")} entities` : "";
-  $("about").textContent = `${facts.agent}, model ${facts.model}${entities}`;
+  $("about").textContent = `${facts.agent}, ${facts.models.length > 1 ? "models" : "model"} ${facts.models.join(" and ")}${entities}`;
   if (facts.examples === null && tries) setTimeout(() => about(tries - 1), 1500);
   for (const example of facts.examples || []) {
     const button = make("button", { type: "button" }, example.question);
@@ -256,10 +285,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") running?.abort();
   if (event.target.matches("input, textarea, select, button")) return;
   if (event.key === "/") $("question").focus();
-  else if (!view.press(event.key)) return;
+  else if (!panes.map((pane) => pane.view.walk && pane.view.press(event.key)).some(Boolean)) return;
   event.preventDefault();
 });
 window.addEventListener("hashchange", follow);
 drawHistory(read());
 about();
-follow();

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from ipaddress import ip_address
 
 from graphwalker.errors import UserError
@@ -44,8 +45,10 @@ def run(
     hosts: Sequence[str],
     note: Callable[[str], None],
     examples: Callable[[], Sequence[Question]] = tuple,
+    beside: Sequence[Sessions] = (),
 ) -> None:
-    """Serve until interrupted. Raises `UserError` for a port that is taken."""
+    """Serve until interrupted; the page asks the models of `beside`, too. Raises `UserError` for a
+    port that is taken."""
     try:
         import uvicorn
 
@@ -55,9 +58,11 @@ def run(
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     listening = listen(host, port)
     bound = listening.getsockname()[1]
-    with sessions, listening:
+    with ExitStack() as stack:
+        for opened in (*beside, sessions, listening):
+            stack.enter_context(opened)
         config = uvicorn.Config(
-            build_app(sessions, limits, hosts, examples),
+            build_app(sessions, limits, hosts, examples, beside),
             http=bounded_protocol(limits),
             log_level="warning",
             access_log=False,

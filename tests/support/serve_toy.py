@@ -55,6 +55,7 @@ def served(
     max_running: int = 16,
     max_waiting: int = 256,
     examples: Callable[[], Sequence[Question]] = tuple,
+    beside: Sequence[Sessions] = (),
 ) -> Iterator[Served]:
     policy = policy or GatedPolicy()
     listening = socket.socket()
@@ -62,7 +63,7 @@ def served(
     listening.listen(64)
     sessions = Sessions(environment or toy_environment(), policy, max_running, max_waiting)
     with sessions, listening:
-        app = build_app(sessions, limits, examples=examples)
+        app = build_app(sessions, limits, examples=examples, beside=beside)
         http = bounded_protocol(limits or RequestLimits())
         config = uvicorn.Config(app, http=http, log_level="warning", lifespan="off")
         server = uvicorn.Server(config)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphwalker.agents.environment import Environment
     from graphwalker.cli.models import AskConfig
     from graphwalker.policies.base import Policy
+    from graphwalker.serve.sessions import Sessions
     from graphwalker.trajectory import Trajectory
 
 app = typer.Typer()
@@ -132,6 +133,7 @@ def serve(
         list[str] | None, Option(help="Name by which browsers may call it; repeatable.")
     ] = None,
     max_running: Annotated[int, Option(min=1, help="Questions under way at once; more wait.")] = 16,
+    beside: Annotated[str, Option(help="A second model, for the page: it answers the same.")] = "",
 ) -> None:
     """Watch an agent walk on a local page, or ask it over an OpenAI-compatible API at /v1.
 
@@ -148,7 +150,17 @@ def serve(
     limits = RequestLimits(max_tokens=config.max_tokens)
     sessions = Sessions(environment, policy, max_running)
     examples = partial(make_examples, environment.graph, config.environment)
-    run(sessions, limits, host, port, hosts, console.note, examples)
+    others = [_beside(given, beside, max_running)] if beside else []
+    run(sessions, limits, host, port, hosts, console.note, examples, others)
+
+
+def _beside(given: CommandOptions, model: str, max_running: int) -> "Sessions":
+    """The sessions of a second model on the same graph, in its own environment."""
+    from graphwalker.serve.sessions import Sessions
+
+    values = {**given.values, "policy.model": model}
+    _, environment, policy = _agent(replace(given, values=values))
+    return Sessions(environment, policy, max_running)
 
 
 def _agent(

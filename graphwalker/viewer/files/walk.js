@@ -37,7 +37,6 @@ class WalkView {
     this.turn = 0;
     this.drawing.clear();
     this.list.replaceChildren();
-    this.head.replaceChildren();
     this.seen.replaceChildren();
     this.note.textContent = this.step.textContent = "";
   }

@@ -14,6 +14,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
+from graphwalker.serve.sessions import Sessions
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
 from support.eval_toy import SPOUSE
@@ -68,13 +69,13 @@ def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Br
         page.goto(server.url)
         page.fill("#question", "Who is married to Ada?")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#end.good")
-        assert HOSTILE in page.inner_text("#end") and "(m.b)" in page.inner_text("#end")
+        page.wait_for_selector(".end.good")
+        assert HOSTILE in page.inner_text(".end") and "(m.b)" in page.inner_text(".end")
         assert page.locator(".turns > li").count() == 3
         assert page.locator(".thought").first.inner_text() == HOSTILE
         assert page.locator(".graph .given").count() == 1
         assert page.locator(".evidence").count() > 0
-        assert page.locator("#view img, #view script, #end img").count() == 0
+        assert page.locator("#view img, #view script, .end img").count() == 0
         page.close()
     assert said == []
 
@@ -88,16 +89,36 @@ def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(
         page = browser.new_page()
         page.goto(server.url)
         page.click("#examples button")
-        page.wait_for_selector("#end.good")
+        page.wait_for_selector(".end.good")
         link = page.url
         assert "#walk=" in link and "Ada" in page.inner_text("#past")
         again = browser.new_page()
         again.goto(link)
-        again.wait_for_selector("#end.good")
+        again.wait_for_selector(".end.good")
         assert again.locator(".turns > li").count() == 3
         assert again.inner_text("#asked") == asked.text
         page.close()
         again.close()
+
+
+def test_two_models_answer_side_by_side_and_are_marked_where_they_part(
+    browser: "Browser",
+) -> None:
+    environment, policy = hostile()
+    other = GatedPolicy(lines=[TagProtocol(EXAMPLES).render("", FinalAnswer(("Ada",)))])
+    with (
+        Sessions(environment, other) as beside,
+        served(policy, environment=environment, beside=[beside]) as server,
+    ):
+        page = browser.new_page()
+        page.goto(server.url)
+        page.wait_for_selector(".walkview:nth-child(2)", state="attached")
+        page.fill("#question", "Who is married to Ada?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".turns .parts")
+        assert page.locator(".end.good").count() == 2
+        assert page.locator(".turns .parts").count() == 2
+        page.close()
 
 
 def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:
@@ -125,7 +146,7 @@ def test_a_walk_fits_screens_of_all_widths(browser: "Browser", screenshots: Path
                 page.goto(server.url)
                 page.fill("#question", "Who is married to Ada?")
                 page.keyboard.press("Enter")
-                page.wait_for_selector("#end.good")
+                page.wait_for_selector(".end.good")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
                 page.screenshot(path=screenshots / f"serve-{width}-{scheme}.png", full_page=True)
                 page.close()
@@ -142,5 +163,5 @@ def test_stop_ends_the_walk(browser: "Browser") -> None:
         assert until(lambda: server.sessions.running == 1)
         page.click("#stop")
         assert until(lambda: server.sessions.running == 0)
-        assert page.inner_text("#end") == "Stopped."
+        assert page.inner_text(".end") == "Stopped."
         page.close()
