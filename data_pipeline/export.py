@@ -1,4 +1,4 @@
-"""Exports: our records in the forms that LLaMA-Factory, TRL and verl train on."""
+"""Exports: our records in the forms that LLaMA-Factory, TRL and verl train on and Inspect shows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.files import (
+    dumps,
     read_json,
     read_jsonl,
     read_records,
@@ -34,9 +35,10 @@ RL_COLUMNS = {
     "ability": "VARCHAR",
     "reward_model": "STRUCT(style VARCHAR, ground_truth VARCHAR[])",
     "extra_info": "STRUCT(id VARCHAR, index BIGINT, split VARCHAR, structure VARCHAR, "
-    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[])",
+    "question VARCHAR, topic_ids VARCHAR[], answer_ids VARCHAR[], record VARCHAR)",
 }
-"""The columns of verl's RL data; extra_info has what its reward function needs."""
+"""The columns of verl's RL data; extra_info has what its reward function needs, and the
+question's `record` for our agent loop (`graphwalker.integrations.verl_loop`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Export:
 
 @one_writer("out")
 def export(source: Path, to: str, out: Path, environment: Environment | None = None) -> Export:
-    """Write the trajectories or questions of `source` into `out` for `to`: sharegpt, trl or verl.
+    """Write the trajectories or questions of `source` into `out` for `to`: sharegpt, trl, verl or
+    inspect (a log of Inspect AI).
 
     Trajectories become supervised rows, one for each unbroken context, word for word what a policy
     reads and writes. Questions become prompts of RL (trl, verl): the first messages that
@@ -152,6 +155,17 @@ def verl_prompts(source: Path, out: Path, environment: Environment) -> Export:
     return Export(*_parquet(rows, out / f"{_stem(source)}.parquet", RL_COLUMNS), 0)
 
 
+def inspect_log(source: Path, out: Path) -> Export:
+    """A log of Inspect AI, one sample for each trajectory."""
+    from graphwalker.integrations.inspect_log import write_inspect_log
+
+    file = out / f"{_stem(source)}.json"
+    rows, failures = write_inspect_log(
+        read_records(source, Trajectory.from_json), file, source.parent.name
+    )
+    return Export(file, rows, failures)
+
+
 @dataclass(frozen=True, slots=True)
 class ExportForm:
     """How one training library wants its data."""
@@ -164,6 +178,7 @@ FORMS = {
     "sharegpt": ExportForm(sharegpt),
     "trl": ExportForm(trl, trl_prompts),
     "verl": ExportForm(verl, verl_prompts),
+    "inspect": ExportForm(inspect_log),
 }
 
 
@@ -229,6 +244,7 @@ def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]
                 "question": question.text,
                 "topic_ids": [entity.id for entity in question.topic_entities],
                 "answer_ids": [answer.id for answer in question.answers],
+                "record": dumps(question.to_json()),
             },
         }
 

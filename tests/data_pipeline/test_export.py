@@ -14,6 +14,7 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.open import open_graph
+from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
 
@@ -88,6 +89,7 @@ def test_prompts_of_rl_are_what_the_environment_shows_first(made, tmp_path):
     row = prompts[first.question.id]
     assert row["prompt"] == [{"role": m.role, "content": m.content} for m in first.turns[0].context]
     assert row["reward_model"]["ground_truth"] == [a.name for a in first.question.answers]
+    assert Question.from_json(json.loads(row["extra_info"]["record"])) == first.question
     assert len(rows) == 16
 
 
@@ -115,7 +117,7 @@ def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     for source, to, fault in (
-        (roll, "csv", "unknown form; known: sharegpt, trl, verl"),
+        (roll, "csv", "unknown form; known: sharegpt, trl, verl, inspect"),
         (asked, "sharegpt", "takes trajectories"),
         (asked, "trl", "need the graph"),
         (empty, "trl", "no records"),

@@ -267,9 +267,9 @@ def merge(
 def export(
     given: CommandOptions,
     file: Annotated[Path, Argument(help="Trajectories or questions (JSONL, .gz too).")],
-    to: Annotated[str, Option(help="sharegpt (LLaMA-Factory), trl or verl.")],
+    to: Annotated[str, Option(help="sharegpt (LLaMA-Factory), trl, verl or inspect.")],
 ) -> None:
-    """Write data for LLaMA-Factory, TRL or verl.
+    """Write data for LLaMA-Factory, TRL or verl, or a log for Inspect AI.
 
     Trajectories become rows to imitate. Questions become RL prompts with their answers: they need
     --graph, and environment.prompt=... and its like say how a prompt reads.
