@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import dumps
-from graphwalker.integrations.openenv_sessions import Full, Session, Sessions
+from graphwalker.integrations.openenv_sessions import EpisodeSessions, Full, Session
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.guard import LOOPBACK, App, Guard, bounded_protocol
 from graphwalker.serve.server import listen
@@ -55,7 +55,7 @@ GOING_AWAY, REFUSED, LATER = 1001, 1008, 1013
 """Close codes of WebSocket (RFC 6455)."""
 
 
-def make_app(sessions: Sessions, hosts: Sequence[str] = LOOPBACK) -> App:
+def make_app(sessions: EpisodeSessions, hosts: Sequence[str] = LOOPBACK) -> App:
     """Return the ASGI app. `hosts` are the names that it answers to."""
 
     async def health(_request: Request) -> Response:
@@ -82,7 +82,7 @@ def make_app(sessions: Sessions, hosts: Sequence[str] = LOOPBACK) -> App:
     return Guard(cast(App, app), tuple(hosts), sessions.limits.message_bytes)
 
 
-def server_config(sessions: Sessions, hosts: Sequence[str]) -> Any:
+def server_config(sessions: EpisodeSessions, hosts: Sequence[str]) -> Any:
     """Return the server's settings, with the limits of the sessions, for `uvicorn.Server`."""
     import uvicorn
 
@@ -103,7 +103,11 @@ def server_config(sessions: Sessions, hosts: Sequence[str]) -> Any:
 
 
 def serve_environment(
-    sessions: Sessions, host: str, port: int, hosts: Sequence[str], note: Callable[[str], None]
+    sessions: EpisodeSessions,
+    host: str,
+    port: int,
+    hosts: Sequence[str],
+    note: Callable[[str], None],
 ) -> None:
     """Serve until interrupted. Raises `UserError` for a port that is taken."""
     import uvicorn
@@ -114,7 +118,7 @@ def serve_environment(
         uvicorn.Server(server_config(sessions, hosts)).run(sockets=[listening])
 
 
-async def _converse(sessions: Sessions, socket: WebSocket) -> None:
+async def _converse(sessions: EpisodeSessions, socket: WebSocket) -> None:
     """Answer a client until it leaves, is idle or comes back by another connection."""
     await socket.accept()
     leaving = asyncio.Event()
@@ -169,7 +173,7 @@ async def _close(socket: WebSocket, code: int, reason: str) -> None:
         await socket.close(code, reason)
 
 
-async def _answer(sessions: Sessions, session: Session, text: str) -> dict[str, Any] | None:
+async def _answer(sessions: EpisodeSessions, session: Session, text: str) -> dict[str, Any] | None:
     """The reply to a message, `None` for the one that closes the session."""
     try:
         message = json.loads(text)

@@ -24,7 +24,7 @@ class SessionLimits:
     """What clients may take."""
 
     sessions: int = 64
-    """Sessions at once; one more client is refused."""
+    """EpisodeSessions at once; one more client is refused."""
     idle_s: float = 600.0
     """A session without a `reset` or a `step` for so long ends, connected or not."""
     message_bytes: int = 256 * 1024
@@ -51,7 +51,7 @@ class Session:
     """Held while a message is answered."""
 
 
-class Sessions:
+class EpisodeSessions:
     """All sessions over one environment and its questions. Its methods run on the event loop, but
     for `reset` and `step`, which may wait for the graph."""
 

@@ -10,7 +10,9 @@ from graphwalker.policies.base import Completion
 from graphwalker.tokens.formats import ChatFormat
 from graphwalker.tokens.segments import closed_ids, end_of_turn_id, extension_ids, prompt_ids
 
-Draw = Callable[[list[int], Sequence[str], int], Awaitable[tuple[list[int], list[float] | None]]]
+TokenDraw = Callable[
+    [list[int], Sequence[str], int], Awaitable[tuple[list[int], list[float] | None]]
+]
 """Ids so far, strings that end the turn, most tokens -> ids drawn, and their log-probabilities."""
 
 
@@ -36,7 +38,7 @@ async def play_tokens(
     episode: ExternalEpisode,
     fmt: ChatFormat,
     tokenizer: Any,
-    draw: Draw,
+    draw: TokenDraw,
     most: int,
     most_per_turn: int,
 ) -> TokenEpisode:

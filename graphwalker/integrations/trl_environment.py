@@ -62,9 +62,9 @@ def environment_factory(
         def reset(self, question: str = "", **_row: Any) -> str:
             """Begin the episode of a question, a JSON record of ours."""
             self._failure = None
-            (asked,) = ground([Question.from_json(json.loads(question))], environment.graph)
-            self._episode = self._run(lambda: ExternalEpisode(environment, asked, reward))
-            return f"\nEntities: {', '.join(environment.toolbox(asked).topic_names())}"
+            (entry,) = ground([Question.from_json(json.loads(question))], environment.graph)
+            self._episode = self._run(lambda: ExternalEpisode(environment, entry, reward))
+            return f"\nEntities: {', '.join(environment.toolbox(entry).topic_names())}"
 
         def get_reward(self) -> float:
             """Return the reward of the rollout, 0 for one that gave no answer."""
@@ -82,7 +82,7 @@ def environment_factory(
             return "\n".join([episode.observation, *([ONE_ANSWER] if episode.is_forced else [])])
 
         def _run(self, step: Callable[[], Any]) -> Any:
-            """TRL shows the model what a tool raises, and goes on: so it is kept for the reward."""
+            """TRL shows the model what a tool raises, and continues: so it is kept for the reward."""
             try:
                 return step()
             except GraphWalkerError as error:

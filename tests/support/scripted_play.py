@@ -103,11 +103,11 @@ def environment_server(environment, questions, **limits):
     import uvicorn
 
     from graphwalker.integrations.openenv_server import server_config
-    from graphwalker.integrations.openenv_sessions import SessionLimits, Sessions
+    from graphwalker.integrations.openenv_sessions import EpisodeSessions, SessionLimits
     from graphwalker.serve.guard import LOOPBACK
     from graphwalker.serve.server import listen
 
-    sessions = Sessions(environment, questions, limits=SessionLimits(**limits))
+    sessions = EpisodeSessions(environment, questions, limits=SessionLimits(**limits))
     server = uvicorn.Server(server_config(sessions, LOOPBACK))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -81,7 +81,7 @@ def serve(
         from graphwalker.integrations.openenv_server import serve_environment
     except ImportError:
         raise UserError("env serve needs: pip install 'graphwalker-kgqa[openenv]'") from None
-    from graphwalker.integrations.openenv_sessions import SessionLimits, Sessions
+    from graphwalker.integrations.openenv_sessions import EpisodeSessions, SessionLimits
     from graphwalker.serve.server import allowed_hosts
 
     hosts = allowed_hosts(host, allow_host or [])
@@ -91,5 +91,5 @@ def serve(
     refuse_unknown_topics(questions, graph, config.questions)
     environment = ScriptEnvironment(graph, config.environment)
     limits = SessionLimits(max_sessions, idle_s)
-    sessions = Sessions(environment, questions, reward, limits)
+    sessions = EpisodeSessions(environment, questions, reward, limits)
     serve_environment(sessions, host, port, hosts, console.note)
