@@ -82,7 +82,7 @@ def environment_factory(
             return "\n".join([episode.observation, *([ONE_ANSWER] if episode.is_forced else [])])
 
         def _run(self, step: Callable[[], Any]) -> Any:
-            """TRL shows the model what a tool raises, and continues: so it is kept for the reward."""
+            """TRL shows the model what a tool raises and continues: keep it for the reward."""
             try:
                 return step()
             except GraphWalkerError as error:
