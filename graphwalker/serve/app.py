@@ -89,7 +89,7 @@ class _Views:
     async def about(self, request: Request) -> Response:
         """What is served; `examples` is null as long as they are being made."""
         environment = self.sessions.environment
-        models = [sessions.policy.name for sessions in self._every]
+        models = [sessions.name for sessions in self._every]
         about: Event = {"agent": environment.name, "model": models[0], "models": models}
         about |= {"entities": environment.graph.size, "examples": self._examples}
         return JSONResponse({**about, "running": self.sessions.running})
@@ -146,7 +146,7 @@ class _Views:
             async for event in events:
                 if event is not None and event["type"] == "end":
                     kept = {**event, "question": question.text, "topics": topics}
-                    event["id"] = self._kept.add({**kept, "model": sessions.policy.name})
+                    event["id"] = self._kept.add({**kept, "model": sessions.name})
                 yield HEARTBEAT if event is None else sse(event)
 
         return _EventStream(lines(), events)

@@ -127,8 +127,10 @@ class Sessions:
         policy: Policy,
         max_running: int = 16,
         max_waiting: int = 256,
+        name: str = "",
     ) -> None:
         self.environment, self.policy = environment, policy
+        self.name = name or policy.name
         self._max_running, self._most = max_running, max_running + max_waiting
         self._inbox = Inbox()
         self._lock = threading.Lock()

@@ -148,7 +148,8 @@ def serve(
     listen(host, port).close()  # a port that is taken is said before a model is loaded
     config, environment, policy = _agent(given)
     limits = RequestLimits(max_tokens=config.max_tokens)
-    sessions = Sessions(environment, policy, max_running)
+    name = _tail(config.policy.model) if beside else ""
+    sessions = Sessions(environment, policy, max_running, name=name)
     examples = partial(make_examples, environment.graph, config.environment)
     others = [_beside(given, beside, max_running)] if beside else []
     run(sessions, limits, host, port, hosts, console.note, examples, others)
@@ -160,7 +161,12 @@ def _beside(given: CommandOptions, model: str, max_running: int) -> "Sessions":
 
     values = {**given.values, "policy.model": model}
     _, environment, policy = _agent(replace(given, values=values))
-    return Sessions(environment, policy, max_running)
+    return Sessions(environment, policy, max_running, name=_tail(model))
+
+
+def _tail(model: str) -> str:
+    """The end of a model's path, which tells it from another: `grpo/final`."""
+    return "/".join(Path(model).parts[-2:])
 
 
 def _agent(

@@ -107,7 +107,7 @@ def test_two_models_answer_side_by_side_and_are_marked_where_they_part(
     environment, policy = hostile()
     other = GatedPolicy(lines=[TagProtocol(EXAMPLES).render("", FinalAnswer(("Ada",)))])
     with (
-        Sessions(environment, other) as beside,
+        Sessions(environment, other, name="sft1/final") as beside,
         served(policy, environment=environment, beside=[beside]) as server,
     ):
         page = browser.new_page()
@@ -117,6 +117,7 @@ def test_two_models_answer_side_by_side_and_are_marked_where_they_part(
         page.keyboard.press("Enter")
         page.wait_for_selector(".turns .parts")
         assert page.locator(".end.good").count() == 2
+        assert page.locator("#view h3").nth(1).inner_text() == "sft1/final"
         assert page.locator(".turns .parts").count() == 2
         page.close()
 
