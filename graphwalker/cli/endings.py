@@ -33,15 +33,15 @@ def show_ending(made: Path, *following: Sequence[str | Path], examples: bool = T
 def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the question of a record, its walk and its answers, for a person to read."""
     is_trajectory = isinstance(record.get("question"), dict)
-    asked: Mapping[str, Any] = record["question"] if is_trajectory else record
-    if text := asked.get("question"):
+    question: Mapping[str, Any] = record["question"] if is_trajectory else record
+    if text := question.get("question"):
         yield str(text)
-    query: dict[str, Any] = asked.get("query") or {}
+    query: dict[str, Any] = question.get("query") or {}
     walks: list[str] = [
         " -> ".join([branch["topic"]["name"], *branch["hops"]])
         for branch in query.get("branches", [])
     ]
-    names: list[str] = [answer["name"] or answer["id"] for answer in asked.get("answers", [])]
+    names: list[str] = [answer["name"] or answer["id"] for answer in question.get("answers", [])]
     found = ", ".join(names[:NAMES]) + (f" (+{len(names) - NAMES})" if len(names) > NAMES else "")
     tail = [" and ".join(walks), *query.get("tail", []), found]
     yield " -> ".join(filter(None, tail))

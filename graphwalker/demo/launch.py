@@ -51,12 +51,12 @@ def launch(script: str, config: Path, section: str, overrides: Sequence[str]) ->
         *("--module", f"training.{script}", "--config", f"{config}#{section}", *overrides),
     ]
     with TemporaryDirectory() as folder:
-        told = Path(folder) / "code"
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", EXIT_CODE: str(told)}
+        exit_code_file = Path(folder) / "code"
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", EXIT_CODE: str(exit_code_file)}
         with subprocess.Popen(command, env=environment) as process, _passing_on(process):
             code = process.wait()
-        if code and told.is_file():
-            code = int(told.read_text(encoding="ascii"))
+        if code and exit_code_file.is_file():
+            code = int(exit_code_file.read_text(encoding="ascii"))
     if code == 2:
         raise UserError(f"{section}: refused by training.{script}; its message stands above")
     if code:
