@@ -147,8 +147,8 @@ def _lines(label: str, every_s: float) -> ProgressTick:
         is_known = rate > 0 and done - begun >= (total - begun) / 20
         rest = f"{clock((total - done) / rate)} left" if is_known else ""
         sums = {kind: n for kind, n in work_since(start).items() if kind in ("turns", "cost")}
-        told = {"episodes": 0, **({"trained": 0} if "tokens/s" in figures else {})}
-        work = work_figures({**work_since(before), **sums, **told}, since_last)
+        shown_elsewhere = {"episodes": 0, **({"trained": 0} if "tokens/s" in figures else {})}
+        work = work_figures({**work_since(before), **sums, **shown_elsewhere}, since_last)
         shown, before = now, work_since({})
         shares = [f"{done:,} of {total:,}", _figures(rate, figures), work, rest]
         note(f"{label}: {', '.join(filter(None, shares))}")

@@ -57,10 +57,10 @@ def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) 
     show_ending(made, *following)
     card: Card = read_json(made.with_name("datacard.json"))
     settings: Card = card.get("config") or {}
-    asked: int = settings.get("count", 0)
-    if card.get("too_few") and card["count"] < asked and card["stage"] != "experts":
+    wanted: int = settings.get("count", 0)
+    if card.get("too_few") and card["count"] < wanted and card["stage"] != "experts":
         raise IncompleteError(
-            f"{card['count']:,} of {asked:,} made: the graph has no more (dropped.jsonl has the "
+            f"{card['count']:,} of {wanted:,} made: the graph has no more (dropped.jsonl has the "
             "reasons); take them, or another mix or a larger graph"
         )
 
