@@ -3,6 +3,8 @@
     inspect eval graphwalker/kgqa --model openai/gpt-4o-mini \\
       -T graph=runs/demo/world/graph -T questions=runs/demo/test/questions.jsonl
 
+From a checkout, name this file: `graphwalker/integrations/inspect_task.py@kgqa`.
+
 The agent of the preset speaks to the model as in `eval`, word for word, so any preset will do.
 Source: Inspect AI 0.3.285. https://inspect.aisi.org.uk
 """
