@@ -22,7 +22,7 @@ def outcome(trajectory: Trajectory) -> str:
 
 
 def action_text(action: Mapping[str, Any]) -> str:
-    """An action as a person writes it: `get_relations("Ann Lee")`, `answer ["Oslo"]`."""
+    """An action as a person writes it: `call("Ann Lee")`, `answer ["Oslo"]`."""
     if "tool" in action:
         arguments = dict(action.get("arguments") or {})
         inside = ", ".join(json.dumps(v, ensure_ascii=False) for v in arguments.values())

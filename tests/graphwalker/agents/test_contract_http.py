@@ -35,7 +35,9 @@ def act(text: str, on_wire: bool) -> Act:
 
 
 def bare(trajectory: Trajectory) -> Trajectory:
-    return replace(without_times(trajectory), policy="", usage={})
+    """Without what a server alone says of it."""
+    turns = tuple(replace(turn, tokens=0) for turn in trajectory.turns)
+    return replace(without_times(replace(trajectory, turns=turns)), policy="", usage={})
 
 
 @pytest.mark.parametrize("form", ["wire", "text"])
