@@ -1,6 +1,7 @@
 """The pipeline as plain functions: each is one command of the command line, without its files."""
 
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -348,16 +349,20 @@ def synthesize(
     """Make `count` certified trajectories below the folder `out` and read them back.
 
     `graph` is what `open_graph` takes: workers open it for themselves. `settings` are those of
-    `graphwalker synth` (`mix={"2-hop": 1.0}`, `workers=4`, ...). A stopped run resumes. Raises
-    `UserError` for an unknown setting, or a folder that holds another run.
+    `graphwalker synth` (`mix={"2-hop": 1.0}`, `workers=4`, ...). A stopped run resumes. A graph
+    with fewer questions gives those, with a warning. Raises `UserError` for an unknown setting, or
+    a folder that holds another run.
     """
     from data_pipeline.config import SynthConfig
     from data_pipeline.synthesize import synthesize as make
     from graphwalker.cli.console import progress
+    from graphwalker.cli.endings import describe_shortage
     from graphwalker.files import read_jsonl
 
     given = {"count": count, "seed": seed, **settings}
     with progress("synthesize", _LINE_EVERY_S) as tick:
-        make(graph, parse_config(SynthConfig, given, "synthesize()"), Path(out), tick)
+        card = make(graph, parse_config(SynthConfig, given, "synthesize()"), Path(out), tick)
+    if shortage := describe_shortage(card):
+        warnings.warn(shortage, stacklevel=2)
     records = read_jsonl(Path(out) / "graphsynth.jsonl")
     return [Trajectory.from_json(record) for record in islice(records, count)]

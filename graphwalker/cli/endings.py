@@ -47,6 +47,18 @@ def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield " -> ".join(filter(None, tail))
 
 
+def describe_shortage(card: Mapping[str, Any]) -> str:
+    """Return how many of the questions asked for a run made, `""` where it made all of them. Of
+    `experts` the yield is what they earn, and says nothing of the graph."""
+    wanted = int((card.get("config") or {}).get("count", 0))
+    if not card.get("too_few") or card["count"] >= wanted or card["stage"] == "experts":
+        return ""
+    return (
+        f"{card['count']:,} of {wanted:,} made: the graph has no more (dropped.jsonl has the "
+        "reasons); take them, or another mix or a larger graph"
+    )
+
+
 def show_shortage(card: Mapping[str, Any]) -> None:
     """Warn of the structures of a data card of which the graph has fewer than were asked for."""
     for name, found in card.get("too_few", {}).items():

@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.cli import console
+from graphwalker.cli.endings import describe_shortage
 from graphwalker.config import parse_config, read_settings
 from graphwalker.demo.launch import launch
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
+from graphwalker.files import read_json
 from graphwalker.jobs.road import CONFIG, JobsConfig, write_settings
 from graphwalker.jobs.sections import ChainSection, command_of, read_sections
 from graphwalker.runs import one_writer
 
+CARD = "datacard.json"
 LAST_FILE = {
-    "synth": "datacard.json",
-    "questions": "datacard.json",
-    "experts": "datacard.json",
+    "synth": CARD,
+    "questions": CARD,
+    "experts": CARD,
     "bench": "GWBench.json",
     "sft": "final",
     "grpo": "final",
@@ -59,9 +62,12 @@ def _run(run: Path, path: Path | str, overrides: Sequence[str], settings: Any) -
 
 
 def is_done(section: ChainSection) -> bool:
-    """Whether what the stage writes last is there."""
+    """Whether what the stage writes last is there, with as many questions as were asked for."""
     last = section.text("makes") if section.kind == "make" else LAST_FILE[section.kind]
-    return (Path(section.out) / last).exists()
+    file = Path(section.out) / last
+    if file.name != CARD or not file.exists():
+        return file.exists()
+    return not describe_shortage(read_json(file))
 
 
 def _run_stage(config: Path, section: ChainSection, seeds: Sequence[str]) -> None:

@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 
+import graphwalker as gw
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import make_questions
 from graphwalker.cli import app as cli
 from graphwalker.cli.endings import example_lines
 from graphwalker.config import load_config
+from graphwalker.demo.chain import is_done
 from graphwalker.demo.config import DemoConfig, shipped_config
 from graphwalker.demo.own_graph import for_own_graph
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
+from graphwalker.jobs.sections import ChainSection
 
 
 def lines_of(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[str]:
@@ -31,17 +36,50 @@ def test_the_next_command_of_each_stage_runs_as_it_stands(tmp_path, capsys, monk
     assert "all 4 records hold" in lines[-1]
 
 
-def test_a_graph_with_too_few_questions_gives_what_it_has_and_says_so(tmp_path, capsys):
+FEW = {"mix": {"1-hop": 1, "2-hop": 1}, "max_attempts": 40, "split": "any"}
+
+
+@pytest.fixture(scope="module")
+def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
     lines = [f"n{k}\tmade_by\tn{(7 * k + 1) % 40}\n" for k in range(40)]
-    (tmp_path / "kb.tsv").write_text("".join(lines))
-    build_graph([tmp_path / "kb.tsv"], tmp_path / "graph")
-    command = ["questions", "--graph", tmp_path / "graph", "--out", tmp_path / "q"]
-    command += ["--count", "400", "mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
-    for _ in range(2):  # the second time nothing is tried again
-        assert cli.run(lambda: cli.app([*map(str, command)], standalone_mode=False)) == 3
+    (folder / "kb.tsv").write_text("".join(lines))
+    build_graph([folder / "kb.tsv"], folder / "graph")
+    return folder / "graph"
+
+
+def test_a_graph_with_too_few_questions_gives_what_it_has_and_says_so(
+    small_graph, tmp_path, capsys
+):
+    command = ["questions", "--graph", small_graph, "--out", tmp_path / "q", "--count", "400"]
+    command += ["mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
+    shards = [[*command, "--shard", f"{number}/2"] for number in range(2)]
+    for made in (command, command):  # the second time nothing is tried again
+        assert cli.run(lambda words=made: cli.app([*map(str, words)], standalone_mode=False)) == 3
         told = capsys.readouterr().err
-        made = sum(1 for _ in (tmp_path / "q/questions.jsonl").open())
-        assert 0 < made < 400 and f"{made} of 400 made: the graph has no more" in told
+        kept = sum(1 for _ in (tmp_path / "q/questions.jsonl").open())
+        assert 0 < kept < 400 and f"{kept} of 400 made: the graph has no more" in told
+    for made in shards:
+        made[4] = tmp_path / "parts"
+        lines_of(capsys, *made)
+    joined = ["merge", "--graph", str(small_graph), "--out", str(tmp_path / "parts")]
+    assert cli.run(lambda: cli.app(joined, standalone_mode=False)) == 3
+    assert f"{kept} of 400 made" in capsys.readouterr().err
+
+
+def test_a_chain_does_not_go_on_with_too_few_questions(small_graph, tmp_path):
+    make_questions(small_graph, SynthConfig(count=400, **FEW), tmp_path / "few")
+    make_questions(small_graph, SynthConfig(count=20, **FEW), tmp_path / "all")
+    sections = [
+        ChainSection(n, "questions", {"output_dir": str(tmp_path / n)}) for n in ("few", "all")
+    ]
+    assert [is_done(section) for section in sections] == [False, True]
+
+
+def test_python_warns_of_too_few_questions(small_graph, tmp_path):
+    with pytest.warns(UserWarning, match="of 400 made: the graph has no more"):
+        made = gw.synthesize(small_graph, tmp_path, count=400, **FEW)
+    assert 0 < len(made) < 400
 
 
 def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn(tmp_path):

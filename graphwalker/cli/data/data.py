@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.endings import show_ending, show_shortage
+from graphwalker.cli.endings import describe_shortage, show_ending, show_shortage
 from graphwalker.cli.shared import C, CommandOptions, verb
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
@@ -35,7 +35,7 @@ def _make(title: str, given: CommandOptions, model: type[C], make: Callable[...,
     _show(title, run)
 
 
-def _show(title: str, run: Callable[..., Card]) -> None:
+def _show(title: str, run: Callable[..., Card]) -> Card:
     with console.progress(title) as tick:
         card = run(progress=tick)
     atexit.register(_leave_objects)
@@ -43,6 +43,7 @@ def _show(title: str, run: Callable[..., Card]) -> None:
     if card.get("count") == 0:
         raise GraphWalkerError(f"{title}: nothing was kept; the folder's data card has the reasons")
     show_shortage(card)
+    return card
 
 
 def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) -> None:
@@ -55,14 +56,8 @@ def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) 
     if given.get("shard"):
         return
     show_ending(made, *following)
-    card: Card = read_json(made.with_name("datacard.json"))
-    settings: Card = card.get("config") or {}
-    wanted: int = settings.get("count", 0)
-    if card.get("too_few") and card["count"] < wanted and card["stage"] != "experts":
-        raise IncompleteError(
-            f"{card['count']:,} of {wanted:,} made: the graph has no more (dropped.jsonl has the "
-            "reasons); take them, or another mix or a larger graph"
-        )
+    if shortage := describe_shortage(read_json(made.with_name("datacard.json"))):
+        raise IncompleteError(shortage)
 
 
 def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:
@@ -260,7 +255,9 @@ def merge(
             console.echo(str(merge_adapter(run, given.out)))
         return
     workers, trust = int(given.get("workers") or 1), [given.get("trust")]
-    _show("merge", partial(join, given.graph, given.out, path, workers, trust=trust))
+    card = _show("merge", partial(join, given.graph, given.out, path, workers, trust=trust))
+    if shortage := describe_shortage(card):
+        raise IncompleteError(shortage)
 
 
 @verb(app, "graph", "out!")
