@@ -80,7 +80,7 @@ class EnvironmentClient:
         lost: Exception | None = None
         for attempt in range(self._attempts):
             try:
-                if lost and message["type"] == "step" and (last := self._missed()):
+                if lost and message["type"] == "step" and (last := self._fetch_missed_reply()):
                     return last
                 return self._exchange(message)
             except (ConnectionClosed, InvalidHandshake, OSError) as error:
@@ -88,7 +88,7 @@ class EnvironmentClient:
                 time.sleep(min(5.0, 0.1 * 2**attempt))
         raise GraphError(f"{self._address}: {lost}; is `graphwalker env serve` running?")
 
-    def _missed(self) -> dict[str, Any] | None:
+    def _fetch_missed_reply(self) -> dict[str, Any] | None:
         """The reply to the last step, where it was played and the reply lost."""
         state = self._exchange({"type": "state"})
         return state["last"] if state["step_count"] == self._steps + 1 else None

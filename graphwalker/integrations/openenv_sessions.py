@@ -24,7 +24,7 @@ class SessionLimits:
     """What clients may take."""
 
     sessions: int = 64
-    """EpisodeSessions at once; one more client is refused."""
+    """Sessions at once; one more client is refused."""
     idle_s: float = 600.0
     """A session without a `reset` or a `step` for so long ends, connected or not."""
     message_bytes: int = 256 * 1024

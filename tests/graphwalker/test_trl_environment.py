@@ -33,13 +33,13 @@ SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CALLS = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 
 
-def started(graph=None, **settings):
+def begin_rollout(graph=None, **settings):
     tools = environment_factory(graph or toy_graph(), **settings)()
     return tools, tools.reset(**ROW)
 
 
 def test_a_rollout_is_rewarded_by_our_score():
-    tools, told = started()
+    tools, told = begin_rollout()
     assert told == "\nEntities: Ada Mbeki"
     assert "people.person.children" in tools.get_relations(entity="Ada Mbeki")
     assert tools.get_reward() == 0.0
@@ -49,14 +49,14 @@ def test_a_rollout_is_rewarded_by_our_score():
 
 
 def test_the_next_row_begins_anew():
-    tools, _ = started()
+    tools, _ = begin_rollout()
     tools.answer(answers=["Verria"])
     tools.reset(**ROW)
     assert tools.get_reward() == 0.0
 
 
 def test_the_last_turn_says_that_only_an_answer_is_left():
-    tools, _ = started(max_turns=1)
+    tools, _ = begin_rollout(max_turns=1)
     assert tools.get_relations(entity="Ada Mbeki").endswith(ONE_ANSWER)
     assert tools.get_relations(entity="Ada Mbeki") == OVER
     assert tools.get_reward() == 0.0
@@ -64,7 +64,7 @@ def test_the_last_turn_says_that_only_an_answer_is_left():
 
 def test_a_call_that_cannot_be_written_is_a_mistake_of_the_model():
     for wrong in ({}, {"entity": 3}, {"entity": ["a"]}, {"more": "x"}, {"entity": None}):
-        tools, _ = started()
+        tools, _ = begin_rollout()
         assert tools.get_relations(**wrong).startswith("Error "), wrong
 
 
@@ -73,7 +73,7 @@ def test_an_outage_is_never_a_reward():
         def relations_many(self, sides):
             raise GraphError("the endpoint is down")
 
-    tools, _ = started(DownGraph(TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
+    tools, _ = begin_rollout(DownGraph(TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
     for step in (lambda: tools.get_relations(entity="Ada Mbeki"), tools.get_reward):
         with pytest.raises(GraphError, match="the endpoint is down"):
             step()
@@ -115,14 +115,14 @@ class ScriptedModel(Qwen2ForCausalLM):
     def _say(self, row):
         turn = self.tokenizer.decode(row).count("<tool_response>")
         if turn == 0:
-            return written("get_relations", entity="Ada Mbeki")
+            return render_call("get_relations", entity="Ada Mbeki")
         if turn > 1:
             return "Done."
         self.rights += 1
-        return written("answer", answers=["Verria" if self.rights % 2 else "Nobody"])
+        return render_call("answer", answers=["Verria" if self.rights % 2 else "Nobody"])
 
 
-def written(tool, **arguments):
+def render_call(tool, **arguments):
     call = json.dumps({"name": tool, "arguments": arguments})
     return f"<tool_call>\n{call}\n</tool_call>"
 

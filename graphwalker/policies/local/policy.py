@@ -191,7 +191,7 @@ class TransformersPolicy:
                 known[opening] = group.pop(0)
                 self._feed_pending([known[opening]])
             if source := known.get(opening):
-                self._copy([(source, other, _shared(source, other)) for other in group])
+                self._copy([(source, other, _count_shared(source, other)) for other in group])
 
     def _copy(self, pairs: Sequence[tuple[CachedEpisode, CachedEpisode, int]]) -> None:
         """Copy the first so many slots of one episode's row to another's."""
@@ -312,7 +312,7 @@ class TransformersPolicy:
         return request.key, completion
 
 
-def _shared(one: CachedEpisode, other: CachedEpisode) -> int:
+def _count_shared(one: CachedEpisode, other: CachedEpisode) -> int:
     """The ids that both begin with and that are in the cache; the other's last one is left."""
     most = min(one.cached, len(one.ids), len(other.ids) - 1)
     pairs = zip(one.ids[:most], other.ids, strict=False)

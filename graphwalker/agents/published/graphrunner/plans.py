@@ -224,7 +224,7 @@ def _types_after(
                 raise PlanFault("unreachable", reason)
             return frozenset([node_type])
         case FindCommon(sources):
-            return _shared(sources, standing, schema)
+            return _common_schema_types(sources, standing, schema)
 
 
 def _along(
@@ -238,7 +238,7 @@ def _along(
     return schema.edges[edge].ends(standing, direction)
 
 
-def _shared(
+def _common_schema_types(
     sources: Sequence[tuple[str, str, str]],
     standing: Sequence[frozenset[str]],
     schema: TraversalSchema,
