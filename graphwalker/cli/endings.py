@@ -50,7 +50,8 @@ def example_lines(record: Mapping[str, Any]) -> Iterator[str]:
 def describe_shortage(card: Mapping[str, Any]) -> str:
     """Return how many of the questions asked for a run made, `""` where it made all of them. Of
     `experts` the yield is what they earn, and says nothing of the graph."""
-    wanted = int((card.get("config") or {}).get("count", 0))
+    settings: Mapping[str, Any] = card.get("config") or {}
+    wanted = int(settings.get("count", 0))
     if not card.get("too_few") or card["count"] >= wanted or card["stage"] == "experts":
         return ""
     return (
