@@ -8,7 +8,6 @@ from typing import Annotated, Any, Self
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import to_jsonable_python
 
-from graphwalker.agents.exemplars import exemplar_messages
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.prompt import Prompt
@@ -21,7 +20,7 @@ from graphwalker.named import is_own
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
 from graphwalker.tools.base import BoundedTools, ToolBox
-from graphwalker.trajectory import Trajectory
+from graphwalker.trajectory import Message, Trajectory
 from graphwalker.trust import RUNS, ByHand
 
 
@@ -175,3 +174,20 @@ def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:
     defaults = {k: v for k, v in preset.own_defaults.items() if k not in given}
     parse_config(preset.options, config.options, "environment.options")
     return config.model_copy(update={**defaults, "preset": preset.name})
+
+
+def exemplar_messages(episodes: Sequence[Trajectory], preset: str) -> tuple[Message, ...]:
+    """The dialogues of the episodes, one behind the other, without their system messages.
+
+    Raises `UserError` for an agent that begins its conversation anew.
+    """
+    shown: list[Message] = []
+    for turn in (turn for episode in episodes for turn in episode.turns):
+        if turn.restart:
+            raise UserError(
+                f"environment.exemplars: {preset} asks each step in a conversation of its own, "
+                "which shows no whole dialogue; set exemplars=0"
+            )
+        shown += [message for message in turn.context if message.role != "system"]
+        shown.append(Message("assistant", turn.completion))
+    return tuple(shown)

@@ -1,48 +1,28 @@
 """Exemplars: worked episodes that a prompt shows before the question (few-shot)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import UserError
 from graphwalker.files import read_records, write_jsonl
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.question import Question
-from graphwalker.trajectory import Message, Trajectory
-
-if TYPE_CHECKING:
-    from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.trajectory import Trajectory
 
 EXEMPLARS = "exemplars.jsonl"
 """The exemplars of a run, in its folder."""
 
 MakeExemplars = Callable[
-    [KnowledgeGraph, "EnvironmentConfig", int, Iterable[Question]], list[Trajectory]
+    [KnowledgeGraph, EnvironmentConfig, int, Iterable[Question]], list[Trajectory]
 ]
 """Makes `config.exemplars` episodes by a seed, none of them about what the questions ask."""
-
-
-def exemplar_messages(episodes: Sequence[Trajectory], preset: str) -> tuple[Message, ...]:
-    """The dialogues of the episodes, one behind the other, without their system messages.
-
-    Raises `UserError` for an agent that begins its conversation anew.
-    """
-    shown: list[Message] = []
-    for turn in (turn for episode in episodes for turn in episode.turns):
-        if turn.restart:
-            raise UserError(
-                f"environment.exemplars: {preset} asks each step in a conversation of its own, "
-                "which shows no whole dialogue; set exemplars=0"
-            )
-        shown += [message for message in turn.context if message.role != "system"]
-        shown.append(Message("assistant", turn.completion))
-    return tuple(shown)
 
 
 def run_exemplars(
     folder: Path,
     graph: KnowledgeGraph,
-    config: "EnvironmentConfig",
+    config: EnvironmentConfig,
     seed: int = 0,
     questions: Iterable[Question] = (),
     make: MakeExemplars | None = None,
