@@ -34,7 +34,7 @@ from graphwalker.graphs.intake.rows import Rejects, Relations, Source
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows
-from graphwalker.graphs.sparql.connections import Response
+from graphwalker.graphs.sparql.request import Response
 from graphwalker.loose_json import string_list, without_reasoning
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 light=(core sparql api networkx formats neo4j serve report tensorboard)
 heavy=(train lora deepspeed vllm ray embed train,vllm)
 declare -A modules=(
-  [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib" [api]="openai httpx"
+  [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib urllib3" [api]="openai httpx"
   [networkx]=networkx [formats]="networkx pyarrow pyoxigraph" [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
   [tensorboard]=tensorboard
 )

@@ -10,7 +10,7 @@ from typing import Any, cast
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.connections import USER_AGENT, Response
+from graphwalker.graphs.sparql.request import USER_AGENT, Response
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 
 ResultRow = dict[str, Binding]

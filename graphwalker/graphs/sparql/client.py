@@ -9,17 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.sparql.answers import Fault, ResultRow, read_rows
-from graphwalker.graphs.sparql.connections import (
-    REFUSALS,
-    Connections,
+from graphwalker.graphs.sparql.request import (
     Form,
+    Refusal,
     check_installed,
     environment_headers,
     write_request,
 )
+
+if TYPE_CHECKING:
+    from graphwalker.graphs.sparql.connections import Connections
 
 MARKED = "urn:graphwalker:graph"
 FINGERPRINT, TRIPLES, SENTINEL = (
@@ -118,7 +121,7 @@ RowsCheck = Callable[[list[ResultRow]], None]
 class Endpoint:
     """One address: its connections, and until when it is left alone after failures."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: "Connections") -> None:
         self.connections = connections
         self.address = connections.address
         self.failures = 0
@@ -167,6 +170,8 @@ class SparqlClient:
         if not addresses or attempts < 1:
             raise UserError("an endpoint and at least one attempt are needed")
         check_installed()
+        from graphwalker.graphs.sparql.connections import Connections
+
         self._endpoints = [Endpoint(Connections(a, timeout_s, max_bytes)) for a in addresses]
         self.default_graph = default_graph
         sent = {**environment_headers(), **{n.capitalize(): text for n, text in headers.items()}}
@@ -224,10 +229,8 @@ class SparqlClient:
         self._count(requests=1)
         try:
             response = endpoint.connections.send(request)
-        except TimeoutError:
-            raise Fault("timed out", again=True) from None
-        except REFUSALS as error:
-            raise Fault(f"{type(error).__name__}: {error}", again=True) from None
+        except (Refusal, TimeoutError) as failure:
+            raise Fault(str(failure), again=True) from None
         if response.renewed:  # a server that was started anew may hold another graph, or none yet
             endpoint.proven = False
         endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")

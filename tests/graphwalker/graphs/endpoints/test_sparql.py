@@ -16,8 +16,8 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql.answers import Fault, read_rows
-from graphwalker.graphs.sparql.connections import Response
 from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.sparql.request import Response
 from graphwalker.graphs.sparql.terms import Vocabulary, text
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -168,7 +168,7 @@ def test_an_answer_too_large_to_hold_is_refused(store):
 
 
 def test_nobody_listens_is_a_graph_error():
-    with pytest.raises(GraphError, match="ConnectionRefused"):
+    with pytest.raises(GraphError, match="Connection refused"):
         films(SparqlGraph("http://127.0.0.1:9/sparql", attempts=2, first_pause_s=0.001))
 
 
