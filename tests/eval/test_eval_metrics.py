@@ -7,13 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from eval.analysis.summary import (
-    mcnemar,
-    natural,
-    paired_difference,
-    pass_by_question,
-    summarise,
-)
+from eval.analysis.summary import mcnemar, natural, paired_difference, pass_by_question, summarise
 from eval.analysis.truth_runs import truth_runs
 from eval.intervals import bootstrap, mean_interval, tango, wilson
 from eval.run.records import SampledEpisode

@@ -70,10 +70,7 @@ def hostile_stages(
     run = folder / "hostile <run> & co"
     records = [spoil(t, text).to_json() for t in read_run(stages[1].folder).trajectories]
     write_jsonl(run / PREDICTIONS, records)
-    return [
-        replace(stages[0], name=text),
-        StageResult(f"{text} 2", run, stages[1].train_metrics),
-    ]
+    return [replace(stages[0], name=text), StageResult(f"{text} 2", run, stages[1].train_metrics)]
 
 
 def spoil(trajectory: Trajectory, text: str) -> Trajectory:

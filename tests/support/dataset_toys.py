@@ -148,9 +148,7 @@ def qald(languages: tuple[str, ...]) -> dict[str, Any]:
         (
             {"sparql": "SELECT ?x { wd:Q900002 wdt:P1082 ?x }"},
             result(
-                type="literal",
-                value="+100",
-                datatype="http://www.w3.org/2001/XMLSchema#decimal",
+                type="literal", value="+100", datatype="http://www.w3.org/2001/XMLSchema#decimal"
             ),
         ),
     ]

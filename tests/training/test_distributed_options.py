@@ -13,13 +13,7 @@ from graphwalker.files import read_jsonl, write_jsonl
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played
 from support.paths import ROOT
-from support.run_toys import (
-    curve,
-    grpo_config,
-    largest_difference,
-    launch,
-    lines,
-)
+from support.run_toys import curve, grpo_config, largest_difference, launch, lines
 from training.config import RftConfig
 from training.grpo import run_grpo
 from training.rft import run_rft

@@ -114,14 +114,7 @@ def test_grpo_draws_and_learns_as_on_a_cpu(grpo_world, tmp_path, settings) -> No
     assert all(step["mismatch_max"] < 1e-3 for step in lines(on))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"lora": LORA},
-        {"gradient_checkpointing": True},
-    ],
-)
+@pytest.mark.parametrize("settings", [{}, {"lora": LORA}, {"gradient_checkpointing": True}])
 def test_bfloat16_scores_what_it_drew(grpo_world, tmp_path, settings) -> None:
     run = grpo(grpo_world, tmp_path / "half", dtype="bfloat16", **settings)
     for step in lines(run):

@@ -95,10 +95,7 @@ def test_a_vague_phrase_of_the_fictional_world_gives_way_to_the_bank() -> None:
 
 
 def test_a_question_that_means_two_relations_needs_them_to_agree() -> None:
-    for also_state in (
-        False,
-        True,
-    ):
+    for also_state in (False, True):
         triples = [("p", CITY, "c"), *([("p", STATE, "s")] if also_state else [])]
         graph = MemoryGraph(triples, {"p": "Studio City", "c": "Los Angeles", "s": "California"})
         lexicon = Lexicon.for_graph([CITY, STATE])

@@ -51,13 +51,7 @@ TYPED = [
         "the meter that is dow",
     ),
     ("cites_as_authority", "case", "case", "the case that {x} cites as authority", "the case that"),
-    (
-        "PART_OF_TACTIC",
-        "technique",
-        "tactic",
-        "the tactic that {x} is part of",
-        "the technique t",
-    ),
+    ("PART_OF_TACTIC", "technique", "tactic", "the tactic that {x} is part of", "the technique t"),
     (
         "aimed_to_climb",
         "team",

@@ -53,10 +53,7 @@ def test_what_a_phrase_may_mean_does_not_depend_on_the_side() -> None:
 
 
 def test_held_out_words_need_a_share() -> None:
-    for asked in (
-        {"wordings": "held-out"},
-        {"split": "test-wording"},
-    ):
+    for asked in ({"wordings": "held-out"}, {"split": "test-wording"}):
         with pytest.raises(ValidationError, match=r"splits\.wording_share"):
             SynthConfig.model_validate(asked)
 

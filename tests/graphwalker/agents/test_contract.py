@@ -31,15 +31,7 @@ from graphwalker.trajectory import Message, StopReason, Trajectory
 from graphwalker.workers import Processes
 from support.grammars import allows
 from support.hostile_names import HOSTILE_NAMES
-from support.preset_worlds import (
-    WORLDS,
-    Kept,
-    Saying,
-    environment_of,
-    player,
-    playing,
-    world_of,
-)
+from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, playing, world_of
 
 every_preset = pytest.mark.parametrize("preset", sorted(presets()))
 NONSENSE = (

@@ -180,8 +180,7 @@ def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("answers", "given"),
-    [("m.0film2", 1), ("m.0film1 m.0film2", 2), ("m.0film2 m.0oslo", 2)],
+    ("answers", "given"), [("m.0film2", 1), ("m.0film1 m.0film2", 2), ("m.0film2 m.0oslo", 2)]
 )
 def test_the_oracle_answers_with_the_gold_alone_where_its_query_finds_all_of_it_and_more(
     answers, given

@@ -17,10 +17,7 @@ def choice(content: str | None, finish: str | None, **more: Any) -> dict[str, An
     """A completion of one choice; `reasoning_content` and the like go into the message."""
     outside = {key: more.pop(key) for key in ("error",) if key in more}
     message = {"role": "assistant", "content": content, **more}
-    return {
-        "choices": [{"message": message, "finish_reason": finish, **outside}],
-        "usage": WRITTEN,
-    }
+    return {"choices": [{"message": message, "finish_reason": finish, **outside}], "usage": WRITTEN}
 
 
 RETRIED = {

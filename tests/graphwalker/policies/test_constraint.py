@@ -124,8 +124,7 @@ def test_constrained_rows_are_the_same_alone_and_beside_free_ones(toy, temperatu
         text, logprobs = found[f"q{i}#0"]
         assert text in ("ab!", "abc!", "b!")
         before = toy.tokenizer.apply_chat_template(
-            [{"role": m.role, "content": m.content} for m in prompt(i)],
-            add_generation_prompt=True,
+            [{"role": m.role, "content": m.content} for m in prompt(i)], add_generation_prompt=True
         )["input_ids"]
         ids = toy.tokenizer(text)["input_ids"]
         rows = toy.logprobs([*before, *ids], temperature or 1.0)[len(before) - 1 : -1]

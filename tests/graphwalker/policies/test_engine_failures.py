@@ -147,9 +147,7 @@ def test_ids_beyond_a_stop_string_are_cut(toy):
 
 def configured(toy, url="http://127.0.0.1:9", **settings):
     return PolicyConfig(
-        model=str(toy.folder),
-        engine="vllm-server",
-        vllm=VllmConfig(base_url=url, **settings),
+        model=str(toy.folder), engine="vllm-server", vllm=VllmConfig(base_url=url, **settings)
     )
 
 
