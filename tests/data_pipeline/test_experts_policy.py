@@ -12,14 +12,11 @@ from data_pipeline.experts.experts import make_experts
 from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, read_records, write_jsonl
-from graphwalker.graphs.build.build import build_graph
+from graphwalker.files import read_jsonl, read_records
 from graphwalker.trajectory import Trajectory
-from support.backends import write
 from support.chat_server import Act
-from support.eval_toy import toy_questions, trained_script
+from support.eval_toy import make_toy, toy_questions, trained_script
 from support.teacher_server import TeacherServer, teach
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 SCRIPT = trained_script()
 TEXTS = {question.text: question.id for question in toy_questions()}
@@ -69,11 +66,7 @@ def asked(body: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    source = write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-    build_graph([source], folder / "graph")
-    write_jsonl(folder / "q.jsonl", [question.to_json() for question in toy_questions()])
-    return folder
+    return make_toy(tmp_path_factory.mktemp("toy"))
 
 
 def config(url: str, count: int = 6, **more: Any) -> ExpertConfig:

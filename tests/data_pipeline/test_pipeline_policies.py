@@ -183,12 +183,6 @@ def test_every_kind_of_injected_error_happens_and_is_put_right():
                 assert turn.error == "unknown_relation"
 
 
-def test_the_same_seed_errs_the_same_way():
-    question = ask(("m.0eve", ["people.person.parents", SPOUSE]), readings=PARENT)
-    one, two = (expert(question, 3, error_rate=1.0) for _ in range(2))
-    assert one.to_json() == two.to_json()
-
-
 def test_an_expert_does_not_read_the_gold_hops():
     hops = ["people.person.parents", SPOUSE]
     question = ask(("m.0eve", hops), readings=PARENT)

@@ -19,19 +19,11 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.runs import lock_folder
-from graphwalker.world.generate import make_world
 
 pytestmark = pytest.mark.long
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 CARDS = ("datacard.json", "datacard.md")
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +54,6 @@ def test_every_attempt_is_accounted_for(synth):
         assert numbers == list(range(len(numbers)))
     card = json.loads((synth / "datacard.json").read_text())
     assert card["attempts"] == len(kept | dropped) and card["count"] == 120
-
-
-def test_the_files_hold_no_clock_reading(synth):
-    for row in read_jsonl(synth / "graphsynth.jsonl"):
-        assert "seconds" not in row["usage"]
-        assert all(turn["milliseconds"] == 0 for turn in row["turns"])
 
 
 def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
@@ -127,18 +113,6 @@ def alive(pid: int) -> bool:
 
 def count(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def test_a_record_in_flight_is_trimmed_and_made_again(graph, synth, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    for name in (*FILES, "run.json"):
-        (out / name).write_bytes((synth / name).read_bytes())
-    whole = (out / "graphsynth.jsonl").read_bytes()
-    (out / "graphsynth.jsonl").write_bytes(whole[: whole[:-1].rindex(b"\n") + 500])
-    assert count(out / "questions.jsonl") == 120 > count(out / "graphsynth.jsonl")
-    synthesize(graph, SynthConfig(count=120), out)
-    assert contents(out) == contents(synth)
 
 
 def test_a_finished_run_does_nothing_again(graph, synth, tmp_path):

@@ -21,13 +21,6 @@ FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", 
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
-
-
-@pytest.fixture(scope="module")
 def whole(graph, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("whole")
     synthesize(graph, CONFIG, out)

@@ -8,11 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eval.analysis.analysis import analyse, number_of_answers
-from eval.analysis.comparison import changes
 from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
-from eval.analysis.summary import pass_curve
 from eval.run.evaluate import evaluate
-from eval.run.records import read_run
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app
@@ -25,7 +22,6 @@ from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.scoring import pass_at_k
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import StopReason, Trajectory
@@ -141,29 +137,6 @@ def evaluated(out: Path, script: dict, samples: int = 0) -> Path:  # type: ignor
     )
 
 
-def test_a_run_is_analysed_by_every_group(tmp_path: Path) -> None:
-    result = analyse(evaluated(tmp_path, trained_script(), samples=3))
-    assert (result["questions"], result["failures"], result["wrong"]) == (8, 0, 2)
-    by = result["by"]
-    assert by["structure"]["1-hop"]["questions"] == 3
-    assert list(by["hops"]) == ["1", "2", "3"] and list(by["answer_type"]) == ["entity"]
-    assert by["answers"]["2-3"]["questions"] == 2
-    assert sum(row["questions"] for row in by["structure"].values()) == 8
-    assert result["overall"]["em"] == 0.75 and result["overall"]["pass@3"] == 0.75
-    assert [point["k"] for point in result["pass_curve"]] == [1, 2, 3]
-    assert result["errors"]["partial answer set"]["count"] == 1
-    assert result["errors"]["malformed"]["count"] == 1
-    assert result["usage"]["episodes"] == 32
-    json.dumps(result)
-
-
-def test_pass_at_k_is_unbiased_over_the_questions_that_have_k_samples() -> None:
-    passes = {"a": {k: pass_at_k(4, 1, k) for k in (1, 2, 3, 4)}, "b": {1: 0.0}}
-    curve = pass_curve(passes)
-    assert [point["value"] for point in curve] == [0.125, 0.5, 0.75, 1.0]
-    assert [point["questions"] for point in curve] == [2, 1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("count", "label"), [(0, "(none)"), (1, "1"), (3, "2-3"), (4, "4-10"), (11, "11+")]
 )
@@ -176,17 +149,6 @@ def test_nothing_scored_is_the_users_mistake(tmp_path: Path) -> None:
     folder = evaluated(tmp_path, {})
     with pytest.raises(UserError, match="no scored episode"):
         analyse(folder)
-
-
-def test_wins_and_losses_are_listed(tmp_path: Path) -> None:
-    a = evaluated(tmp_path / "a", {**untrained_script(), "q03": trained_script()["q03"]})
-    b = evaluated(tmp_path / "b", {**trained_script(), "q01": untrained_script()["q01"]})
-    result = changes(*(read_run(folder).trajectories for folder in (a, b)))
-    assert [row["id"] for row in result["wins"]] == ["q02#0", "q04#0", "q05#0", "q06#0", "q08#0"]
-    assert result["losses"] == []
-    assert result["wins"][0]["a"] is None and result["wins"][0]["stop_a"] == "malformed"
-    back = changes(*(read_run(folder).trajectories for folder in (b, a)))
-    assert [row["id"] for row in back["losses"]] == [row["id"] for row in result["wins"]]
 
 
 def test_the_commands_print_tables_and_json(tmp_path: Path) -> None:

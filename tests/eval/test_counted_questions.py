@@ -10,25 +10,19 @@ from typer.testing import CliRunner
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import PREDICTIONS, read_run
 from graphwalker.cli.app import app
-from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.build.build import build_graph
-from support.backends import write
-from support.eval_toy import toy_questions
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+from graphwalker.files import read_jsonl
+from support.eval_toy import make_toy
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("source")
-    build_graph([write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], folder / "graph")
-    write_jsonl(folder / "questions.jsonl", [q.to_json() for q in toy_questions()])
-    return folder
+    return make_toy(tmp_path_factory.mktemp("source"))
 
 
 def evaluate(source: Path, out: Path, shard: str = "") -> Path:
     values = {
         "graph": str(source / "graph"),
-        "questions": str(source / "questions.jsonl"),
+        "questions": str(source / "q.jsonl"),
         "output_dir": str(out),
         "policy": {"model": "first-relation"},
         "shard": shard,
@@ -60,7 +54,7 @@ def killed_run(source: Path, tmp_path: Path) -> Path:
 def test_a_merge_of_shards_names_what_one_has_not_done(source: Path, killed_run: Path) -> None:
     code, said = command("merge", "--out", killed_run)
     assert code == 3 and "1 of 8 questions missing: shard 2/3: 1 of 2;" in said
-    questions = source / "questions.jsonl"
+    questions = source / "q.jsonl"
     code, said = command("merge", "--out", killed_run, "--questions", questions)
     assert code == 3 and "shard 2/3: 1 of 2 (q06)" in said
     assert read_run(killed_run).missing()["missing"] == 1
@@ -83,7 +77,7 @@ def test_a_merge_after_the_shard_has_finished_is_whole(source: Path, killed_run:
 
 def test_missing_questions_count_0_in_reports_and_analyses(source: Path, killed_run: Path) -> None:
     command("merge", "--out", killed_run)
-    asked = ("--questions", source / "questions.jsonl")
+    asked = ("--questions", source / "q.jsonl")
     page = killed_run.parent / "page"
     records = list(read_jsonl(killed_run / PREDICTIONS))
     f1 = sum(record["scores"]["f1"] for record in records)

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.build.build import build_graph
-from support.backends import write
+from graphwalker.files import read_jsonl
 from support.chat_server import Act
-from support.eval_toy import toy_questions, trained_script
+from support.eval_toy import make_toy, toy_questions, trained_script
 from support.teacher_server import TeacherServer, teach
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
 class SlowAgent(TeacherServer):
@@ -41,12 +38,6 @@ def evaluation(toy: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
         *more,
     ]
     return subprocess.Popen([sys.executable, "-m", "graphwalker", "eval", *settings])
-
-
-def make_toy(folder: Path) -> None:
-    source = write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-    build_graph([source], folder / "graph")
-    write_jsonl(folder / "q.jsonl", [question.to_json() for question in toy_questions()])
 
 
 def test_the_shards_of_a_stage_never_pass_its_cap_together(tmp_path: Path) -> None:

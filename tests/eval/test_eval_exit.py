@@ -10,17 +10,13 @@ import pytest
 
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
-from graphwalker.agents.rollout import rollout
 from graphwalker.cli import app as cli
-from graphwalker.errors import HopelessError, IncompleteError, PolicyError
-from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.build.build import build_graph
+from graphwalker.errors import IncompleteError, PolicyError
+from graphwalker.files import read_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
-from support.backends import write
 from support.chat_server import Act
-from support.eval_toy import toy_environment, toy_questions, trained_script
+from support.eval_toy import make_toy, toy_environment, toy_questions, trained_script
 from support.teacher_server import TeacherServer, teach
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
 class Agent(TeacherServer):
@@ -92,9 +88,7 @@ Eval = Callable[..., Ended]
 
 @pytest.fixture
 def run_eval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Eval:
-    source = write(tmp_path / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-    build_graph([source], tmp_path / "graph")
-    write_jsonl(tmp_path / "q.jsonl", [question.to_json() for question in toy_questions()])
+    make_toy(tmp_path)
 
     def run(url: str, *more: str) -> Ended:
         settings = [
@@ -200,16 +194,6 @@ def test_scattered_failures_end_no_run(tmp_path: Path) -> None:
     policy = ScriptedPolicy({**trained_script(), **lost})
     evaluate(toy_questions(), toy_environment(), policy, tmp_path, failures_in_a_row=2)
     assert read_run(tmp_path).missing()["missing"] == 3
-
-
-def test_a_hopeless_failure_starts_no_further_episode_and_is_tried_once() -> None:
-    script: dict[str, Any] = {**trained_script(), "q02": [HopelessError("wrong key")]}
-    policy = ScriptedPolicy(script)
-    done: list[str] = []
-    with pytest.raises(HopelessError, match="wrong key"):
-        for trajectory in rollout(toy_questions(), toy_environment(), policy, concurrency=1):
-            done.append(f"{trajectory.question.id} {trajectory.stop.value}")
-    assert done == ["q01 answered", "q02 policy_error"]
 
 
 def test_a_failure_inside_a_200_is_missing_and_never_wrong(run_eval: Eval, tmp_path: Path) -> None:

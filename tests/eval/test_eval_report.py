@@ -16,13 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from markupsafe import Markup
 from rich.console import Console
 
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.report.archive import choose
-from eval.report.assets import templates
-from eval.report.plots import running_mean
 from eval.report.report import StageResult, console_table, training_panels, write_report
 from eval.report.training import DrawnLine, Panel, draw_panels
 from eval.run.evaluate import evaluate
@@ -286,22 +283,9 @@ def test_a_reward_that_is_the_em_is_drawn_once_and_its_loss_not_at_all(tmp_path:
     assert [panel.title for panel in panels] == ["GRPO: reward"]
 
 
-def test_running_mean_leaves_short_curves_alone() -> None:
-    assert running_mean([1.0, 3.0]) == [1.0, 3.0]
-    assert running_mean([0.0, 1.0] * 20)[-1] == 0.5
-    assert running_mean([0.0, 3.0, 0.0] * 20)[30] == 1.0
-
-
 def test_plots_take_their_colours_from_the_page() -> None:
     svg = draw_panels("training", [Panel("a", [DrawnLine("loss", [(1, 1.0), (2, 0.5)])])])
     assert svg is not None and "var(--ink)" in svg and "#0102" not in svg
-
-
-def test_a_template_escapes_and_cleans_all_that_is_not_markup() -> None:
-    page = templates().from_string('<p title="{{ title }}">{{ made }}{{ text }}</p>')
-    assert page.render(title="'\"", made=Markup("<b>x</b>"), text="<i>\x00") == (
-        '<p title="&#39;&#34;"><b>x</b>&lt;i&gt;\N{REPLACEMENT CHARACTER}</p>'
-    )
 
 
 @pytest.mark.browser

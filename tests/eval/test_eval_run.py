@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.analysis.comparison import compare_runs, read_runs
-from eval.run.evaluate import evaluate, evaluate_with, plan
+from eval.run.evaluate import evaluate, evaluate_with
 from eval.run.records import (
     PREDICTIONS,
     SAMPLES,
     USAGE,
-    SampledEpisode,
     read_run,
     read_usage,
     usage_figures,
@@ -21,9 +19,8 @@ from eval.run.workers import ThisProcess, WorkerProcesses
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.question import Question
 from graphwalker.runs import lock_folder
-from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
+from support.eval_toy import toy_environment, toy_questions, trained_script
 
 
 class DyingPolicy(ScriptedPolicy):
@@ -148,35 +145,9 @@ def test_samples_are_small_unless_whole_ones_are_asked_for(tmp_path: Path) -> No
     assert read_run(small.parent).samples == read_run(whole.parent).samples
 
 
-def test_a_sampled_record_survives_json() -> None:
-    record = {"id": "a#3", "question_id": "a", "sample": 3, "answer": ["x"], "stop": "answered",
-              "scores": {"em": 1.0}}  # fmt: skip
-    assert SampledEpisode.from_json(record).to_json() == record
-
-
-def test_the_plan_runs_only_what_is_missing() -> None:
-    a, b, c = toy_questions()[:3]
-    done = {"q01#1", "q01#2", "q01#3", "q02#2"}
-    blocks = list(plan([a, b, c], range(1, 4), done))
-    assert blocks == [([b], 1, 1), ([b], 3, 1), ([c], 1, 3)]
-
-
-def test_the_plan_joins_questions_that_miss_the_same() -> None:
-    questions: list[Question] = toy_questions()
-    assert list(plan(questions, range(0, 1), set())) == [(questions, 0, 1)]
-
-
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not an evaluation run"):
         read_run(tmp_path)
-
-
-def test_two_runs_are_compared_on_their_questions(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", ScriptedPolicy(untrained_script()))
-    b = run(tmp_path / "b")
-    (result,) = compare_runs(read_runs([a, b]))["pairs"]
-    assert (result["em_a"], result["em_b"], result["won"], result["lost"]) == (0, 0.75, 6, 0)
-    assert result["p"] == pytest.approx(2 / 2**6)
 
 
 def scripted_worker(fail: str) -> ThisProcess:

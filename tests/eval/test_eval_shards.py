@@ -7,23 +7,17 @@ import pytest
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import PREDICTIONS, SAMPLES
 from graphwalker.errors import UserError
-from graphwalker.files import write_jsonl
-from graphwalker.graphs.build.build import build_graph
-from support.backends import write
-from support.eval_toy import toy_questions
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+from support.eval_toy import make_toy
 
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    build_graph([write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], folder / "graph")
-    write_jsonl(folder / "questions.jsonl", [q.to_json() for q in toy_questions()])
+    folder = make_toy(tmp_path_factory.mktemp("shards"))
 
     def config(out: Path, **more) -> EvalConfig:
         values = {
             "graph": str(folder / "graph"),
-            "questions": str(folder / "questions.jsonl"),
+            "questions": str(folder / "q.jsonl"),
             "output_dir": str(out),
             "policy": {"model": "random-relation"},
             "samples": 2,

@@ -1,16 +1,20 @@
 """Questions on the toy graph; scripts of an agent that knows the way and of one that babbles."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from graphwalker.agents.environment import Environment
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.build.build import build_graph
 from graphwalker.policies.scripted import Line
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Answer, Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
-from support.toy import TOY_NAMES, toy_graph
+from support.backends import write
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
 # name, text, topic, relations of the walk, answers, structure, how the trained agent fares
@@ -52,6 +56,13 @@ def toy_questions() -> list[Question]:
         )
         for name, text, topic, relations, answers, structure, _ in ROWS
     ]
+
+
+def make_toy(folder: Path) -> Path:
+    """The toy graph, compiled to `graph`, and its questions as `q.jsonl`."""
+    build_graph([write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], folder / "graph")
+    write_jsonl(folder / "q.jsonl", [question.to_json() for question in toy_questions()])
+    return folder
 
 
 def trained_script() -> dict[str, Sequence[Line]]:

@@ -70,15 +70,20 @@ def sft_config(place: Path, out: Path, **values: Any) -> SftConfig:
     return SftConfig(**(data | values))
 
 
-def make_grpo_world(folder: Path) -> Path:
-    """A compiled toy graph, eight questions, and a tiny model that is right half of the time."""
+def make_toy_graph(folder: Path) -> Environment:
+    """Eight questions and the compiled toy graph, and the environment of episodes on it."""
     rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
     (folder / "triples.tsv").write_text(rows, encoding="utf-8")
     names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
     (folder / "names.tsv").write_text(names, encoding="utf-8")
     build_graph([folder / "triples.tsv"], folder / "graph", names=folder / "names.tsv")
     write_jsonl(folder / "questions.jsonl", [q.to_json() for q in questions()])
-    environment = Environment(open_graph(folder / "graph"), SMALL)
+    return Environment(open_graph(folder / "graph"), SMALL)
+
+
+def make_grpo_world(folder: Path) -> Path:
+    """A compiled toy graph, eight questions, and a tiny model that is right half of the time."""
+    environment = make_toy_graph(folder)
     examples = [t for answer in ("Verria", "Drama") for t in played(environment, answer)]
     relations = sorted({relation for _, relation, _ in TOY_TRIPLES})
     make_tiny(SHAPE, conversation_texts(examples), relations, folder / "model")

@@ -28,25 +28,14 @@ def hub_name(run: str) -> str:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: Path(run).name)
-def test_every_run_loads_as_the_stage_that_its_name_says(run):
-    stage = GrpoConfig if "#grpo" in run else SftConfig
-    config = _training(run, None)
-    assert isinstance(config, stage)
-    assert ("-lora" in run or "24gb" in run) == (config.lora is not None)
-
-
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: Path(run).name)
-def test_every_run_fits_its_gpus(run):
+def test_every_run_loads_as_the_stage_of_its_name_and_fits_its_model_and_gpus(run):
     """8 x 80 GB with ZeRO-2, or one GPU: of 24 GB in the recipe's file, else of 80 GB."""
-    room = 24 if "24gb" in run else 80
     config = _training(run, [f"model={hub_name(run)}"])
+    assert isinstance(config, GrpoConfig if "#grpo" in run else SftConfig)
+    assert ("-lora" in run or "24gb" in run) == (config.lora is not None)
+    room = 24 if "24gb" in run else 80
     parts = estimate(config, 1) if config.lora else estimate(config, 8, "zero2")
     assert peak(parts) < (room - 2) * 1e9, [(p.name, round(p.bytes / GIB, 1)) for p in parts]
-
-
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: Path(run).name)
-def test_every_run_asks_for_a_context_that_its_model_has(run):
-    config = _training(run, None)
     length = (
         config.max_length
         if isinstance(config, SftConfig)

@@ -25,7 +25,7 @@ from support.run_toys import (  # noqa: E402
 from training.config import SftConfig  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.runs.command import run_command  # noqa: E402
-from training.runs.distributed import agree_on_first, check_layout, gather_all, process_arguments  # noqa: E402
+from training.runs.distributed import check_layout, process_arguments  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
 ON_CPU = {"DS_ACCELERATOR": "cpu"}
@@ -78,14 +78,6 @@ def fsdp(monkeypatch, version: str = "2") -> None:
     monkeypatch.setenv("FSDP_VERSION", version)
 
 
-def test_of_fsdp_the_second_version_is_taken(monkeypatch):
-    fsdp(monkeypatch)
-    check_layout()
-    fsdp(monkeypatch, "1")
-    with pytest.raises(UserError, match=r"only version 2 works.*fsdp2\.yaml"):
-        check_layout()
-
-
 def test_a_run_under_fsdp_1_is_refused_before_it_writes(tmp_path, monkeypatch):
     fsdp(monkeypatch, "1")
     with pytest.raises(UserError, match="only version 2"):
@@ -124,10 +116,6 @@ def test_processes_without_a_gpu_talk_over_gloo(monkeypatch):
     assert process_arguments(False) == {"use_cpu": True, "ddp_backend": None}
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert process_arguments(False) == {"use_cpu": True, "ddp_backend": "gloo"}
-
-
-def test_a_process_alone_agrees_with_itself():
-    assert gather_all([1, 2]) == [1, 2] and agree_on_first(3) == 3
 
 
 def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):

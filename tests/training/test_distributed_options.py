@@ -86,11 +86,6 @@ def test_groups_drawn_again(grpo_world, tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_under_fsdp2(grpo_world, tmp_path) -> None:
-    both(grpo_world, tmp_path, "fsdp2")
-
-
-@pytest.mark.slow
 def test_rft(grpo_world, tmp_path) -> None:
     """Drawn by one process, trained by two."""
     config = RftConfig(

@@ -40,40 +40,18 @@ def test_a_format_that_the_tokenizer_does_not_have_is_refused(place, tmp_path) -
         dry_run(sft_config(place, tmp_path / "run", format="llama3"))
 
 
-def test_a_field_that_the_trainer_does_not_have_is_refused(place, tmp_path) -> None:
-    with pytest.raises(UserError, match=r"trainer\.torch_compil is not a field"):
-        dry_run(sft_config(place, tmp_path / "run", trainer={"torch_compil": True}))
-
-
-@pytest.fixture(scope="module")
-def world(place, tmp_path_factory) -> Path:
-    """The toy graph and its questions, beside the tiny model."""
-    from graphwalker.files import write_jsonl
-    from graphwalker.graphs.build.build import build_graph
-    from support.grpo_toy import questions
-    from support.toy import TOY_NAMES, TOY_TRIPLES
-
-    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
-    (place / "triples.tsv").write_text(rows, encoding="utf-8")
-    names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
-    (place / "names.tsv").write_text(names, encoding="utf-8")
-    build_graph([place / "triples.tsv"], place / "graph", names=place / "names.tsv")
-    write_jsonl(place / "questions.jsonl", [q.to_json() for q in questions()])
-    return place
-
-
-def test_grpo_tells_episodes_and_prompts(world, tmp_path) -> None:
-    told = dry_run(grpo_config(world, tmp_path / "run", max_prompt_tokens=400), gpus=2)
+def test_grpo_tells_episodes_and_prompts(grpo_world, tmp_path) -> None:
+    told = dry_run(grpo_config(grpo_world, tmp_path / "run", max_prompt_tokens=400), gpus=2)
     assert told["episodes per step"] == "4 x 4 = 16" and told["episodes per process"] == 8
     assert 0 < told["longest prompt"] <= 400 and told["questions"] == 8
 
 
-def test_a_prompt_beyond_its_budget_is_refused(world, tmp_path) -> None:
+def test_a_prompt_beyond_its_budget_is_refused(grpo_world, tmp_path) -> None:
     with pytest.raises(UserError, match="max_prompt_tokens"):
-        dry_run(grpo_config(world, tmp_path / "run", max_prompt_tokens=5))
+        dry_run(grpo_config(grpo_world, tmp_path / "run", max_prompt_tokens=5))
 
 
-def test_a_context_beyond_the_models_is_refused(world, tmp_path) -> None:
+def test_a_context_beyond_the_models_is_refused(grpo_world, tmp_path) -> None:
     more = {"max_prompt_tokens": 400, "max_response_tokens": SHAPE.max_position}
     with pytest.raises(UserError, match="was made for"):
-        dry_run(grpo_config(world, tmp_path / "run", **more))
+        dry_run(grpo_config(grpo_world, tmp_path / "run", **more))

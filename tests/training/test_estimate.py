@@ -228,13 +228,6 @@ def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world,
     assert grown.grow(torch.zeros(2, 1, 99, 4)).shape[2] == 99
 
 
-def test_the_peak_is_that_of_the_larger_phase():
-    parts = [Part(n, b, "") for n, b in [("weights", 5), ("activations", 2), ("logits", 1)]]
-    assert peak(parts) == 8
-    assert peak([*parts, Part("KV cache", 2, "")]) == 8
-    assert peak([*parts, Part("KV cache", 4, "")]) == 9
-
-
 def test_a_model_of_unknown_dimensions_is_answered_with_the_known_ones():
     with pytest.raises(UserError, match=r"config\.json"):
         estimate(sft("someone/else-7B"))

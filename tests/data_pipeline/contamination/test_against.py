@@ -15,25 +15,17 @@ from data_pipeline.stages import filter_questions
 from data_pipeline.synthesize import make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
-from graphwalker.world.generate import make_world
 
 MIX = {"1-hop": 1, "2-hop": 1, "2I": 1}
 COUNT = 30
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
-
-
-@pytest.fixture(scope="module")
-def tests(world, tmp_path_factory) -> Path:
+def tests(graph, tmp_path_factory) -> Path:
     """Test questions that the same command would make: their facts in other words, their words
     about other facts, a typing error, and answers alone."""
     out = tmp_path_factory.mktemp("tests")
-    make_questions(world, SynthConfig(count=24, mix=MIX), out / "made")
+    make_questions(graph, SynthConfig(count=24, mix=MIX), out / "made")
     asked = list(read_jsonl(out / "made" / "questions.jsonl"))
     for number, record in enumerate(asked):
         if number < 8:
@@ -56,14 +48,14 @@ def config(tests, **more) -> SynthConfig:
 
 
 @pytest.fixture(scope="module")
-def clean(world, tests, tmp_path_factory) -> Path:
+def clean(graph, tests, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("clean")
-    synthesize(world, config(tests), out)
+    synthesize(graph, config(tests), out)
     return out
 
 
 @pytest.mark.long
-def test_what_comes_too_close_is_replaced_and_counted_by_kind(world, tests, clean, tmp_path):
+def test_what_comes_too_close_is_replaced_and_counted_by_kind(graph, tests, clean, tmp_path):
     card = read_json(clean / "datacard.json")
     assert card["count"] == COUNT
     found = card["contamination"]
@@ -73,7 +65,7 @@ def test_what_comes_too_close_is_replaced_and_counted_by_kind(world, tests, clea
     assert found["replaced"]["near_copy_by_words"] + found["replaced"]["near_copy_by_letters"] >= 4
     dropped = [r for r in read_jsonl(clean / "dropped.jsonl") if r["stage"] == "contamination"]
     assert {row["detail"] for row in dropped} == {f"test/{n} of test.jsonl" for n in range(24)}
-    synthesize(world, SynthConfig(count=COUNT, mix=MIX), tmp_path)
+    synthesize(graph, SynthConfig(count=COUNT, mix=MIX), tmp_path)
     kept = {r["unit"] for r in read_jsonl(clean / "graphsynth.jsonl")}
     without = {r["unit"] for r in read_jsonl(tmp_path / "graphsynth.jsonl")}
     assert not kept & {row["id"] for row in dropped} and without & {row["id"] for row in dropped}
@@ -88,17 +80,17 @@ def same(one, other):
 
 
 @pytest.mark.slow
-def test_workers_and_shards_make_the_same_clean_corpus(world, tests, clean, tmp_path):
-    synthesize(world, config(tests, workers=2), tmp_path / "two")
+def test_workers_and_shards_make_the_same_clean_corpus(graph, tests, clean, tmp_path):
+    synthesize(graph, config(tests, workers=2), tmp_path / "two")
     assert same(clean, tmp_path / "two")
     for index in range(2):
-        synthesize(world, config(tests), tmp_path / "shards", shard=Shard(index, 2))
-    merge(world, tmp_path / "shards", trust=[str(tmp_path)])
+        synthesize(graph, config(tests), tmp_path / "shards", shard=Shard(index, 2))
+    merge(graph, tmp_path / "shards", trust=[str(tmp_path)])
     assert same(clean, tmp_path / "shards")
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_to_the_same_clean_corpus(world, tests, clean, tmp_path):
+def test_a_killed_run_resumes_to_the_same_clean_corpus(graph, tests, clean, tmp_path):
     arguments = {"count": COUNT, "mix": MIX, "against": [str(tests)]}
     code = (
         "import os, sys, json; from data_pipeline.config import SynthConfig; "
@@ -107,39 +99,39 @@ def test_a_killed_run_resumes_to_the_same_clean_corpus(world, tests, clean, tmp_
         "synthesize(sys.argv[1], SynthConfig(**json.loads(sys.argv[2])), "
         "__import__('pathlib').Path(sys.argv[3]), tick)"
     )
-    command = [sys.executable, "-c", code, str(world), json.dumps(arguments), str(tmp_path)]
+    command = [sys.executable, "-c", code, str(graph), json.dumps(arguments), str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 9
-    synthesize(world, config(tests), tmp_path)
+    synthesize(graph, config(tests), tmp_path)
     assert same(clean, tmp_path)
 
 
-def test_walks_are_compared_by_fact_and_the_filter_by_words_too(world, tests, clean, tmp_path):
-    walks = make_walks(world, config(tests), tmp_path / "walks")
+def test_walks_are_compared_by_fact_and_the_filter_by_words_too(graph, tests, clean, tmp_path):
+    walks = make_walks(graph, config(tests), tmp_path / "walks")
     assert walks["contamination"]["replaced"]["same_fact"] >= 16
     made = tests.parent / "made" / "questions.jsonl"
-    card = filter_questions(world, config(tests), made, tmp_path / "filtered")
+    card = filter_questions(graph, config(tests), made, tmp_path / "filtered")
     assert sum(card["contamination"]["replaced"].values()) == 24 and card["count"] == 0
 
 
-def test_an_embedding_is_compared_where_it_is_asked_for(world, tests, tmp_path):
+def test_an_embedding_is_compared_where_it_is_asked_for(graph, tests, tmp_path):
     near = {"facts": False, "words": 1.0, "letters": 1.0, "embedding": "tfidf", "threshold": 0.7}
-    card = make_questions(world, config(tests, contamination=near), tmp_path)
+    card = make_questions(graph, config(tests, contamination=near), tmp_path)
     assert card["contamination"]["replaced"]["near_copy_by_embedding"] > 0
     assert "same_fact" not in card["contamination"]["replaced"]
 
 
-def test_a_test_file_that_changed_does_not_resume(world, tests, tmp_path):
+def test_a_test_file_that_changed_does_not_resume(graph, tests, tmp_path):
     copy = tmp_path / "test.jsonl"
     copy.write_bytes(tests.read_bytes())
-    make_walks(world, config(copy), tmp_path / "out")
+    make_walks(graph, config(copy), tmp_path / "out")
     copy.write_bytes(b"".join(copy.read_bytes().splitlines(keepends=True)[1:]))
     with pytest.raises(UserError, match=r"against\..*test\.jsonl was"):
-        make_walks(world, config(copy), tmp_path / "out")
+        make_walks(graph, config(copy), tmp_path / "out")
 
 
-def test_bad_files_are_named(world, tmp_path):
+def test_bad_files_are_named(graph, tmp_path):
     with pytest.raises(UserError, match=r"nowhere\.jsonl: no such file"):
-        make_walks(world, config("nowhere.jsonl"), tmp_path / "out")
+        make_walks(graph, config("nowhere.jsonl"), tmp_path / "out")
     with pytest.raises(ValueError, match="named by --against"):
         BenchConfig(against="test.jsonl")
 

@@ -9,7 +9,7 @@ import pytest
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.config import TeacherConfig
-from data_pipeline.teacher.parse import read_question, read_scores, read_thoughts
+from data_pipeline.teacher.parse import read_question, read_thoughts
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach
 
@@ -113,15 +113,3 @@ def test_thoughts_are_read_under_any_numbering():
         "<think>1. No.</think>1) I begin.\n2) So.",
     ):
         assert read_thoughts(answer, [1, 2]) == {1: "I begin.", 2: "So."}, answer
-
-
-def test_scores_are_read_out_of_lists_and_tables():
-    names = ("path", "relevance", "coherence")
-    for answer in (
-        "1. 9\n2. 8\n3. 7",
-        "- Path completeness: 9/10\n- Relevance - 8\n- **Coherence** = 7",
-        "| path | 9 |\n| relevance | 8 |\n| coherence | 7 |",
-        '{"scores": {"path": 9, "relevance": 8, "coherence": 7}}',
-    ):
-        assert read_scores(answer, names) == {"path": 9, "relevance": 8, "coherence": 7}, answer
-    assert read_scores("Score: 9/10", ["path"]) == {"path": 9}

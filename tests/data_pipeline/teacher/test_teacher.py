@@ -24,7 +24,6 @@ from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.world.generate import make_world
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach, well
 
@@ -32,13 +31,6 @@ pytestmark = pytest.mark.long
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 COUNT = 5
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
 
 
 def config(server: TeacherServer, count: int = COUNT, **teacher: Any) -> SynthConfig:

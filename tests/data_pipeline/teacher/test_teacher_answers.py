@@ -14,20 +14,12 @@ from data_pipeline.teacher.thoughts import sentences
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.world.generate import make_world
 from support.chat_server import Act
 from support.teacher_server import teach, thought, well
 
 pytestmark = pytest.mark.long
 
 COUNT = 4
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
 
 
 def config(url: str, count: int = COUNT, **teacher: Any) -> SynthConfig:

@@ -1,36 +1,7 @@
 """A teacher's answers, read: tags, JSON, fences, cut-off ends, prose."""
 
-import pytest
-
-from data_pipeline.teacher.parse import Unreadable, read_question, read_scores
+from data_pipeline.teacher.parse import read_scores
 from graphwalker.loose_json import string_list
-
-
-def test_a_question_is_found_in_whatever_form():
-    for answer in (
-        "Sure!\n<QUESTION>\n Who  wrote\nit?\n</QUESTION> Hope this helps.",
-        "<think>Not <question>this?</question></think><question>Who wrote it?</question>",
-        '{"question": "Who wrote it?"}',
-        '{"thinking": "easy", "question": "Who wrote it?"',
-        "<question>No?</question> Better: <question>Who wrote it?</question>",
-        "“who wrote it?”",
-        "Who wrote\nit?",
-    ):
-        assert read_question(answer) == "Who wrote it?", answer
-
-
-def test_a_text_with_no_question_or_several_is_none():
-    for text in (
-        "Who wrote it? Who sang it?",
-        "Who wrote it?\nOr: who sang it?",
-        "Who wro",
-        "<question>Who wro",
-        '{"question": "Who wrote it?',
-        "",
-    ):
-        with pytest.raises(Unreadable):
-            read_question(text)
-
 
 NAMES = ("path", "relevance", "coherence")
 

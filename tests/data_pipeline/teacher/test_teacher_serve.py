@@ -14,7 +14,6 @@ import pytest
 
 from graphwalker.cli.app import app, run
 from graphwalker.files import read_jsonl
-from graphwalker.world.generate import make_world
 
 NEEDED = ("fastapi", "uvicorn", "openai", "requests", "torch", "httpx")
 MISSING = [name for name in NEEDED if find_spec(name) is None]
@@ -104,13 +103,6 @@ def server(model, tmp_path_factory) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(30)
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
 
 
 def taught(server: str, model: Path, **settings: object) -> list[str]:

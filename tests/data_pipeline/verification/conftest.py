@@ -1,4 +1,4 @@
-"""A small world and a small GraphSynth over it, for all tests of certificates."""
+"""A small GraphSynth over the world, for all tests of certificates."""
 
 from pathlib import Path
 
@@ -6,15 +6,7 @@ import pytest
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import synthesize
-from graphwalker.world.generate import make_world
 from support.oxigraph import load_store
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from data_pipeline.attempts import open_maker
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs import yields
-from data_pipeline.jobs.yields import Stream, Yields, parse_stream
+from data_pipeline.jobs.yields import Stream, Yields
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.synthesize import WALKS, make_walks
 from data_pipeline.verification.verify import verify_file
@@ -17,17 +17,9 @@ from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import execute
-from graphwalker.world.generate import make_world
 
 CONFIG = SynthConfig(count=60, mix={"4-hop": 1, "2I": 1})
 FILES = (WALKS, "dropped.jsonl", "datacard.json")
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, folder)
-    return folder / "graph"
 
 
 @pytest.fixture(autouse=True)
@@ -91,11 +83,6 @@ def test_it_keeps_off_what_it_is_told(graph, monkeypatch, small):
     often = drawn(graph, "3-hop")[0].walk.query.relations
     found = drawn(graph, "3-hop", frozenset(often))
     assert found and all(set(often).isdisjoint(one.walk.query.relations) for one in found)
-
-
-def test_streams_are_called_by_their_structure_step_and_level():
-    streams = [Stream("2I"), Stream("2I", 1), Stream("5-hop", 0, 0), Stream("5-hop", 2, 11)]
-    assert [parse_stream(str(stream)) for stream in streams] == streams
 
 
 def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():

@@ -23,7 +23,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
-from support.toy import HUB, MARRIAGE, toy_graph
+from support.toy import MARRIAGE, toy_graph
 
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
 GRAPH = toy_graph()
@@ -58,11 +58,6 @@ def test_every_branch_that_meets_others_leads_to_several_entities(structure):
     for walk in walks(structure):
         ends = (execute(GRAPH, Query((branch,))).answers for branch in walk.query.branches)
         assert all(len(entities) > 1 for entities in ends)
-
-
-def test_the_same_attempt_is_the_same_walk():
-    one, two = (sample_walk(GRAPH, "3-hop", walk_rng(7, "3-hop", 11)) for _ in range(2))
-    assert one == two
 
 
 def test_no_entity_comes_twice_on_a_walk():
@@ -117,24 +112,9 @@ def test_a_seed_that_the_graph_does_not_name_is_refused(tmp_path):
         Seeds(GRAPH, str(tmp_path / "seeds"))
 
 
-def test_too_many_answers_are_dropped():
-    assert fault(chain(HUB, "~people.person.nationality")) == "too_many_answers"
-
-
-def test_a_wide_frontier_is_dropped():
-    query = chain(HUB, "~people.person.nationality", "people.person.children")
-    assert fault(query) == "frontier_too_wide"
-
-
 def test_a_walk_back_to_its_topic_is_dropped():
     query = chain("m.0film1", "film.film.directed_by", "film.director.film")
     assert fault(query) == "topic_in_answers"
-
-
-def test_a_conjunction_that_one_branch_answers_is_dropped():
-    bob = Branch(Entity("m.0film1", "The Glass Harbor"), (Hop("film.film.written_by"),))
-    other = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
-    assert fault(Query((bob, other))) == "shortcut"
 
 
 def test_a_composition_that_a_shorter_path_answers_is_dropped():
@@ -186,12 +166,6 @@ def test_two_topics_of_one_name_are_dropped():
     )
     query = Query((city, film))
     assert walk_fault(graph, query, execute(graph, query), 5, 5) == "topics_share_a_name"
-
-
-def test_a_needed_conjunction_is_kept():
-    born = Branch(Entity("m.0city2", "Port Sable"), (parse_hop("~people.person.place_of_birth"),))
-    child = Branch(Entity("m.0eve", "Eve Mbeki-Lindqvist"), (Hop("people.person.parents"),))
-    assert fault(Query((born, child))) == ""
 
 
 def test_a_frontier_with_a_dead_entity_is_irregular():

@@ -2,8 +2,6 @@
 
 import random
 
-import pytest
-
 from data_pipeline.config import SynthConfig
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.synthesize import make_questions
@@ -22,7 +20,6 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.tools.listing import lister
 from graphwalker.tools.settings import WalkerSettings
-from graphwalker.world.generate import make_world
 
 WORKS, BORN, TASTE = "film.film.director", "people.person.birthplace", "base.odd.person.taste"
 FACTS = [
@@ -103,13 +100,6 @@ def test_the_lists_are_read() -> None:
     time_zones = Hop("location.location.time_zones")
     assert keeps_apart(Hop("location.country.capital"), time_zones)
     assert not keeps_apart(Hop("people.person.place_of_birth"), time_zones)
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, folder)
-    return folder / "graph"
 
 
 def test_a_small_graph_does_not_starve_and_the_card_says_what_gave_way(graph, tmp_path) -> None:

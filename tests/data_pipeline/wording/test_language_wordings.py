@@ -13,7 +13,6 @@ from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import held_out, with_wordings
 from graphwalker.datasets.base import load_questions
 from graphwalker.graphs.open import open_graph
-from graphwalker.world.generate import make_world
 from graphwalker.world.schema import relation_ids
 
 LEXICON = Lexicon.for_graph(relation_ids())
@@ -56,17 +55,6 @@ def test_held_out_words_need_a_share() -> None:
     for asked in ({"wordings": "held-out"}, {"split": "test-wording"}):
         with pytest.raises(ValidationError, match=r"splits\.wording_share"):
             SynthConfig.model_validate(asked)
-
-
-def test_another_seed_holds_out_others() -> None:
-    assert held_out(LEXICON.entries.values(), 0.5, seed=1) != HELD
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, folder)
-    return folder / "graph"
 
 
 def said(graph: Path, out: Path, **settings) -> set[str]:

@@ -41,11 +41,6 @@ def test_every_published_figure_of_the_cases_is_compared():
     assert all(set(case["published"]) == set(METRICS) for case in CASES)
 
 
-def test_the_cases_tell_the_metrics_apart():
-    columns = {name: tuple(case["published"][name] for case in CASES) for name in METRICS}
-    assert len(set(columns.values())) == len(METRICS)
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_no_prediction_and_no_answer_is_no_crash(name):
     assert METRICS[name]([], []) in (0.0, 1.0)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.presets import find_preset, presets
+from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app
 from graphwalker.config import load_config
@@ -49,11 +49,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def environment(*overrides: str) -> Environment:
     return Environment(toy_graph(), load_config(EnvironmentConfig, None, list(overrides)))
-
-
-def test_the_shipped_presets_say_where_they_come_from():
-    assert {"graphwalker", "graphwalker-wide", "search-on-graph", "io-prompt"} <= set(presets())
-    assert all(preset.source and preset.version for preset in presets().values())
 
 
 def test_a_preset_has_defaults_of_its_own_that_do_not_count_as_set():

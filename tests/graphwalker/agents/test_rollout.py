@@ -1,21 +1,17 @@
 """Episodes: turns, budgets, stop reasons, retries, and an order that nothing can change."""
 
-from itertools import pairwise
-
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.episode import Episode
-from graphwalker.agents.rollout import rollout, without_times
+from graphwalker.agents.rollout import rollout
 from graphwalker.errors import GraphError, PolicyError, UserError
-from graphwalker.files import dumps
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.trajectory import Message, StopReason
 
 GRAPH = MemoryGraph(
     [("m.a", "r.r.to", "m.b"), ("m.b", "r.r.to", "m.c")], {"m.a": "A", "m.b": "B", "m.c": "C"}
@@ -71,11 +67,6 @@ def test_the_conversation_is_the_contexts_and_completions_in_order():
     ]
 
 
-def test_a_trajectory_reads_back_from_json():
-    done = play(*WALK)
-    assert Trajectory.from_json(done.to_json()) == done
-
-
 def test_malformed_completions_count_as_turns_and_are_told_why():
     done = play("hm", *WALK)
     assert done.turns[0].error == "malformed" and "no action found" in done.turns[0].observation
@@ -94,10 +85,6 @@ def test_a_query_in_place_of_the_forced_answer_ends_without_answer():
     done = play(LOOK, STEP, STEP, DONE, max_turns=2)
     assert (done.stop, done.answer, len(done.turns)) == (StopReason.MAX_TURNS, None, 3)
     assert done.turns[2].error == "query_after_budget" and done.turns[2].graph_calls == 0
-
-
-def test_nonsense_in_place_of_the_forced_answer_is_malformed():
-    assert play(LOOK, "hm", max_turns=1).stop is StopReason.MALFORMED
 
 
 def test_three_malformed_turns_in_a_row_end_the_episode_without_a_forced_answer():
@@ -170,35 +157,6 @@ def test_a_name_copied_from_its_neutral_form_is_the_entity():
     assert (thought, action.names) == ("", (name,))
 
 
-class FlakyGraph(MemoryGraph):
-    """A graph that fails the first `failures` times it is asked for relations."""
-
-    failures = 0
-
-    def relations(self, entity_id, direction):
-        if self.failures:
-            self.failures -= 1
-            raise GraphError("the graph is down")
-        return super().relations(entity_id, direction)
-
-
-def flaky(failures):
-    graph = FlakyGraph(GRAPH_FACTS, {"m.a": "A", "m.b": "B"})
-    graph.failures = failures
-    return graph
-
-
-def test_an_episode_that_failed_for_our_reasons_is_tried_again():
-    done = play(*WALK, graph=flaky(1))
-    assert (done.stop, len(done.turns)) == (StopReason.ANSWERED, 3)
-
-
-def test_an_episode_that_fails_again_is_yielded_with_its_reason():
-    done = play(*WALK, graph=flaky(2))
-    assert done.stop is StopReason.GRAPH_ERROR and done.answer is None
-    assert done.provenance["error"] == "the graph is down"
-
-
 def test_a_policy_that_fails_is_recorded_as_that():
     done = play(LOOK, PolicyError("no money left"), retries=0)
     assert done.stop is StopReason.POLICY_ERROR and len(done.turns) == 1
@@ -263,19 +221,6 @@ def test_out_of_order_an_episode_that_ended_does_not_wait_for_a_slower_one():
     assert [t.question.id for t in done] == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize("latest_first", [False, True])
-def test_concurrency_and_arrival_order_change_nothing(latest_first):
-    ids = [f"q{i:02}" for i in range(40)]
-    script = {i: [*[LOOK] * (n % 5), "hm", *WALK][: 12 - n % 3] for n, i in enumerate(ids)}
-
-    def records(concurrency, **order):
-        policy = ScriptedPolicy(script, **order)
-        done = rollout(questions(*ids), environment(), policy, Sampling(), concurrency=concurrency)
-        return [dumps(without_times(t).to_json()) for t in done]
-
-    assert records(16, latest_first=latest_first) == records(1)
-
-
 def test_the_number_of_episodes_in_flight_is_bounded():
     class Counting(ScriptedPolicy):
         most = 0
@@ -319,25 +264,6 @@ def test_a_question_id_that_appears_twice_is_the_users_mistake():
     policy = ScriptedPolicy({"a": WALK})
     with pytest.raises(UserError, match="'a' appears twice"):
         list(rollout(questions("a", "a"), environment(), policy, Sampling()))
-
-
-def test_requests_carry_the_finished_turns_and_extend_each_other():
-    seen = []
-
-    class Watching(ScriptedPolicy):
-        def submit(self, request):
-            seen.append((len(request.turns), request.messages))
-            super().submit(request)
-
-    play(policy=Watching({"q": WALK}))
-    assert [turns for turns, _ in seen] == [0, 1, 2]
-    for (_, before), (_, after) in pairwise(seen):
-        assert after[: len(before)] == before and len(after) == len(before) + 2
-
-
-def test_an_unfinished_episode_has_no_trajectory():
-    with pytest.raises(RuntimeError, match="not over"):
-        Episode(questions("q")[0], 0, environment()).trajectory("p")
 
 
 def test_turns_are_reported_as_they_go_by():

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -273,12 +272,6 @@ def test_limit_reads_no_further_than_it_must(tmp_path):
     path = toys.write(tmp_path / "q.jsonl", toys.OURS)
     path.write_text(path.read_text() + "\n" * 2 + '{"id": 2}\n')
     assert len(load_questions(path, limit=1)) == 1
-
-
-def test_facets_survive_the_json_form(load):
-    question = load("grailqa").questions[0]
-    assert replace(question, facets={}).to_json().get("facets") is None
-    assert question.to_json()["facets"]["level"] == "zero-shot"
 
 
 def test_a_form_of_ones_own_is_named_by_its_module(tmp_path, monkeypatch):

@@ -5,22 +5,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tiny_engine import (  # noqa: E402
-    ASKED,
-    FORMAT,
-    STOP,
     engine,
     ids_of,
     make_model,
     make_tokenizer,
-    observation,
     play,
-    prompt,
 )
 
 from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.policies.base import Request, Sampling  # noqa: E402
+from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
-from graphwalker.tokens.segments import extension_ids, prompt_ids  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +33,6 @@ def full_logprobs(model, ids, temperature):
     return logits.log_softmax(-1)[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_logprobs_equal_a_plain_forward_pass_of_the_whole_sequence(model, tokenizer, temperature):
-    sampling = Sampling(temperature=temperature, max_tokens=12)
-    completions = play(engine(model, tokenizer), 8, sampling=sampling)
-    for i, turns in completions.items():
-        ids, spans = prompt_ids(prompt(i), FORMAT, tokenizer), []
-        for turn, completion in enumerate(turns):
-            spans.append((len(ids), completion.logprobs))
-            ids += completion.token_ids
-            ids += extension_ids([observation(i, turn)], FORMAT, tokenizer)
-        expected = full_logprobs(model, ids, temperature)
-        for start, logprobs in spans:
-            got = torch.tensor(logprobs)
-            assert torch.allclose(got, expected[start - 1 : start - 1 + len(got)], atol=1e-5)
-
-
 def test_a_kept_cache_gives_what_a_fresh_prefill_gives(model, tokenizer):
     kept = engine(model, tokenizer)
     completions = play(kept, 6)
@@ -64,45 +42,6 @@ def test_a_kept_cache_gives_what_a_fresh_prefill_gives(model, tokenizer):
         ids = episode.ids[: last.prompt_tokens + len(last.logprobs)]
         expected = full_logprobs(model, ids, 1.0)[-len(last.logprobs) :]
         assert torch.allclose(torch.tensor(last.logprobs), expected, atol=1e-5)
-
-
-class Favouring(torch.nn.Module):
-    """The model with a constant bonus on some tokens: turns end where a test wants it."""
-
-    def __init__(self, model, bonus):
-        super().__init__()
-        self.model, self.config = model, model.config
-        self.generation_config, self.dtype, self.device = None, model.dtype, model.device
-        self.register_buffer("bonus", bonus)
-
-    def forward(self, **inputs):
-        output = self.model(**inputs)
-        output.logits = output.logits + self.bonus
-        return output
-
-
-def favouring(model, tokenizer, *tokens):
-    bonus = torch.zeros(len(tokenizer))
-    bonus[tokenizer.convert_tokens_to_ids(list(tokens))] = 1000.0
-    return Favouring(model, bonus)
-
-
-def only(policy, sampling=None, stop=STOP):
-    policy.submit(Request("q0#0", prompt(0), ASKED, (), sampling or Sampling(), stop))
-    [(_, completion)] = policy.collect()
-    return completion
-
-
-def test_a_stop_token_ends_the_turn_and_the_end_of_turn_is_appended(model, tokenizer):
-    completion = only(engine(favouring(model, tokenizer, "</answer>"), tokenizer))
-    assert (completion.text, completion.finish) == ("</answer>", "stop")
-    assert len(completion.token_ids) == 2 and len(completion.logprobs) == 1
-
-
-def test_an_emitted_end_of_turn_is_kept_once(model, tokenizer):
-    completion = only(engine(favouring(model, tokenizer, "<|im_end|>"), tokenizer))
-    assert (completion.text, completion.finish) == ("", "stop")
-    assert completion.token_ids == (tokenizer.eos_token_id,) and len(completion.logprobs) == 1
 
 
 def test_small_top_p_is_greedy(model, tokenizer):

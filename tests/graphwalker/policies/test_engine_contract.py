@@ -279,10 +279,6 @@ def test_two_requests_of_one_episode_are_refused(engine, toy):
     policy.release("q0#0")
 
 
-def test_nothing_pending_collects_nothing(engine, toy):
-    assert engine().collect() == []
-
-
 def test_no_episode_waits_for_a_longer_one(engine, toy):
     policy = engine()
     policy.submit(asked(1, Sampling(max_tokens=400)))

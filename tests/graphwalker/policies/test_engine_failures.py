@@ -223,18 +223,15 @@ def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
 
 def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
     from eval.run.config import EvalConfig, run_eval
-    from graphwalker.files import read_jsonl, write_jsonl
-    from graphwalker.graphs.build.build import build_graph
-    from support.toy import TOY_TRIPLES
+    from graphwalker.files import read_jsonl
+    from support.run_toys import make_toy_graph
 
-    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
-    (tmp_path / "triples.tsv").write_text(rows, encoding="utf-8")
-    build_graph([tmp_path / "triples.tsv"], tmp_path / "graph")
-    write_jsonl(tmp_path / "q.jsonl", [q.to_json() for q in questions()[:2]])
+    make_toy_graph(tmp_path)
     out = run_eval(
         EvalConfig(
             graph=str(tmp_path / "graph"),
-            questions=str(tmp_path / "q.jsonl"),
+            questions=str(tmp_path / "questions.jsonl"),
+            limit=2,
             output_dir=str(tmp_path / "run"),
             policy=configured(toy, server.url),
             environment=EnvironmentConfig(prompt="compact", max_turns=2),

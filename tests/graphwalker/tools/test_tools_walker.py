@@ -288,12 +288,3 @@ def test_an_outage_is_never_an_observation():
     box = WalkerTools(BrokenGraph(TRIPLES, NAMES), QUESTION)
     with pytest.raises(GraphError):
         relations(box, "Alien")
-
-
-def test_equal_calls_show_equal_text_in_fresh_episodes():
-    def walk():
-        box = tools(SCOTT)
-        first = relations(box, "Scott, Ridley")
-        return first, triples(box, "Scott, Ridley", *first.relations)
-
-    assert walk() == walk()

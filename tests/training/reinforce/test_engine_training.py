@@ -11,11 +11,9 @@ pytest.importorskip("trl")
 
 from graphwalker.agents.environment import EnvironmentConfig  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
-from graphwalker.graphs.build.build import build_graph  # noqa: E402
+from graphwalker.files import read_jsonl  # noqa: E402
 from support.engine_toy import Toy  # noqa: E402
-from support.grpo_toy import questions  # noqa: E402
-from support.toy import TOY_TRIPLES  # noqa: E402
+from support.run_toys import make_toy_graph  # noqa: E402
 from training.grpo import run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
 from training.reinforce.engines import engine_arguments  # noqa: E402
@@ -27,13 +25,10 @@ HAS_VLLM = find_spec("vllm") is not None
 def config(tmp_path):
     """Two steps of a random model. Its weights shrink by a tenth in each, whatever it earns."""
     toy = Toy(tmp_path / "model")
-    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
-    (tmp_path / "triples.tsv").write_text(rows, encoding="utf-8")
-    build_graph([tmp_path / "triples.tsv"], tmp_path / "graph")
-    write_jsonl(tmp_path / "q.jsonl", [q.to_json() for q in questions()])
+    make_toy_graph(tmp_path)
     return GrpoConfig(
         model=str(toy.folder),
-        questions=str(tmp_path / "q.jsonl"),
+        questions=str(tmp_path / "questions.jsonl"),
         graph=str(tmp_path / "graph"),
         output_dir=str(tmp_path / "run"),
         environment=EnvironmentConfig(prompt="compact", max_turns=2),

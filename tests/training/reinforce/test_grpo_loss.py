@@ -15,7 +15,7 @@ from support.grpo_batches import (  # noqa: E402
     our_loss,
     plain_logps,
 )
-from training.reinforce.rows import token_logps, trim_padding  # noqa: E402
+from training.reinforce.rows import token_logps  # noqa: E402
 
 BETA, LOW, HIGH, RESPONSE = 0.1, 0.2, 0.28, 384
 
@@ -148,14 +148,6 @@ def test_our_micro_batches_have_the_gradient_of_trls_own(grpo_world, tmp_path, o
     plain = sum(trainer._compute_loss(trainer.model, part) for part in halves(inputs))
     for mine, theirs in zip(ours, gradients(trainer, plain), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-6)
-
-
-def test_a_trimmed_micro_batch_keeps_every_real_token(batch):
-    _, inputs = batch
-    cut = trim_padding({key: value[:3] for key, value in inputs.items() if value.ndim})
-    for key, mask in (("prompt_ids", "prompt_mask"), ("completion_ids", "completion_mask")):
-        before, after = inputs[key][:3], cut[key]
-        assert torch.equal(before[inputs[mask][:3].bool()], after[cut[mask].bool()])
 
 
 def test_rows_without_advantage_are_left_out_exactly(batch):

@@ -53,11 +53,6 @@ def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
     return score_episode(trajectory, reward_mix(weights)).scores.get("reward")
 
 
-def test_a_mix_that_pays_for_nothing_right_is_refused():
-    with pytest.raises(ValueError, match="must have a weight"):
-        reward_of(said(), em=0, answered=1)
-
-
 def test_the_reward_reads_the_final_answer_alone(grpo_world):
     right, wrong = (played(environment_of(grpo_world), name)[0] for name in ("Verria", "Drama"))
     boast = '<answer> ["Verria"] </answer>'

@@ -9,61 +9,26 @@ import pytest
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.base import Entity
-from graphwalker.question import Question
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import IGNORED
-from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from graphwalker.trajectory import StopReason
+from support.run_toys import make_sft_place, sft_config, walk
 from training.config import SftConfig
 from training.runs.command import parse_arguments
 from training.supervised.data import plan_steps, read_rows
-from training.tiny.config import TinyModelConfig
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-NAMES = ("Anna", "Bela", "Cora", "Dina", "Ebba", "Fred", "Gert", "Hugo")
-SHAPE = TinyModelConfig(vocab_size=700, layers=2, hidden=64, heads=2, intermediate=64)
-
-
-def walk(number: int, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
-    """The agent asks for the relations of the named entity, then answers with its twin."""
-    name, twin = NAMES[number % 8], NAMES[(number + 3) % 8]
-    padding = " and so on" * (number % 5)
-    turns = (
-        Turn((Message("user", f'Who is the twin of "{name}"{padding}?'),), f'<think>I look.</think>'
-             f'\n<kg-query>get_relations("{name}")</kg-query>'),
-        Turn((Message("user", f'<information>("{name}", a.b.twin, "{twin}")</information>'),),
-             f'<think>There.</think>\n<answer>["{twin}"]</answer>'),
-    )  # fmt: skip
-    question = Question(f"q{number}", "Who?", (Entity(f"m.{number}", name),))
-    return Trajectory(question, "react", "oracle", turns, (twin,), stop)
-
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory) -> Path:
-    """A folder with trajectories and a tiny model."""
-    from training.tiny.make import conversation_texts, make_tiny
-
-    folder = tmp_path_factory.mktemp("sft")
-    walks = [walk(number) for number in range(64)]
-    write_jsonl(folder / "walks.jsonl", [w.to_json() for w in walks])
-    make_tiny(SHAPE, conversation_texts(walks), ["a.b.twin"], folder / "model")
-    return folder
+    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 def settings(place: Path, **values) -> SftConfig:
-    data = {
-        "model": str(place / "model"),
-        "data": (str(place / "walks.jsonl"),),
-        "output_dir": str(place / "run"),
-        "format": "inline",
-        "tokens_per_step": 512,
-        "lr": 3e-3,
-        "schedule": "constant",
-        "progress": False,
-    }
-    return SftConfig(**(data | values))
+    plain = {"schedule": "constant", "max_steps": 0, "save_steps": 500}
+    return sft_config(place, place / "run", **(plain | values))
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +59,6 @@ def trained(place) -> Path:
     from training.sft import run_sft
 
     return run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
-
-
-def weights(folder: Path) -> bytes:
-    return (folder / "model.safetensors").read_bytes()
 
 
 def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> None:
@@ -165,14 +126,6 @@ def test_the_final_model_writes_the_agents_turn(trained) -> None:
     assert text.removesuffix(FORMATS["inline"].end_of_turn) in turns
 
 
-def test_a_finished_run_is_left_as_it_is(place, trained) -> None:
-    from training.sft import run_sft
-
-    before = (trained / "model.safetensors").stat().st_mtime_ns
-    run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
-    assert (trained / "model.safetensors").stat().st_mtime_ns == before
-
-
 def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
     from training.sft import run_sft
 
@@ -213,16 +166,6 @@ def test_a_model_folder_that_is_not_there_is_named(place) -> None:
     assert not (place / "nomodel").exists()
 
 
-def test_a_half_written_checkpoint_is_not_taken(tmp_path) -> None:
-    from training.runs.checkpoints import last_checkpoint, mark_complete
-
-    for step in (5, 10, 100):
-        (tmp_path / f"checkpoint-{step}").mkdir()
-    mark_complete(tmp_path, 5, keep=2)
-    mark_complete(tmp_path, 10, keep=2)
-    assert last_checkpoint(tmp_path) == 10
-
-
 def test_long_rows_are_set_aside_and_counted(place, tokenizer) -> None:
     everything = read_rows(settings(place), tokenizer)
     limit = sorted(everything.lengths)[10]
@@ -233,7 +176,8 @@ def test_long_rows_are_set_aside_and_counted(place, tokenizer) -> None:
 
 def test_trajectories_that_failed_for_our_reasons_are_not_trained_on(place, tokenizer) -> None:
     path = place / "failed.jsonl"
-    walks = [walk(0), walk(1, StopReason.GRAPH_ERROR), walk(2, StopReason.POLICY_ERROR)]
+    failures = (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
+    walks = [walk(0), *(replace(walk(1), stop=stop) for stop in failures)]
     write_jsonl(path, [w.to_json() for w in walks])
     rows = read_rows(settings(place, data=(str(path),)), tokenizer)
     assert (len(rows.rows), rows.failed) == (1, 2)

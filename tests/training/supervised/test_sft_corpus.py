@@ -36,11 +36,6 @@ def tokenizer():
     return byte_level()
 
 
-def test_the_corpus_is_not_trivial(corpus) -> None:
-    assert len(corpus) == 40
-    assert max(len(t.turns) for t in corpus) > 4
-
-
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_trained_token_is_the_agents_and_all_of_the_agents_are_trained(
     name, corpus, tokenizer

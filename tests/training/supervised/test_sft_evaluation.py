@@ -9,14 +9,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from graphwalker.agents.environment import Environment  # noqa: E402
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
-from graphwalker.graphs.build.build import build_graph  # noqa: E402
-from graphwalker.graphs.open import open_graph  # noqa: E402
-from support.grpo_toy import SMALL, played, questions  # noqa: E402
-from support.run_toys import SHAPE, sft_config  # noqa: E402
-from support.toy import TOY_NAMES, TOY_TRIPLES  # noqa: E402
+from support.grpo_toy import SMALL, played  # noqa: E402
+from support.run_toys import SHAPE, make_toy_graph, sft_config  # noqa: E402
+from support.toy import TOY_TRIPLES  # noqa: E402
 from training.evaluation.callback import BestModel  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 from training.tiny.make import conversation_texts, make_tiny  # noqa: E402
@@ -30,13 +27,7 @@ STEPS = 45
 def world(tmp_path_factory) -> Path:
     """A compiled toy graph, its eight questions, episodes that answer them, a tiny model."""
     folder = tmp_path_factory.mktemp("evaluation")
-    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
-    (folder / "triples.tsv").write_text(rows, encoding="utf-8")
-    names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
-    (folder / "names.tsv").write_text(names, encoding="utf-8")
-    build_graph([folder / "triples.tsv"], folder / "graph", names=folder / "names.tsv")
-    write_jsonl(folder / "questions.jsonl", [q.to_json() for q in questions()])
-    examples = played(Environment(open_graph(folder / "graph"), SMALL), "Verria")
+    examples = played(make_toy_graph(folder), "Verria")
     write_jsonl(folder / "walks.jsonl", [t.to_json() for t in examples])
     relations = sorted({relation for _, relation, _ in TOY_TRIPLES})
     make_tiny(SHAPE, conversation_texts(examples), relations, folder / "model")
