@@ -24,8 +24,3 @@ def test_nothing_is_lost_when_it_grows():
     assert len(seen) == 5 * SMALLEST
     assert all(f"text {n}" in seen for n in range(5 * SMALLEST))
     assert not any(f"text {n}" in seen for n in range(5 * SMALLEST, 6 * SMALLEST))
-
-
-def test_a_lone_surrogate_is_a_text():
-    seen = TextSet()
-    assert seen.add("\ud800") and not seen.add("\ud800")

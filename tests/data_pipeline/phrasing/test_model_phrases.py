@@ -84,13 +84,6 @@ def test_a_stopped_run_resumes_and_pays_for_nothing_twice(tmp_path: Path) -> Non
         assert len(server.requests) == 1, "the first answer is stored"
 
 
-def test_a_cap_ends_the_run(tmp_path: Path) -> None:
-    with serve(Act(json.dumps(GOOD))) as server:
-        with pytest.raises(UserError, match="max_cost"):
-            _ask(tmp_path, server.url, prompt_per_million=1e6, max_cost=1e-6)
-        assert not server.requests
-
-
 def test_a_model_that_writes_nothing_usable_is_named(tmp_path: Path) -> None:
     answer = json.dumps({"out": {"casual": ["谁是{x}的市长"]}, "in": {}})
     wanted = pytest.raises(UserError, match=r"tiny wrote no usable text: .*other_language")

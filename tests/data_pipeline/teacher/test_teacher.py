@@ -180,14 +180,6 @@ def test_a_teacher_that_never_answers_in_format_ends_the_run_in_one_line(graph, 
     assert (tmp_path / "walks.jsonl").exists() and usage(tmp_path)["answers"]["question"] >= 3
 
 
-def test_a_server_that_is_not_there_ends_the_run_in_one_line(graph, tmp_path, capsys):
-    with teach() as server:
-        pass
-    code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.retries=1")
-    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
-    assert code == 2 and "no connection" in line and "the same command resumes" in line
-
-
 def test_an_address_without_a_model_is_refused(graph, tmp_path, capsys):
     arguments = [
         "synth",

@@ -89,11 +89,6 @@ def test_an_endpoint_without_seeds_is_told_what_it_needs():
         open_for_walks("http://127.0.0.1:1/sparql", SynthConfig())
 
 
-def test_an_endpoint_knows_the_halves_of_its_relations():
-    graph = EndpointGraph(MemoryGraph([], {}), ["b..a", "c"])
-    assert graph.relation_ids() == ["a", "b", "b..a", "c"]
-
-
 def arguments(folder: Path, *more: str) -> list[str]:
     sizes = {"entities": 1000, "walks": 20, "workers": 1, "smaller": 1000, "memory": 10}
     given = [text for name, size in sizes.items() for text in (f"--{name}", str(size))]

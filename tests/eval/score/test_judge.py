@@ -70,16 +70,6 @@ def test_prose_is_asked_again_once_and_then_named(predictions, tmp_path):
     assert judged.to_json()["judge score"] == 0.5
 
 
-def test_a_cap_ends_it_and_the_same_command_resumes(predictions, tmp_path):
-    with serve(Act("yes")) as server:
-        capped = config(server.url, prices={"max_requests": 1})
-        with pytest.raises(UserError, match="answers so far are kept"):
-            judge_file(predictions, tmp_path / "j.jsonl", capped)
-        assert not (tmp_path / "j.jsonl").exists()
-        judge_file(predictions, tmp_path / "j.jsonl", config(server.url))
-        assert len(server.requests) == 2
-
-
 def test_an_outage_is_no_verdict(predictions, tmp_path):
     with (
         serve(Act("yes"), Act(status=500)) as server,
