@@ -1,14 +1,21 @@
-"""What a user names in a setting: one of ours by its name, or `module:NAME` of their own."""
+"""What a user names in a setting: one of ours, `module:NAME` of their own, or data on the Hub."""
 
 import difflib
 import importlib
 import os
+import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
+
+_HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+?)(?:@([\w.-]+))?(?:/([\w./-]+))?")
+QUESTION_FILES = ("questions.jsonl",)
+DEMONSTRATION_FILES = ("graphsynth.jsonl", "graphroll.jsonl")
+"""What a data set on the Hub is read by, where its name stands alone: the first that it has."""
 
 
 def is_own(text: str) -> bool:
@@ -78,3 +85,35 @@ def find(known: Mapping[str, Any], text: str, what: str) -> Any:
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def local_path(text: Path | str, files: Sequence[str] = (), what: str = "no such file") -> Path:
+    """The path that the text names, or the place on this machine of a data set on the Hub:
+    `owner/name`, `owner/name@revision`, `owner/name/file`. `files` are looked for where no file is
+    named; without them a data set is its folder.
+
+    Nothing is downloaded. Raises `UserError` for a name that is not here, with the command that
+    fetches it; any other path that is not there is returned as it is.
+    """
+    path, named = Path(text), _HUB_NAME.fullmatch(str(text))
+    if path.exists() or named is None or (path.suffix and str(text).count("/") == 1):
+        return path
+    name, revision, file = named.groups()
+    try:
+        import huggingface_hub
+
+        library: Any = huggingface_hub  # typed in part
+        options = {"repo_type": "dataset", "revision": revision, "local_files_only": True}
+        folder = Path(library.snapshot_download(name, **options))
+    except (ImportError, OSError, ValueError):
+        if file:  # far more often a path of this machine that is mistyped
+            return path
+        raise UserError(
+            f"{text}: {what}, and no data set of that name from the Hub on this machine "
+            f"(with a network: hf download --repo-type dataset {name})"
+        ) from None
+    wanted = [file] if file else list(files)
+    found = [folder / one for one in wanted if (folder / one).exists()]
+    if wanted and not found:
+        raise UserError(f"{text}: the data set of the Hub has no {' or '.join(wanted)}")
+    return found[0] if found else folder

@@ -33,6 +33,7 @@ from training.runs.environment import (
     check_caps,
     in_its_environment,
     with_format,
+    with_local_files,
     write_grpo_environment,
 )
 from training.runs.resuming import claim_run, record_length
@@ -79,7 +80,7 @@ def run_grpo(config: GrpoConfig) -> Path:
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
     check_layout()
-    config, out = in_its_environment(config), Path(config.output_dir)
+    config, out = in_its_environment(with_local_files(config)), Path(config.output_dir)
     reward_mix(config.rewards)  # a misspelt reward must not claim the folder
     questions, environment = open_world(config)
     if not (out / "config.yaml").is_file():  # one that was begun with lower caps ends as it began

@@ -26,7 +26,7 @@ from training.reinforce.rejection import OWN, DrawRules, draw
 from training.runs.checkpoints import digest
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
-from training.runs.environment import in_its_environment
+from training.runs.environment import in_its_environment, with_local_files
 from training.runs.resuming import claim_run, record_length
 from training.sft import FREE_KEYS as SFT_FREE_KEYS
 from training.sft import run_sft
@@ -46,7 +46,7 @@ def run_rft(config: RftConfig) -> Path:
     was right; `DrawError` when the graph or the engine fails.
     """
     check_layout()
-    config = in_its_environment(config)
+    config = in_its_environment(with_local_files(config))
     questions, environment = _open(config)
     out = Path(config.output_dir)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):

@@ -20,6 +20,7 @@ from training.runs.environment import (
     check_evaluation,
     in_their_environment,
     with_format,
+    with_local_files,
     write_sft_environment,
 )
 from training.runs.resuming import claim_run, record_length
@@ -52,7 +53,7 @@ def run_sft(config: SftConfig) -> Path:
     other data.
     """
     check_layout()
-    out = Path(config.output_dir)
+    config, out = with_local_files(config), Path(config.output_dir)
     if claim_run(config, _inputs(config), FREE_KEYS):
         return out / "final"
     final = _train(config, out)

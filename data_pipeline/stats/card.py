@@ -12,6 +12,8 @@ from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.teacher.thoughts import compares
 from graphwalker.config import Config
 from graphwalker.files import digest, read_jsonl, write_json, write_text
+from graphwalker.hub.cards import CARD, data_facts, with_front_matter
+from graphwalker.named import QUESTION_FILES
 from graphwalker.query.query import Query, parse_hop, stored_query
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -86,7 +88,7 @@ def write_card(
     made: str,
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Write datacard.json and datacard.md beside the data; returns what they hold."""
+    """Write datacard.json and README.md, the Hub's card; returns what they hold."""
     dropped = count_reasons(read_jsonl(out / DROPPED))
     described = describe(read_jsonl(out / made))
     attempts = described["count"] + sum(dropped.values())
@@ -103,7 +105,9 @@ def write_card(
         "licence": LICENCE,
         "config": config.model_dump(mode="json", exclude=set(IRRELEVANT)),
     }
-    write_text(out / "datacard.md", markdown(card))
+    files = [name for name in dict.fromkeys((made, QUESTION_FILES[0])) if (out / name).is_file()]
+    facts = data_facts(files, described["count"])
+    write_text(out / CARD, with_front_matter(facts, markdown(card)))
     write_json(out / "datacard.json", card, ensure_ascii=False)
     return card
 

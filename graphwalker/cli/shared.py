@@ -13,6 +13,7 @@ import typer
 from graphwalker.api.terminal import printable
 from graphwalker.cli import console
 from graphwalker.errors import UserError
+from graphwalker.named import QUESTION_FILES, local_path
 
 if TYPE_CHECKING:
     from graphwalker.config import Config
@@ -34,8 +35,8 @@ class Short(NamedTuple):
 
 
 SHORT: Mapping[str, Short] = {
-    "graph": Short("graph", str, "A graph: folder, endpoint, recording, or module:FACTORY."),
-    "questions": Short("questions", str, "Questions: our JSONL, or a published file."),
+    "graph": Short("graph", str, "Folder, endpoint, recording, Hub name, or module:FACTORY."),
+    "questions": Short("questions", str, "Questions: our JSONL, a published file, or a Hub name."),
     "model": Short("policy.model", str, "A model folder, or the name that an API knows it by."),
     "format": Short(
         "policy.format", str, "Chat format, such as qwen2.5. Default: the model's own."
@@ -117,7 +118,7 @@ class CommandOptions:
 
     @property
     def questions(self) -> Path:
-        return Path(self.need("questions"))
+        return local_path(self.need("questions"), QUESTION_FILES)
 
     @property
     def out(self) -> Path:

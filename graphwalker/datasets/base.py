@@ -22,7 +22,7 @@ from graphwalker.datasets.files import (
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
-from graphwalker.named import is_own
+from graphwalker.named import QUESTION_FILES, is_own, local_path
 from graphwalker.question import Question
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def load_dataset(
     path: Path | str, reading: Reading | None = None, limit: int | None = None
 ) -> Loaded:
     """As `load_questions`, with the form that was found, companions, and the published size."""
-    path, reading = Path(path), reading or Reading()
+    path, reading = local_path(path, QUESTION_FILES), reading or Reading()
     known = dataset(str(path))
     if known.url and not path.exists():
         raise UserError(f"{path}: no such file; download {known.title} from {known.url}")

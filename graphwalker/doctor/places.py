@@ -12,6 +12,7 @@ from typing import Any, cast
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
+from graphwalker.named import QUESTION_FILES, local_path
 
 GIB = 2**30
 LEAST_GIB = 10
@@ -66,6 +67,7 @@ def look_at_model(model: str) -> Iterator[Diagnosis]:
 
 def look_at_files(setting: str, paths: Sequence[str]) -> Iterator[Diagnosis]:
     """The files that a setting names are there, and hold something."""
+    paths = [str(local_path(path, QUESTION_FILES)) for path in paths]
     missing = [path for path in paths if not Path(path).exists()]
     empty = [path for path in paths if Path(path).is_file() and not Path(path).stat().st_size]
     if missing or empty:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import is_address_file, read_address
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.named import failure, is_own, own
+from graphwalker.named import failure, is_own, local_path, own
 
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph
@@ -43,6 +43,7 @@ def open_graph(
     - a `neo4j://` or `bolt://` address: a Neo4j database; `#NAME` at the end is the database.
     - a folder with `graphs.jsonl`: a set of property graphs (`graph synthetic`, `graph mazes`).
     - a compiled graph, by its folder or the file inside.
+    - a data set on the Hub that was downloaded, by its name `owner/name` (or `owner/name/file`).
     - any other file: compiled as `graph build` does, into a cache folder that its digest names.
 
     In Python `spec` may be a DataFrame, a networkx or rdflib graph, or a list of triples as well.
@@ -105,6 +106,8 @@ def _open(
         from graphwalker.graphs.adapters.neo4j import open_neo4j
 
         return open_neo4j(spec)
+    if not is_own(spec):
+        spec = str(local_path(spec, what="no such graph (`graphwalker graph build` makes one)"))
     if spec.lower().endswith(QUESTIONS):
         from graphwalker.datasets.own_graphs import QuestionGraphs, files_with_graphs
 

@@ -23,7 +23,7 @@ from graphwalker.runs import lock_folder
 pytestmark = pytest.mark.long
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
-CARDS = ("datacard.json", "datacard.md")
+CARDS = ("datacard.json", "README.md")
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ class BestModel:
         if rank() == 0:
             shutil.rmtree(partial, ignore_errors=True)
             shutil.copytree(self._place(self.step), partial)
-            publish_final(partial, self._folder)
+            publish_final(partial, self._folder, self.step)
         trainer.accelerator.wait_for_everyone()
         return final
 

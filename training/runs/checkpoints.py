@@ -12,6 +12,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_jsonl, write_json, write_jsonl
+from graphwalker.hub.cards import write_model_card
 from graphwalker.runs import claim
 
 NOTES = ".sizes.json"
@@ -65,9 +66,10 @@ def publish_checkpoint(folder: Path, step: int, keep: int) -> None:
     shutil.rmtree(staging(folder), ignore_errors=True)
 
 
-def publish_final(written: Path, folder: Path) -> None:
-    """Move the written model to `final/`; the one from before the run was prolonged moves to
-    `final-before/`."""
+def publish_final(written: Path, folder: Path, step: int = 0) -> None:
+    """Move the written model with its card to `final/`; the one from before the run was prolonged
+    moves to `final-before/`. `step`: the evaluation that chose it."""
+    write_model_card(written, folder, step)
     final, before = folder / "final", folder / "final-before"
     if final.is_dir():
         shutil.rmtree(before, ignore_errors=True)

@@ -12,6 +12,7 @@ from graphwalker.agents.presets import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
+from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.trust import check_trust
 from training.config import RftConfig, SftConfig, TrainingConfig
@@ -23,6 +24,22 @@ C = TypeVar("C", GrpoConfig, RftConfig)
 T = TypeVar("T", bound=TrainingConfig)
 DECODING = "constrained"
 """A setting of how a model is decoded: demonstrations are the same with it and without."""
+
+
+def with_local_files(config: T) -> T:
+    """The config, with data sets of the Hub as their files on this machine. Raises `UserError`."""
+    update: dict[str, Any] = {}
+    if isinstance(config, SftConfig | RftConfig):
+        update["data"] = tuple(str(local_path(one, DEMONSTRATION_FILES)) for one in config.data)
+    if isinstance(config, GrpoConfig | RftConfig):
+        update["questions"] = str(local_path(config.questions, QUESTION_FILES))
+    if isinstance(config, SftConfig | GrpoConfig) and (dev := config.evaluation):
+        questions = str(local_path(dev.questions, QUESTION_FILES))
+        update["evaluation"] = dev.model_copy(update={"questions": questions})
+    if isinstance(config, GrpoConfig) and (replay := config.replay):
+        files = tuple(str(local_path(one, DEMONSTRATION_FILES)) for one in replay.data)
+        update["replay"] = replay.model_copy(update={"data": files})
+    return config.model_copy(update={k: v for k, v in update.items() if v != getattr(config, k)})
 
 
 def demonstrated_environment(config: SftConfig) -> EnvironmentConfig:

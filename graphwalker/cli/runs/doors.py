@@ -1,13 +1,14 @@
-"""Doors for other programs: `mcp` and `env`."""
+"""Doors for other programs: `mcp`, `env` and `publish`."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.cli.shared import CommandOptions, verb
+from graphwalker.cli.shared import CommandOptions, show, verb
 from graphwalker.errors import UserError
 
 app = typer.Typer()
@@ -93,3 +94,35 @@ def serve(
     limits = SessionLimits(max_sessions, idle_s)
     sessions = EpisodeSessions(environment, questions, reward, limits)
     serve_environment(sessions, host, port, hosts, console.note)
+
+
+@app.command()
+def publish(
+    folder: Annotated[Path, Argument(help="Of a model (or its run), of data, or of a graph.")],
+    name: Annotated[str, Argument(help="Its name on the Hub: owner/name.")],
+    send: Annotated[bool, Option("--push", help="Send it; else it is only shown.")] = False,
+    public: Annotated[bool, Option("--public", help="For everybody; else it is private.")] = False,
+) -> None:
+    """Show what a folder would be on the Hugging Face Hub, and with `--push` send it there.
+
+    The card is the folder's README.md, else one is written. Secrets, pickles and trainers' states
+    are refused. The token is that of HF_TOKEN.
+
+    Example: graphwalker publish runs/demo/sft me/graphwalker-sft
+    """
+    from graphwalker.hub.publish import plan_publication, push
+
+    plan = plan_publication(folder, name)
+    seen = "public" if public else "private"
+    rows = {path: f"{size:,} bytes" for path, size in plan.files}
+    show(
+        f"{plan.folder} as {plan.kind} ({seen})",
+        {**rows, "README.md": f"{len(plan.card.encode()):,} bytes", "all": f"{plan.size:,} bytes"},
+    )
+    if send:
+        console.echo(push(plan, public))
+        return
+    console.echo(f"\n{plan.card}")
+    console.note("nothing was sent; this sends it:")
+    options = " --public" if public else ""
+    console.echo(f"graphwalker publish {folder} {name} --push{options}")

@@ -1,0 +1,204 @@
+"""What a folder of ours is on the Hub: its kind, its files, its card; and sending it there."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.hub.cards import (
+    CARD,
+    data_facts,
+    front_matter,
+    graph_card,
+    model_card,
+    with_front_matter,
+)
+from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES
+
+RepoType = Literal["model", "dataset"]
+
+RAW_STATES = ("optimizer*", "scheduler.pt", "rng_state*", "*.bin", "*.pt", "*.pth", "*.pkl",
+              "*.pickle", "global_step*")  # fmt: skip
+"""What a checkpoint has for its trainer, much of it pickled: it is refused."""
+LEFT_OUT = ("*.log", "*.partial", "*.lock", "*.sqlite*", "run.json", "__pycache__")
+SECRET_FILES = ("*.pem", "*.key", "*.p12", "id_rsa*", "id_ed25519*", ".env*", ".netrc", "*.env")
+_SECRET = re.compile(
+    rb"(?<![\w-])(?:hf_[A-Za-z0-9]{30,}|sk-(?=[\w-]*\d)[\w-]{20,}|gh[pousr]_[A-Za-z0-9]{36}|AKIA[0-9A-Z]{16}"
+    rb"|xox[abpr]-[A-Za-z0-9-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+_SECRET_VARIABLE = re.compile(r"(_|^)(KEY|TOKEN|SECRET|PASSWORD)$")
+_BLOCK = 1 << 22
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A folder as it will stand on the Hub."""
+
+    folder: Path
+    name: str
+    """`owner/name`."""
+    repo_type: RepoType
+    kind: str
+    """`model`, `data` or `graph`."""
+    files: tuple[tuple[str, int], ...]
+    """Paths inside the folder with their bytes, without the card."""
+    card: str
+
+    @property
+    def size(self) -> int:
+        return sum(size for _, size in self.files) + len(self.card.encode())
+
+
+def plan_publication(folder: Path, name: str) -> Publication:
+    """Say what would be sent. Nothing is written, and no network is needed.
+
+    Raises `UserError` for a folder that holds no model, data or graph, for raw optimizer states
+    and for what looks like a secret.
+    """
+    if not _REPO.fullmatch(name):
+        raise UserError(f"{name}: a name on the Hub reads owner/name")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder")
+    if (folder / "final" / "graphwalker.json").is_file():
+        folder = folder / "final"  # the folder of a training run
+    if (folder / "graph" / "graph.gwk").is_file():
+        folder = folder / "graph"  # the folder of `graph make`
+    paths = list(_files(folder))
+    _refuse_states(folder, paths)
+    _refuse_secrets(folder, paths)
+    kind, make = _kind(folder, name, paths)
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8") if card.is_file() else make()
+    check_card(text, card, kind)
+    files = tuple((str(p.relative_to(folder)), p.stat().st_size) for p in paths if p != card)
+    return Publication(folder, name, "model" if kind == "model" else "dataset", kind, files, text)
+
+
+def check_card(text: str, where: Path, kind: str) -> None:
+    """Raises `UserError` for a card that the Hub would not read, by its own library where it is
+    installed."""
+    if not front_matter(text, where):
+        raise UserError(f"{where}: has no front matter (--- lines of YAML); remove the file, and "
+                        "publish writes a card")  # fmt: skip
+    try:
+        from huggingface_hub import DatasetCard, ModelCard
+    except ImportError:
+        return
+    try:
+        (ModelCard if kind == "model" else DatasetCard)(text)
+    except (ValueError, TypeError, AssertionError) as error:
+        raise UserError(f"{where}: the Hub does not take this card: {error}") from None
+
+
+def push(publication: Publication, public: bool = False) -> str:
+    """Send it, in one commit, to the Hub of `HF_ENDPOINT` with the token of `HF_TOKEN`; returns
+    the address. A new repository is private unless `public` is set.
+
+    Raises `UserError` without the library or a token, and for a repository that is public already
+    where `public` is not set; `GraphWalkerError` where the Hub does not take it.
+    """
+    try:
+        import httpx
+        from huggingface_hub import CommitOperationAdd, HfApi, get_token
+        from huggingface_hub.errors import OfflineModeIsEnabled
+    except ImportError:
+        raise UserError("--push needs: pip install 'graphwalker-kgqa[hub]'") from None
+    if not get_token():
+        raise UserError("--push needs a token: set HF_TOKEN, or `hf auth login`")
+    api: Any = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+    kind = publication.repo_type
+    try:
+        address = api.create_repo(
+            publication.name, repo_type=kind, private=not public, exist_ok=True
+        )
+        about = api.repo_info(publication.name, repo_type=kind)
+        if not about.private and not public:
+            raise UserError(f"{publication.name}: is public already; --public allows it")
+        operations = [
+            CommitOperationAdd(path, str(publication.folder / path))
+            for path, _ in publication.files
+        ]
+        operations.append(CommitOperationAdd(CARD, publication.card.encode()))
+        api.create_commit(
+            publication.name, operations, repo_type=kind, commit_message="GraphWalker: publish"
+        )
+    except (httpx.HTTPError, OfflineModeIsEnabled, OSError) as error:
+        line = " ".join(str(error).split())[:300]
+        raise GraphWalkerError(f"{publication.name}: not sent to {api.endpoint}: {line}") from None
+    return str(address)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files but hidden ones and what only this machine needs. A link that leads out of the
+    folder is not followed."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") and not _any(part, SECRET_FILES) for part in parts)
+        if path.is_file() and not hidden and not any(_any(part, LEFT_OUT) for part in parts):
+            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+                raise UserError(f"{path}: is a link that leads out of the folder; copy the file")
+            yield path
+
+
+def _any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(Path(name).match(pattern) for pattern in patterns)
+
+
+def _refuse_states(folder: Path, paths: list[Path]) -> None:
+    for path in paths:
+        if any(_any(part, RAW_STATES) for part in path.relative_to(folder).parts):
+            raise UserError(
+                f"{path}: is a trainer's state or a pickle, which is not published; give the "
+                "folder of the model (of a run: its final/), or remove the file"
+            )
+
+
+def _refuse_secrets(folder: Path, paths: list[Path]) -> None:
+    known = [
+        value.encode()
+        for name, value in os.environ.items()
+        if _SECRET_VARIABLE.search(name) and len(value) >= 12
+    ]
+    for path in paths:
+        if _any(path.name, SECRET_FILES):
+            raise UserError(f"{path}: looks like a file of secrets; remove it from the folder")
+        if path.suffix not in (".safetensors", ".gwk", ".npz") and (found := _secret(path, known)):
+            raise UserError(f"{path}: holds what looks like a secret ({found}); remove it")
+
+
+def _secret(path: Path, known: list[bytes]) -> str:
+    """How the first secret in a file begins, `""` for none. Blocks overlap by a secret's length."""
+    rest = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            data = rest + block
+            if found := _SECRET.search(data):
+                return found[0][:6].decode() + "..."
+            if any(value in data for value in known):
+                return "the value of an environment variable"
+            rest = data[-256:]
+    return ""
+
+
+def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[], str]]:
+    """What the folder is, and how its card is made where it has none."""
+    names = {path.name for path in paths if path.parent == folder}
+    if names & {"config.json", "adapter_config.json"}:
+        return "model", lambda: model_card(folder, folder.parent)
+    if "graph.gwk" in names:
+        from graphwalker.graphs.open import open_graph
+
+        return "graph", lambda: graph_card(open_graph(folder), name)
+    data = [one for one in (*DEMONSTRATION_FILES, *QUESTION_FILES) if one in names]
+    data = data or sorted(one for one in names if one.endswith((".jsonl", ".jsonl.gz")))
+    if not data:
+        raise UserError(
+            f"{folder}: holds no model (config.json), no compiled graph (graph.gwk) and no data "
+            "(*.jsonl); give a folder that does"
+        )
+    title = f"# {folder.resolve().name}\n"
+    return "data", lambda: with_front_matter(data_facts(data), title)

@@ -1,0 +1,172 @@
+"""Publishing: cards that the Hub reads, what is refused, a push, and names of the Hub as paths."""
+
+import pytest
+
+pytest.importorskip("huggingface_hub", reason="pip install 'graphwalker-kgqa[hub]'")
+
+import huggingface_hub
+
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import write_environment
+from graphwalker.datasets.base import load_questions
+from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.files import write_json, write_jsonl
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.open import open_graph
+from graphwalker.hub.cards import CARD, front_matter, write_model_card
+from graphwalker.hub.publish import plan_publication, push
+from support.backends import write
+from support.grpo_toy import questions
+from support.hub_server import hub_server
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+CONFIG = (
+    "model: HuggingFaceTB/SmolLM2-135M\ndata: [/home/ada/synth/graphsynth.jsonl]\nlr: 1.0e-05\n"
+)
+EVALUATIONS = [
+    {"step": step, "em": em, "em_low": em - 0.1, "em_high": em + 0.1, "em_by_question": [1, 0]}
+    for step, em in ((10, 0.5), (20, 0.25))
+]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The folder of a training run, with a card."""
+    folder = tmp_path / "sft"
+    write_environment(folder / "final", EnvironmentConfig(), format="qwen2.5")
+    write_json(folder / "final/config.json", {"model_type": "llama"})
+    (folder / "final/model.safetensors").write_bytes(bytes(100))
+    (folder / "config.yaml").write_text(CONFIG)
+    write_json(folder / "inputs.json", {"data[0]": "0123456789abcdef0123"})
+    write_jsonl(folder / "evaluations.jsonl", EVALUATIONS)
+    write_model_card(folder / "final", folder, step=10)
+    return folder
+
+
+def test_the_card_of_a_model_is_read_by_the_hub_s_own_library(run):
+    card = huggingface_hub.ModelCard((run / "final" / CARD).read_text())
+    assert card.data.base_model == "HuggingFaceTB/SmolLM2-135M"
+    assert card.data.eval_results[0].metric_value == 0.5  # of the step that was chosen
+    assert "0.500 [0.400, 0.600]" in card.text and "graphwalker, version" in card.text
+    assert "synth/graphsynth.jsonl (0123456789abcdef)" in card.text and "/home" not in card.text
+
+
+def test_a_model_that_is_trained_on_names_the_same_origin(run, tmp_path):
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "config.yaml").write_text(f"model: {run / 'final'}\nprompts_per_step: 8\n")
+    write_model_card(run / "final", later)
+    facts = front_matter((run / "final" / CARD).read_text())
+    assert facts["base_model"] == "HuggingFaceTB/SmolLM2-135M" and "grpo" in facts["tags"]
+
+
+def test_a_plan_lists_the_files_of_the_model_and_hides_the_rest(run):
+    (run / "final/.sizes.json").write_text("{}")
+    plan = plan_publication(run, "ada/agent")
+    assert [name for name, _ in plan.files] == [
+        "config.json",
+        "graphwalker.json",
+        "model.safetensors",
+    ]
+    assert (plan.kind, plan.repo_type) == ("model", "model") and plan.size > 100
+
+
+@pytest.mark.parametrize("name", ["optimizer.pt", "pytorch_model.bin", "rng_state.pth"])
+def test_a_trainer_s_state_is_refused(run, name):
+    (run / "final" / name).touch()
+    with pytest.raises(UserError, match=f"{name}: is a trainer's state"):
+        plan_publication(run, "ada/agent")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".env", ""),
+        ("notes.txt", "token: hf_" + "a1" * 17),
+        ("notes.txt", "x" * ((1 << 22) - 5) + " sk-proj-" + "b2" * 12),
+        ("key.txt", "-----BEGIN OPENSSH PRIVATE KEY-----"),
+        ("value.txt", "the value of a variable"),
+    ],
+)
+def test_a_secret_is_refused(run, name, text, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "value of a variable")
+    (run / "final" / name).write_text(text)
+    with pytest.raises(UserError, match="secret"):
+        plan_publication(run, "ada/agent")
+
+
+def test_a_link_out_of_the_folder_is_refused(run):
+    (run / "final/other.json").symlink_to(run / "config.yaml")
+    with pytest.raises(UserError, match="leads out of the folder"):
+        plan_publication(run, "ada/agent")
+
+
+def test_a_card_that_the_hub_would_not_read_is_refused(run):
+    (run / "final" / CARD).write_text("---\nbase_model: [\n---\n")
+    with pytest.raises(UserError, match="front matter is no YAML"):
+        plan_publication(run, "ada/agent")
+
+
+def test_graphs_and_data_get_a_card_of_their_own(tmp_path):
+    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
+    assert "| triples |" in plan_publication(tmp_path / "graph", "ada/graph").card
+    write_jsonl(tmp_path / "data/questions.jsonl", [])
+    facts = front_matter(plan_publication(tmp_path / "data", "ada/data").card)
+    assert facts["configs"] == [{"config_name": "default", "data_files": "questions.jsonl"}]
+
+
+@pytest.mark.parametrize("name", ["agent", "a/b/c", "../x", "ada/"])
+def test_a_name_without_an_owner_is_refused(run, name):
+    with pytest.raises(UserError, match="owner/name"):
+        plan_publication(run, name)
+
+
+def test_a_push_is_private_and_carries_every_file(run, monkeypatch):
+    with hub_server() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_TOKEN", hub.token)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        plan = plan_publication(run, "ada/agent")
+        assert push(plan) == f"{hub.address}/ada/agent"
+        push(plan)  # once more: the same repository
+        assert hub.repos == {"models/ada/agent": True}
+        assert hub.files[CARD].decode() == plan.card and len(hub.files) == 1 + len(plan.files)
+        hub.repos["models/ada/agent"] = False
+        with pytest.raises(UserError, match="is public already"):
+            push(plan)
+        monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+        with pytest.raises(GraphWalkerError, match="401"):
+            push(plan)
+
+
+def test_a_push_without_a_token_says_so(run, monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
+    with pytest.raises(UserError, match="set HF_TOKEN"):
+        push(plan_publication(run, "ada/agent"))
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """The snapshot of a data set that was downloaded before."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    repo = tmp_path / "hub/datasets--ada--world"
+    (repo / "refs").mkdir(parents=True)
+    (repo / "refs/main").write_text("c" * 40)
+    snapshot = repo / "snapshots" / ("c" * 40)
+    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], snapshot / "graph")
+    write_jsonl(snapshot / "questions.jsonl", [one.to_json() for one in questions()])
+    return snapshot
+
+
+def test_a_name_of_the_hub_stands_where_a_path_may(cached):
+    assert load_questions("ada/world") == load_questions(cached / "questions.jsonl")
+    assert open_graph("ada/world").checksum == open_graph(cached / "graph").checksum
+    assert open_graph("ada/world/graph").size
+    with pytest.raises(UserError, match=r"ada/world/none: the data set of the Hub has no none"):
+        open_graph("ada/world/none")
+
+
+@pytest.mark.parametrize("opened", [load_questions, open_graph])
+def test_a_name_that_is_not_here_says_what_fetches_it(cached, opened):
+    with pytest.raises(UserError, match="hf download --repo-type dataset ada/other"):
+        opened("ada/other")
