@@ -4,7 +4,7 @@ Source: the official SDK `mcp` 2.x. https://modelcontextprotocol.io
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError
@@ -59,15 +59,20 @@ def serve_mcp(
     environment: "ScriptEnvironment", transport: Literal["stdio", "http"], port: int
 ) -> None:
     """Serve until the client leaves (`stdio`) or the process is stopped (`http`, loopback only)."""
-    import anyio
-
     server = make_server(environment)
     if transport == "http":
         import uvicorn
 
-        app = server.streamable_http_app(stateless_http=True)
-        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+        from graphwalker.serve.asking import RequestLimits
+        from graphwalker.serve.guard import Guard, server_config
+        from graphwalker.serve.server import listen
+
+        app = Guard(cast(Any, server.streamable_http_app(stateless_http=True)))
+        with listen("127.0.0.1", port) as listening:
+            config = server_config(app, RequestLimits(), lifespan="on")
+            uvicorn.Server(config).run(sockets=[listening])
         return
+    import anyio
 
     async def talk() -> None:
         from mcp.server.stdio import stdio_server

@@ -22,8 +22,9 @@ from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import dumps
 from graphwalker.integrations.openenv_sessions import EpisodeSessions, Full, Session
+from graphwalker.integrations.openenv_tasks import task_routes
 from graphwalker.serve.asking import RequestLimits
-from graphwalker.serve.guard import LOOPBACK, App, Guard, bounded_protocol
+from graphwalker.serve.guard import LOOPBACK, App, Guard, server_config
 from graphwalker.serve.server import listen
 
 _TEXT = {"type": "string"}
@@ -78,28 +79,25 @@ def make_app(sessions: EpisodeSessions, hosts: Sequence[str] = LOOPBACK) -> App:
         Route("/metadata", metadata),
         WebSocketRoute("/ws", converse),
     ]
-    app = Starlette(routes=[*routes, Mount("/sessions/{session}", routes=routes)])
+    named = Mount("/sessions/{session}", routes=routes)
+    app = Starlette(routes=[*routes, named, *task_routes(sessions)])
     return Guard(cast(App, app), tuple(hosts), sessions.limits.message_bytes)
 
 
-def server_config(sessions: EpisodeSessions, hosts: Sequence[str]) -> Any:
-    """Return the server's settings, with the limits of the sessions, for `uvicorn.Server`."""
+def make_server(sessions: EpisodeSessions, hosts: Sequence[str]) -> Any:
+    """Return the `uvicorn.Server`, with the limits of the sessions."""
     import uvicorn
 
     limits = sessions.limits
-    return uvicorn.Config(
+    config = server_config(
         make_app(sessions, hosts),
-        http=bounded_protocol(RequestLimits(connections=2 * limits.sessions + 16)),
+        RequestLimits(connections=2 * limits.sessions + 16),
         # This one checks the length of a message before it holds it.
         ws="websockets-sansio",
         ws_max_size=limits.message_bytes,
         ws_per_message_deflate=False,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=3,
-        lifespan="off",
     )
+    return uvicorn.Server(config)
 
 
 def serve_environment(
@@ -110,12 +108,10 @@ def serve_environment(
     note: Callable[[str], None],
 ) -> None:
     """Serve until interrupted. Raises `UserError` for a port that is taken."""
-    import uvicorn
-
     with listen(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         note(f"http://{shown}:{listening.getsockname()[1]}; Ctrl-C ends it")
-        uvicorn.Server(server_config(sessions, hosts)).run(sockets=[listening])
+        make_server(sessions, hosts).run(sockets=[listening])
 
 
 async def _converse(sessions: EpisodeSessions, socket: WebSocket) -> None:

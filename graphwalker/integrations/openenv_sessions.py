@@ -16,7 +16,7 @@ from graphwalker.question import Question
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _CHOICES = ("index", "question", "seed")
-"""Arguments of `reset`, each of which names a question."""
+"""Arguments of `reset`, each of which names a question; `split` is where `index` counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,9 @@ class EpisodeSessions:
         self.limits = limits or SessionLimits()
         self._reward = check_reward(reward)
         self._by_id = {question.id: question for question in self.questions}
+        self.splits: dict[str, list[Question]] = {}
+        for question in self.questions:
+            self.splits.setdefault(question.split or "all", []).append(question)
         self._next = count()
         self._sessions: dict[str, Session] = {}
 
@@ -120,6 +123,12 @@ class EpisodeSessions:
             raise
         return _observation(episode, episode.reward)
 
+    def split(self, name: Any) -> list[Question]:
+        """Return the questions of a split. Raises `UserError` for one that is not here."""
+        if not isinstance(name, str) or name not in self.splits:
+            raise UserError(f"no split {name!r:.60}; there are {', '.join(self.splits)}")
+        return self.splits[name]
+
     def state(self, session: Session) -> dict[str, Any]:
         """Return where the session stands, with the last reply for a client that missed it."""
         episode = session.episode
@@ -134,22 +143,26 @@ class EpisodeSessions:
         }
 
     def _question(self, data: Mapping[str, Any]) -> Question:
-        if unknown := set(data) - {*_CHOICES, "episode_id"}:
-            known = ", ".join((*_CHOICES, "episode_id"))
-            raise UserError(f"reset: unknown argument {sorted(unknown)[0]!r:.60}; known: {known}")
+        known = (*_CHOICES, "split", "episode_id")
+        if unknown := set(data) - set(known):
+            raise UserError(
+                f"reset: unknown argument {sorted(unknown)[0]!r:.60}; known: {', '.join(known)}"
+            )
         given = {key: data[key] for key in _CHOICES if data.get(key) is not None}
         wanted = given.pop("question", None)
         if wanted is not None:
             if not isinstance(wanted, str) or wanted not in self._by_id:
                 raise UserError(f"reset: no question has the id {wanted!r:.60}")
             return self._by_id[wanted]
+        split = data.get("split")
+        questions = self.questions if split is None else self.split(split)
         index = given.get("index", given.get("seed"))
         index = next(self._next) if index is None else index
         if type(index) is not int or index < 0:
             raise UserError(f"reset: index and seed are numbers from 0 on, not {index!r:.60}")
-        if "index" in given and index >= len(self.questions):
-            raise UserError(f"reset: index={index}, and there are {len(self.questions)} questions")
-        return self.questions[index % len(self.questions)]
+        if "index" in given and index >= len(questions):
+            raise UserError(f"reset: index={index}, and there are {len(questions)} questions")
+        return questions[index % len(questions)]
 
     def _expire(self, session: Session) -> None:
         """End the session once it was idle for too long; look again when it may be."""

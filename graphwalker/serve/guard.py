@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphwalker.serve.asking import RequestLimits
@@ -79,6 +80,20 @@ class Guard:
             await send(message)
 
         return sending
+
+
+def server_config(app: App, limits: RequestLimits, **options: Any) -> uvicorn.Config:
+    """Settings of uvicorn for an app under these limits; nothing that a client sends is logged."""
+    more: dict[str, Any] = {"lifespan": "off", "ws": "none", **options}
+    return uvicorn.Config(
+        app,
+        http=bounded_protocol(limits),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        **more,
+    )
 
 
 def _host_name(host: str) -> str:

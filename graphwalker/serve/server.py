@@ -53,7 +53,7 @@ def run(
         import uvicorn
 
         from graphwalker.serve.app import build_app
-        from graphwalker.serve.guard import bounded_protocol
+        from graphwalker.serve.guard import server_config
     except ImportError:
         raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     listening = listen(host, port)
@@ -61,16 +61,7 @@ def run(
     with ExitStack() as stack:
         for opened in (*beside, sessions, listening):
             stack.enter_context(opened)
-        config = uvicorn.Config(
-            build_app(sessions, limits, hosts, examples, beside),
-            http=bounded_protocol(limits),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=3,
-            lifespan="off",
-            ws="none",
-        )
+        config = server_config(build_app(sessions, limits, hosts, examples, beside), limits)
         shown = f"[{host}]" if ":" in host else host
         note(f"Ask at http://{shown}:{bound}/ (API: http://{shown}:{bound}/v1); Ctrl-C ends it")
         uvicorn.Server(config).run(sockets=[listening])

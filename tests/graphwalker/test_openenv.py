@@ -2,7 +2,10 @@
 
 import json
 import time
+import urllib.request
+from dataclasses import replace
 from functools import partial
+from urllib.error import HTTPError
 
 import pytest
 
@@ -42,6 +45,29 @@ def raw(url, path="/ws", **options):
 
 def drop_connection(client):
     client._socket.socket.close()
+
+
+def post(url, path, body):
+    request = urllib.request.Request(f"{url}/{path}", json.dumps(body).encode())
+    with urllib.request.urlopen(request) as reply:
+        return json.load(reply)
+
+
+def test_the_task_api_names_questions_without_their_answers():
+    questions = [replace(question, split="test") for question in QUESTIONS[:3]]
+    with environment_server(ENVIRONMENT, questions) as (url, _), EnvironmentClient(url) as client:
+        assert post(url, "graphwalker/num_tasks", {"split": "test"}) == {"num_tasks": 3}
+        (last,) = post(url, "graphwalker/task_range", {"split": "test", "start": 2})["tasks"]
+        assert last == {"id": QUESTIONS[2].id, "index": 2, "question": QUESTIONS[2].text}
+        assert client.reset(split="test", index=2).observation["question_id"] == last["id"]
+        for path, body, status in (
+            ("graphwalker/task", {"split": "test", "index": 3}, 400),
+            ("graphwalker/tasks", {"split": "none"}, 400),
+            ("graphwalker/tasks", [], 422),
+            ("other/tasks", {"split": "test"}, 404),
+        ):
+            with pytest.raises(HTTPError, match=str(status)):
+                post(url, path, body)
 
 
 def test_sessions_side_by_side_play_their_own_episodes():

@@ -100,15 +100,14 @@ def play_by_trl(rollout_tools, environment, question, lines):
 @contextmanager
 def environment_server(environment, questions, **limits):
     """An OpenEnv server in a thread; gives its address and its sessions."""
-    import uvicorn
 
-    from graphwalker.integrations.openenv_server import server_config
+    from graphwalker.integrations.openenv_server import make_server
     from graphwalker.integrations.openenv_sessions import EpisodeSessions, SessionLimits
     from graphwalker.serve.guard import LOOPBACK
     from graphwalker.serve.server import listen
 
     sessions = EpisodeSessions(environment, questions, limits=SessionLimits(**limits))
-    server = uvicorn.Server(server_config(sessions, LOOPBACK))
+    server = make_server(sessions, LOOPBACK)
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
