@@ -91,7 +91,7 @@ def make_server(sessions: EpisodeSessions, hosts: Sequence[str]) -> Any:
     limits = sessions.limits
     config = server_config(
         make_app(sessions, hosts),
-        RequestLimits(connections=2 * limits.sessions + 16),
+        RequestLimits(connections=2 * limits.sessions + 16, request_s=limits.request_s),
         # This one checks the length of a message before it holds it.
         ws="websockets-sansio",
         ws_max_size=limits.message_bytes,

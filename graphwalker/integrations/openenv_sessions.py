@@ -29,6 +29,8 @@ class SessionLimits:
     """A session without a `reset` or a `step` for so long ends, connected or not."""
     message_bytes: int = 256 * 1024
     """Bytes of a message; a longer one ends the connection."""
+    request_s: float = 10.0
+    """Longest time until a request is whole; a WebSocket is whole once it is open."""
 
 
 class Full(Exception):

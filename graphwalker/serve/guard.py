@@ -123,16 +123,19 @@ def bounded_protocol(limits: RequestLimits) -> type[asyncio.Protocol]:
 
         @property
         def is_waiting(self) -> bool:
-            """Whether the request is not whole yet."""
-            return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+            """Whether the request is not whole yet. One that became a WebSocket is."""
+            is_http = self.transport.get_protocol() is self
+            return is_http and self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._watch()
-            if len(self.connections) > limits.connections:
+            every = cast("set[Any]", self.connections)  # those of WebSocket never wait
+            # One that was closed in this turn of the loop is still among them.
+            there = [one for one in every if not one.transport.is_closing()]
+            if len(there) > limits.connections:
                 # The one that waits longest makes room, so that nobody locks others out.
-                every = cast("set[Any]", self.connections)  # those of WebSocket never wait
-                waiting = [one for one in every if getattr(one, "is_waiting", False)]
+                waiting = [one for one in there if getattr(one, "is_waiting", False)]
                 min(waiting, key=lambda one: float(one.since)).transport.abort()
 
         def data_received(self, data: bytes) -> None:

@@ -121,6 +121,13 @@ def test_a_session_without_a_name_ends_with_its_connection():
         wait_until(lambda: len(sessions) == 0)
 
 
+def test_a_connection_outlives_the_time_that_its_request_had():
+    with server(request_s=0.2) as (url, _), raw(url) as socket:
+        exchange(socket, {"type": "reset"})
+        time.sleep(0.6)
+        assert exchange(socket, {"type": "state"})["type"] == "state"
+
+
 def wait_until(holds, seconds=10.0):
     end = time.monotonic() + seconds
     while not holds():

@@ -57,6 +57,20 @@ def retry(run: JobsFolder) -> None:
 
 
 @app.command()
+def scripts() -> None:
+    """Write the job scripts (`slurm/`) and `configs/accelerate/` into this folder.
+
+    A checkout has them. A file that is there is left: `slurm/site.sh` holds the names of a cluster.
+
+    Example: graphwalker jobs scripts
+    """
+    from graphwalker.jobs.scripts import write_scripts
+
+    for file in write_scripts(Path()):
+        console.echo(str(file))
+
+
+@app.command()
 def submit(
     config: Annotated[str, Argument(help="A config of the whole road.")],
     overrides: Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")] = None,
@@ -71,7 +85,9 @@ def submit(
     from graphwalker.config import read_settings
     from graphwalker.demo.check import check_sections
     from graphwalker.jobs.road import submit_road
+    from graphwalker.jobs.scripts import check_scripts
 
+    check_scripts()
     check_sections(read_settings(config, overrides or []), config)
     for stage, job in submit_road(config, overrides or []):
         console.note(f"{stage}: job {job}" if job else f"{stage}: done already")

@@ -53,6 +53,16 @@ def status(server: Served) -> int:
         return connection.getresponse().status
 
 
+def is_open(connection: socket.socket) -> bool:
+    connection.settimeout(0.001)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
 def test_a_request_that_does_not_become_whole_is_closed_in_time(server: Served):
     halves = [b"", b"GET / HTTP/1.1\r\nHost:", HEAD + b'Content-Length: 9\r\n\r\n{"a"']
     for half in halves:
@@ -79,6 +89,7 @@ def test_a_second_request_on_a_connection_has_as_much_time(server: Served):
 def test_300_open_halves_are_bounded_and_another_client_is_answered(server: Served):
     opened = [connect(server, HEAD) for _ in range(300)]
     assert status(server) == 200
+    assert sum(is_open(connection) for connection in opened) <= LIMITS.connections
     for connection in opened:
         assert seconds_until_closed(connection) < PATIENCE_S
         connection.close()
