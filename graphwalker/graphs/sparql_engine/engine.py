@@ -1,0 +1,131 @@
+"""SPARQL over a compiled graph: rdflib parses a query and translates it, our joins answer it."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.ntriples import FREEBASE
+from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
+from graphwalker.graphs.sparql_engine.plan import Planner, PlanPart
+from graphwalker.graphs.sparql_engine.terms import NumberedGraph, QueryTerms
+from graphwalker.graphs.sparql_engine.wording import QueryShape, read_shape
+
+KEPT = 1024
+"""Plans that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """What one query may take."""
+
+    timeout_s: float = 60.0
+    held_rows: int = 5_000_000
+    """Rows that it keeps for sorting, grouping, DISTINCT and joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What a shape became: variables in order (none for ASK), and the slot of each."""
+
+    part: PlanPart
+    constants: tuple[str | int, ...]
+    width: int
+    variables: tuple[str, ...]
+    slots: tuple[int, ...]
+    is_ask: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """The answer of a query: rows of terms' numbers by variable, made as they are read. An ASK is
+    true where there is a row."""
+
+    is_ask: bool
+    variables: tuple[str, ...]
+    rows: Iterator[SolutionRow]
+    terms: QueryTerms
+
+
+class SparqlEngine:
+    """Answers queries over a compiled graph; `base` stands before ids that are no IRIs."""
+
+    def __init__(self, graph: CompiledGraph, base: str = "") -> None:
+        self.graph = NumberedGraph(graph, base)
+        own = dict.fromkeys(("", "ns", "fb", "freebase"), FREEBASE)
+        self._prefixes = own if self.graph.base == FREEBASE else {"": self.graph.base}
+        self._plans: OrderedDict[str, QueryPlan] = OrderedDict()
+
+    def query(self, text: str, limits: QueryLimits | None = None) -> Solutions:
+        """The solutions of a SELECT or ASK. Raises `UserError` for a query that is not understood,
+        `QueryLimitError` while rows are read."""
+        limits = limits or QueryLimits()
+        shape = read_shape(text, self._prefixes)
+        plan = self._plan(shape)
+        terms = QueryTerms(self.graph, time.monotonic() + limits.timeout_s, limits.held_rows)
+        written = (shape.constants[c] if isinstance(c, int) else c for c in plan.constants)
+        run = QueryRun(terms, [terms.constant(one) for one in written], plan.width)
+        rows = plan.part.solve(run, iter((run.empty,)))
+        slots = plan.slots
+        found = (tuple(row[at] for at in slots) for row in rows)
+        return Solutions(plan.is_ask, plan.variables, found, terms)
+
+    def _plan(self, shape: QueryShape) -> QueryPlan:
+        plan = self._plans.get(shape.text)
+        if plan is None:
+            plan = make_plan(shape)
+            if len(self._plans) >= KEPT:
+                self._plans.popitem(last=False)
+            self._plans[shape.text] = plan
+        else:
+            self._plans.move_to_end(shape.text)
+        return plan
+
+
+def make_plan(shape: QueryShape) -> QueryPlan:
+    """The plan of a shape. Raises `UserError`."""
+    algebra = _translate(shape)
+    name = algebra.name.removesuffix("Query").upper()
+    if name not in ("SELECT", "ASK"):
+        raise UserError(f"{name} is not served: ask by SELECT or ASK")
+    planner = Planner()
+    try:
+        part = planner.plan(algebra.p)
+    except RecursionError:
+        raise UserError("the query is nested too deeply: write it flatter") from None
+    variables = [] if name == "ASK" else [str(one) for one in algebra.PV]
+    places = {one: shape.text.find(f"?{one}") for one in variables}
+    if "*" in shape.text.partition("{")[0]:
+        variables.sort(key=lambda one: places[one])
+    slots = tuple(planner.slot(one) for one in variables)
+    constants, width = tuple(planner.constants), len(planner.slots)
+    return QueryPlan(part, constants, width, tuple(variables), slots, name == "ASK")
+
+
+def _translate(shape: QueryShape) -> Any:
+    try:
+        from pyparsing import ParseException
+        from rdflib.plugins.sparql.algebra import translateQuery
+        from rdflib.plugins.sparql.parser import parseQuery
+        from rdflib.plugins.sparql.sparql import SPARQLError
+    except ImportError:
+        raise UserError("SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'") from None
+    try:
+        return translateQuery(parseQuery(shape.text)).algebra
+    except ParseException as error:
+        near = shape.text[error.loc :][:60].split("\n")[0]
+        where = f"at {_fill(near, shape)!r}" if near.strip() else "at its end"
+        raise UserError(f"37000: the query is not SPARQL 1.1 {where}: {error.msg}") from None
+    except RecursionError:
+        raise UserError("the query is nested too deeply: write it flatter") from None
+    except (SPARQLError, Exception) as error:  # what its translation raises is not documented
+        raise UserError(f"37000: {' '.join(str(error).split())[:200]}") from None
+
+
+def _fill(text: str, shape: QueryShape) -> str:
+    for place, constant in enumerate(shape.constants):
+        text = text.replace(f"<x-constant:{place}>", constant)
+    return text

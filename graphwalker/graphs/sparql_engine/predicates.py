@@ -1,0 +1,300 @@
+"""Predicates: what one edge of the graph joins, over a relation, a name, a type, or any of them."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphwalker.graphs.literals import literal_id, literal_name
+from graphwalker.graphs.sparql_engine.terms import CHUNK, QueryTerms
+
+Pair = tuple[int, int]
+
+
+class Predicate(Protocol):
+    """Edges of one predicate, by the numbers of their ends."""
+
+    def forward(self, head: int) -> Iterable[int]: ...
+    def backward(self, tail: int) -> Iterable[int]: ...
+    def has(self, head: int, tail: int) -> bool: ...
+    def count_forward(self, head: int) -> int: ...
+    def count_backward(self, tail: int) -> int: ...
+    def total(self) -> int: ...
+    def scan(self) -> Iterable[Pair]: ...
+    def find_heads(self, tails: Collection[int]) -> None:
+        """Look for the heads of literals in one pass: `backward` of each is asked next."""
+        ...
+
+
+class Relation:
+    """The edges of a relation. A literal's edges are known from their heads alone."""
+
+    def __init__(self, terms: QueryTerms, relation: int) -> None:
+        self._terms, self._graph, self._relation = terms, terms.graph, relation
+        self._heads: dict[int, list[int]] = {}
+
+    def forward(self, head: int) -> Iterable[int]:
+        return self._ends(self._graph.out, head)
+
+    def backward(self, tail: int) -> Iterable[int]:
+        if self._graph.is_literal(tail):
+            if tail not in self._heads:
+                self.find_heads((tail,))
+            return self._heads[tail]
+        return self._ends(self._graph.into, tail)
+
+    def has(self, head: int, tail: int) -> bool:
+        if not 0 <= head < self._graph.nodes:
+            return False
+        start, end = self._graph.out.run(head, self._relation)
+        nodes = self._graph.out.nodes
+        at = bisect_left(nodes, tail, start, end)
+        return at < end and nodes[at] == tail
+
+    def count_forward(self, head: int) -> int:
+        return self._count(self._graph.out, head)
+
+    def count_backward(self, tail: int) -> int:
+        if self._graph.is_literal(tail):
+            return self.total()
+        return self._count(self._graph.into, tail)
+
+    def total(self) -> int:
+        return int(self._graph.totals("relation")[self._relation])
+
+    def scan(self) -> Iterator[Pair]:
+        for heads, tails in self._chunks():
+            yield from zip(heads.tolist(), tails.tolist(), strict=True)
+
+    def find_heads(self, tails: Collection[int]) -> None:
+        wanted = [tail for tail in tails if tail not in self._heads]
+        if not wanted:
+            return
+        self._heads.update({tail: [] for tail in wanted})
+        values = np.array(wanted)
+        for heads, ends in self._chunks():
+            hit = np.isin(ends, values)
+            for head, tail in zip(heads[hit].tolist(), ends[hit].tolist(), strict=True):
+                self._heads[tail].append(head)
+
+    def _chunks(self) -> Iterator[tuple[Any, Any]]:
+        """Heads and tails of all edges."""
+        side, nodes = self._graph.out, self._graph.nodes
+        for first in range(0, nodes, CHUNK):
+            self._terms.check()
+            chunk = side.chunk(first, min(first + CHUNK, nodes))
+            groups = np.flatnonzero(chunk.relations == self._relation)
+            if not len(groups):
+                continue
+            places = groups + int(chunk.groups[0])
+            heads = first + np.searchsorted(chunk.groups, places, side="right") - 1
+            starts = chunk.starts[groups]
+            sizes = chunk.starts[groups + 1] - starts
+            edges = np.arange(int(sizes.sum())) + (starts - (sizes.cumsum() - sizes)).repeat(sizes)
+            yield heads.repeat(sizes), side.nodes.at(edges)
+
+    def _ends(self, side: Any, node: int) -> Iterable[int]:
+        if not 0 <= node < self._graph.nodes:
+            return ()
+        start, end = side.run(node, self._relation)
+        if end - start > CHUNK:
+            return self._terms.in_chunks(side.nodes, start, end)
+        return side.nodes.between(start, end)
+
+    def _count(self, side: Any, node: int) -> int:
+        if not 0 <= node < self._graph.nodes:
+            return 0
+        start, end = side.run(node, self._relation)
+        return end - start
+
+
+class Names:
+    """The names of nodes, in English."""
+
+    def __init__(self, terms: QueryTerms) -> None:
+        self._terms, self._graph = terms, terms.graph
+
+    def forward(self, head: int) -> Iterable[int]:
+        name = self._graph.name(head) if 0 <= head < self._graph.nodes else ""
+        return (self._terms.encode_id(literal_id(name, "@en")),) if name else ()
+
+    def backward(self, tail: int) -> Iterable[int]:
+        text = self._terms.id_of(tail)
+        if not text.endswith('"@en'):
+            return []
+        name = literal_name(text)
+        found = self._graph.graph.resolve(name)
+        return [self._graph.graph.node_number(e.id) for e in found if e.name == name]
+
+    def has(self, head: int, tail: int) -> bool:
+        return tail in self.forward(head)
+
+    def count_forward(self, head: int) -> int:
+        return 1
+
+    def count_backward(self, tail: int) -> int:
+        return 2
+
+    def total(self) -> int:
+        return self._graph.nodes
+
+    def scan(self) -> Iterator[Pair]:
+        rows = self._graph.rows
+        for first, last in ((0, rows.first), (rows.end, self._graph.nodes)):
+            for head in range(first, last):
+                if not head & 1023:
+                    self._terms.check()
+                for name in self.forward(head):
+                    yield head, name
+
+    def find_heads(self, tails: Collection[int]) -> None:
+        pass
+
+
+class Types:
+    """The types of nodes."""
+
+    def __init__(self, terms: QueryTerms) -> None:
+        self._terms, self._graph = terms, terms.graph
+
+    def forward(self, head: int) -> Iterable[int]:
+        if not 0 <= head < self._graph.nodes:
+            return ()
+        return [self._graph.kinds[kind] for kind in self._graph.types.get(head)]
+
+    def backward(self, tail: int) -> Iterable[int]:
+        kind = self._graph.kind_at.get(tail)
+        return () if kind is None else (head for head, _ in self._pairs(kind))
+
+    def has(self, head: int, tail: int) -> bool:
+        return tail in self.forward(head)
+
+    def count_forward(self, head: int) -> int:
+        return 4
+
+    def count_backward(self, tail: int) -> int:
+        kind = self._graph.kind_at.get(tail)
+        return 0 if kind is None else int(self._graph.totals("type")[kind])
+
+    def total(self) -> int:
+        return len(self._graph.type_items)
+
+    def scan(self) -> Iterator[Pair]:
+        return self._pairs(None)
+
+    def find_heads(self, tails: Collection[int]) -> None:
+        pass
+
+    def _pairs(self, kind: int | None) -> Iterator[Pair]:
+        """Nodes with that type, or with any."""
+        graph, kinds = self._graph, np.array(self._graph.kinds)
+        rows, starts = len(graph.type_starts) - 1, graph.type_starts
+        for first in range(0, rows, CHUNK):
+            self._terms.check()
+            places = starts.at(np.arange(first, min(first + CHUNK, rows) + 1))
+            items = graph.type_items.array(int(places[0]), int(places[-1]))
+            heads = np.arange(first, first + len(places) - 1).repeat(np.diff(places))
+            if kind is not None:
+                heads, items = heads[items == kind], items[items == kind]
+            heads = np.where(heads < graph.rows.first, heads, heads + graph.rows.gap)
+            yield from zip(heads.tolist(), kinds[items].tolist(), strict=True)
+
+
+class Several:
+    """What stands under one predicate from several sources, or from none."""
+
+    def __init__(self, parts: list[Predicate]) -> None:
+        self._parts = parts
+
+    def forward(self, head: int) -> Iterator[int]:
+        return (end for part in self._parts for end in part.forward(head))
+
+    def backward(self, tail: int) -> Iterator[int]:
+        return (end for part in self._parts for end in part.backward(tail))
+
+    def has(self, head: int, tail: int) -> bool:
+        return any(part.has(head, tail) for part in self._parts)
+
+    def count_forward(self, head: int) -> int:
+        return sum(part.count_forward(head) for part in self._parts)
+
+    def count_backward(self, tail: int) -> int:
+        return sum(part.count_backward(tail) for part in self._parts)
+
+    def total(self) -> int:
+        return sum(part.total() for part in self._parts)
+
+    def scan(self) -> Iterator[Pair]:
+        return (pair for part in self._parts for pair in part.scan())
+
+    def find_heads(self, tails: Collection[int]) -> None:
+        for part in self._parts:
+            part.find_heads(tails)
+
+
+class Predicates(dict[int, Predicate]):
+    """The predicates of a query by number; made when they are asked for."""
+
+    def __init__(self, terms: QueryTerms) -> None:
+        super().__init__()
+        self.terms, self._graph = terms, terms.graph
+        self._special = (*terms.graph.name_predicates, *terms.graph.kind_predicates)
+
+    def __missing__(self, number: int) -> Predicate:
+        parts: list[Predicate] = []
+        if number in self._graph.relation_at:
+            parts.append(Relation(self.terms, self._graph.relation_at[number]))
+        if number in self._graph.name_predicates:
+            parts.append(Names(self.terms))
+        if number in self._graph.kind_predicates:
+            parts.append(Types(self.terms))
+        self[number] = parts[0] if len(parts) == 1 else Several(parts)
+        return self[number]
+
+    def around(self, node: int, out: bool) -> Iterator[tuple[int, Iterable[int]]]:
+        """The predicates of a node on one side, each with the nodes at the other end."""
+        graph, special = self._graph, self._special
+        if not out and self.terms.is_literal(node):
+            every = [n for n in graph.relations if n not in special] if node >= 0 else []
+            for number in (*every, *special):
+                yield number, self[number].backward(node)
+            return
+        if 0 <= node < graph.nodes:
+            side = graph.out if out else graph.into
+            relations, starts = side.around(node)
+            for relation, (start, end) in zip(relations, pairwise(starts), strict=True):
+                if graph.relations[relation] not in special:
+                    yield graph.relations[relation], self.terms.in_chunks(side.nodes, start, end)
+        for number in special:
+            yield number, self[number].forward(node) if out else self[number].backward(node)
+
+    def degree(self, node: int, out: bool) -> int:
+        """How many edges a node has on one side, about."""
+        if not 0 <= node < self._graph.nodes:
+            return 1
+        if self.terms.is_literal(node):
+            return 1 if out else self._graph.nodes
+        starts = (self._graph.out if out else self._graph.into).around(node)[1]
+        return starts[-1] - starts[0] + 1
+
+    def all(self) -> Iterator[tuple[int, int, int]]:
+        """Every triple."""
+        for head in range(self._graph.nodes):
+            if not head & 1023:
+                self.terms.check()
+            for predicate, tails in self.around(head, True):
+                for tail in tails:
+                    yield head, predicate, tail
+
+    def all_nodes(self) -> Iterator[int]:
+        """Every subject and object, each once."""
+        graph, seen = self._graph, set[int]()
+        yield from range(graph.nodes)
+        for number in self._special:
+            for _, tail in self[number].scan():
+                if not 0 <= tail < graph.nodes and tail not in seen:
+                    seen.add(tail)
+                    self.terms.hold()
+                    yield tail
