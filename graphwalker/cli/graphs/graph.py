@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from graphwalker.cli import console
 from graphwalker.cli.endings import show_ending
-from graphwalker.cli.graphs import synthetic
+from graphwalker.cli.graphs import endpoint, synthetic
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.errors import GraphWalkerError, UserError
 
@@ -355,3 +355,4 @@ def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) ->
 
 
 app.registered_commands += synthetic.app.registered_commands
+app.command(cls=OfGraph)(endpoint.serve)

@@ -55,8 +55,8 @@ class SparqlEngine:
 
     def __init__(self, graph: CompiledGraph, base: str = "") -> None:
         self.graph = NumberedGraph(graph, base)
-        own = dict.fromkeys(("", "ns", "fb", "freebase"), FREEBASE)
-        self._prefixes = own if self.graph.base == FREEBASE else {"": self.graph.base}
+        own = ("", "ns", "fb", "freebase") if self.graph.base == FREEBASE else ("",)
+        self._prefixes = dict.fromkeys(own, self.graph.base)
         self._plans: OrderedDict[str, QueryPlan] = OrderedDict()
 
     def query(self, text: str, limits: QueryLimits | None = None) -> Solutions:

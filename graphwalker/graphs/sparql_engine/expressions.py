@@ -11,6 +11,7 @@ from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.sparql import SPARQLError
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.sparql_engine.algebra import part_of
 from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
 from graphwalker.graphs.sparql_engine.values import (
     FALSE,
@@ -33,8 +34,9 @@ Evaluate = Callable[[QueryRun, SolutionRow], Any]
 FAULTS = (ValueFault, SPARQLError, ValueError, TypeError, ArithmeticError, AttributeError, re.error)
 LONGEST = 1 << 20
 """Characters of a text that a function may make."""
-_CASTS = "string boolean integer int long decimal float double dateTime date".split()
-_PARTS = {name: at for at, name in enumerate("YEAR MONTH DAY HOURS MINUTES SECONDS".split())}
+_CASTS = ("string", "boolean", "integer", "int", "long", "decimal", "float", "double")
+_DATES = ("dateTime", "date")
+_PARTS = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS")
 
 
 class Slots(Protocol):
@@ -79,7 +81,7 @@ def compile_expression(expression: Any, slots: Slots) -> Evaluate:
         at = slots.constant(expression)
         return lambda run, row: run.constants[at]
     name = str(expression.name)
-    parts = cast(Mapping[str, Any], {k: dict.__getitem__(expression, k) for k in expression})
+    parts = {str(key): part_of(expression, key) for key in expression}
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         finds, wanted = slots.exists(parts["graph"]), name == "Builtin_EXISTS"
         return lambda run, row: TRUE if finds(run, row) is wanted else FALSE
@@ -114,7 +116,7 @@ def _builtin(function: Any, compiled: Mapping[str, Any], parts: Mapping[str, Any
     """One of rdflib's functions, given values in place of expressions."""
 
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
-        given = dict.fromkeys(("arg", "flags", "length"))
+        given: dict[str, Any] = {"arg": None, "flags": None, "length": None}
         for key, part in compiled.items():
             if isinstance(part, list):
                 values = cast(list[Evaluate], part)
@@ -137,7 +139,7 @@ class _Plain:
 
 def _function(iri: str, arguments: list[Evaluate]) -> Evaluate:
     kind = iri.removeprefix(XSD)
-    if kind not in _CASTS or len(arguments) != 1:
+    if kind not in (*_CASTS, *_DATES) or len(arguments) != 1:
         raise UserError(f"the function <{iri}> is not known to this SPARQL endpoint")
     (argument,) = arguments
     return lambda run, row: cast_to(kind, as_term(run, argument(run, row)))
@@ -146,8 +148,8 @@ def _function(iri: str, arguments: list[Evaluate]) -> Evaluate:
 def _relation(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
     left, operator, right = parts["expr"], parts["op"], parts["other"]
     if operator in ("IN", "NOT IN"):
-        every = right if isinstance(right, list) else []
-        return _member(left, cast(list[Evaluate], every), operator == "IN")
+        every = cast(list[Evaluate], right if isinstance(right, list) else [])
+        return _member(left, every, operator == "IN")
 
     def same(run: QueryRun, row: SolutionRow) -> bool:
         a, b = left(run, row), right(run, row)
@@ -304,5 +306,5 @@ _FORMS: dict[str, Callable[[Mapping[str, Any], Slots], Evaluate]] = {
     "Builtin_COALESCE": _coalesce,
     "Builtin_isLITERAL": _is_literal,
     "Builtin_sameTerm": _same_term,
-    **{f"Builtin_{name}": _moment(part) for name, part in _PARTS.items()},
+    **{f"Builtin_{name}": _moment(part) for part, name in enumerate(_PARTS)},
 }

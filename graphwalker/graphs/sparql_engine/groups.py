@@ -1,6 +1,6 @@
 """Groups of rows, and what COUNT, SUM, AVG, MIN, MAX, SAMPLE and GROUP_CONCAT make of each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from graphwalker.graphs.sparql_engine.expressions import (
 )
 from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
 from graphwalker.graphs.sparql_engine.values import (
-    DECIMAL,
     INTEGER,
     ValueFault,
     calculate,
@@ -56,13 +55,13 @@ def group_rows(
         for column in columns:
             column.add(run, row)
     for key, columns in groups.items():
-        made = [None] * run.width if keys is None else _keys_row(run, key, keys)
+        made = _key_row(run, key, keys or ())
         for column in columns:
             made[column.about.slot] = column.result(run)
         yield tuple(made)
 
 
-def _keys_row(run: QueryRun, key: Sequence[Any], keys: Sequence[tuple[Any, Any]]) -> list[Any]:
+def _key_row(run: QueryRun, key: Sequence[Any], keys: Sequence[tuple[Any, Any]]) -> list[Any]:
     made: list[Any] = [None] * run.width
     for value, (_, slot) in zip(key, keys, strict=True):
         if slot is not None:
@@ -83,8 +82,7 @@ class _Column:
     def add(self, run: QueryRun, row: SolutionRow) -> None:
         about = self.about
         value: Any = row if about.of is None else value_or_none(run, about.of, row)
-        if value is None:
-            self._failed |= about.function in ("Sum", "Avg")
+        if value is None:  # left out, as SQL and Virtuoso do
             return
         if about.is_distinct:
             if value in self._seen:
@@ -108,9 +106,9 @@ class _Column:
         if self._value is None:
             self._value = value
         elif value != self._value:
-            choose: Callable[..., Any] = max if self.about.function == "Max" else min
-            pair: Iterable[Any] = (self._value, value)
-            self._value = choose(pair, key=lambda one: order_key(as_term(run, one)))
+            is_more = order_key(as_term(run, value)) > order_key(as_term(run, self._value))
+            if is_more is (self.about.function == "Max"):
+                self._value = value
 
     def text(self, run: QueryRun, value: Any) -> None:
         found = str(as_term(run, value))

@@ -155,7 +155,7 @@ class TriplePattern:
 
 Path = tuple[Any, ...]
 """`("link", k)`, `("back", path)`, `("chain", paths)`, `("either", paths)`, `("repeat", path,
-zero, more)` or `("not", ks, ks backwards)`, where k is a constant."""
+zero, more)` or `("not", ks)`, where k is a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +184,9 @@ class PathPattern:
                 continue
             for start in run.predicates.all_nodes() if head is None else (head,):
                 run.terms.check()
-                begun = put(row, self.head, start) if head is None else row
-                for end in walk(run, self.path, start, True) if begun is not None else ():
-                    if self.tail < 0 or tail is not None:
+                begun = (put(row, self.head, start) or row) if head is None else row
+                for end in walk(run, self.path, start, True):
+                    if self.tail < 0:
                         if end == tail:
                             yield begun
                     elif (found := put(begun, self.tail, end)) is not None:
@@ -238,12 +238,10 @@ def _repeat(run: QueryRun, path: Path, node: int, out: bool) -> Iterator[int]:
 
 def _walk_others(run: QueryRun, path: Path, node: int, out: bool) -> Iterator[int]:
     """Over every predicate but those named."""
-    for constants, way in ((path[1], out), (path[2], not out)):
-        if constants is not None:
-            refused = {run.constants[k] for k in constants}
-            for over, ends in run.predicates.around(node, way):
-                if over not in refused:
-                    yield from ends
+    refused: set[int] = {run.constants[k] for k in path[1]}
+    for over, ends in run.predicates.around(node, out):
+        if over not in refused:
+            yield from ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The plan of a query: rdflib's algebra as functions from rows to rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -12,6 +11,17 @@ from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.ntriples import XSD_STRING
+from graphwalker.graphs.sparql_engine.algebra import (
+    all_variables,
+    conjuncts,
+    flatten,
+    is_table,
+    join_rank,
+    merge_plain,
+    names_of,
+    part_of,
+    variables_of,
+)
 from graphwalker.graphs.sparql_engine.expressions import (
     Evaluate,
     as_term,
@@ -20,6 +30,16 @@ from graphwalker.graphs.sparql_engine.expressions import (
     value_or_none,
 )
 from graphwalker.graphs.sparql_engine.groups import Aggregate, group_rows
+from graphwalker.graphs.sparql_engine.joins import (
+    NOTHING,
+    PlanPart,
+    Slots,
+    Solve,
+    apply_filters,
+    excludes,
+    hash_join,
+    keep_rows,
+)
 from graphwalker.graphs.sparql_engine.patterns import (
     MOST,
     AnyPattern,
@@ -35,21 +55,6 @@ from graphwalker.graphs.sparql_engine.patterns import (
 )
 from graphwalker.graphs.sparql_engine.values import order_key
 from graphwalker.graphs.sparql_engine.wording import PLACE
-
-Slots = frozenset[int]
-Solve = Callable[[QueryRun, Iterator[SolutionRow]], Iterator[SolutionRow]]
-"""Joins rows with the solutions of a part."""
-NOTHING: Slots = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class PlanPart:
-    """A part of a plan: what it may bind, what it binds in every solution, and how."""
-
-    slots: Slots
-    certain: Slots
-    solve: Solve
-
 
 Built = tuple[PlanPart, list[RowFilter]]
 """A part with those of the filters applied that it can apply, and the others."""
@@ -99,7 +104,7 @@ class Planner:
     def plan(self, part: Any) -> PlanPart:
         """The plan of a part that stands by itself."""
         built, left = self.build(part, NOTHING, ())
-        return _filtered(built, left)
+        return apply_filters(built, left)
 
     def build(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
         """The plan of a part of the algebra."""
@@ -145,14 +150,14 @@ class Planner:
             return "repeat", self._path(path.path), bool(path.zero), bool(path.more)
         args: list[Any] = path.args
         if isinstance(path, NegatedPath):
-            back = [self.constant(one.arg) for one in args if isinstance(one, InvPath)]
-            there = [self.constant(one) for one in args if not isinstance(one, InvPath)]
-            return "not", there if there or not back else None, back or None
+            if not all(isinstance(one, URIRef) for one in args):
+                raise UserError("`^` in `!(...)` is not served: rdflib does not read it")
+            return "not", [self.constant(one) for one in args]
         kind = "chain" if isinstance(path, SequencePath) else "either"
         return kind, [self._path(one) for one in args]
 
     def _build_join(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
-        parts = sorted(_merged(list(_flat(part, "Join"))), key=_rank)
+        parts = sorted(merge_plain(list(flatten(part, "Join"))), key=join_rank)
         left, slots, certain = list(filters), NOTHING, NOTHING
         steps: list[Solve] = []
         for one in parts:
@@ -160,7 +165,7 @@ class Planner:
             slots, certain = slots | built.slots, certain | built.certain
             ready = [f for f in left if f.is_local and f.slots <= certain]
             left = [f for f in left if f not in ready]
-            steps.append(_filtered(built, ready).solve)
+            steps.append(apply_filters(built, ready).solve)
 
         def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
             for step in steps:
@@ -170,12 +175,12 @@ class Planner:
         return PlanPart(slots, certain, solve), left
 
     def _build_union(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
-        parts = list(_flat(part, "Union"))
+        parts = list(flatten(part, "Union"))
         built = [self.build(one, outer, ())[0] for one in parts]
-        certain = frozenset.intersection(*(one.certain for one in built))
+        certain = built[0].certain.intersection(*(one.certain for one in built))
         own = [one for one in filters if one.is_local and one.slots <= certain]
         if own:
-            built = [_filtered(*self.build(one, outer, own)) for one in parts]
+            built = [apply_filters(*self.build(one, outer, own)) for one in parts]
 
         def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
             while batch := list(islice(rows, MOST)):
@@ -186,18 +191,18 @@ class Planner:
         return PlanPart(slots, certain, solve), [one for one in filters if one not in own]
 
     def _build_filter(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
-        own = [self._row_filter(one) for one in _conjuncts(part.expr)]
+        own = [self._row_filter(one) for one in conjuncts(part.expr)]
         inner, left = self.build(part.p, outer, [*own, *filters])
         rest = [one for one in own if one in left]
         if any((one.slots & outer) - inner.certain for one in rest) and not self._correlated:
             return self._alone(part, outer, filters)
-        return _filtered(inner, rest), [one for one in left if one not in own]
+        return apply_filters(inner, rest), [one for one in left if one not in own]
 
     def _row_filter(self, expression: Any) -> RowFilter:
         evaluate, slots, is_local = self._expression(expression)
         equals = None
         if getattr(expression, "name", "") == "RelationalExpression" and expression["op"] == "=":
-            pair = (expression["expr"], expression["other"])
+            pair = (part_of(expression, "expr"), part_of(expression, "other"))
             for one, other in (pair, pair[::-1]):
                 if isinstance(one, Variable) and isinstance(other, URIRef):
                     equals = self.slot(one), self.constant(other)
@@ -205,8 +210,8 @@ class Planner:
 
     def _expression(self, expression: Any) -> tuple[Evaluate, Slots, bool]:
         """An expression, the slots that it reads, and whether it reads those alone."""
-        has_pattern = any(name.endswith("EXISTS") for name in _names(expression))
-        found = _pattern_variables(expression) if has_pattern else _variables(expression)
+        has_pattern = any(name.endswith("EXISTS") for name in names_of(expression))
+        found = all_variables(expression) if has_pattern else variables_of(expression)
         slots = frozenset(self.slot(one) for one in found)
         return compile_expression(expression, self), slots, not has_pattern
 
@@ -228,11 +233,11 @@ class Planner:
     def _build_leftjoin(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
         first, left = self.build(part.p1, outer, filters)
         second = self.plan_within(part.p2, outer | first.slots)
-        tests = [self._row_filter(one) for one in _conjuncts(part.expr)]
+        tests = [self._row_filter(one) for one in conjuncts(part.expr)]
         reads = second.slots.union(*(one.slots for one in tests))
         if (reads & outer) - first.certain and not self._correlated:
             return self._alone(part, outer, filters)
-        inner = _filtered(second, tests).solve
+        inner = apply_filters(second, tests).solve
 
         def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
             for row in first.solve(run, rows):
@@ -246,7 +251,7 @@ class Planner:
         return PlanPart(first.slots | second.slots, first.certain, solve), left
 
     def plan_within(self, part: Any, outer: Slots) -> PlanPart:
-        return _filtered(*self.build(part, outer, ()))
+        return apply_filters(*self.build(part, outer, ()))
 
     def _build_minus(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
         first, left = self.build(part.p1, outer, filters)
@@ -266,8 +271,8 @@ class Planner:
 
             def is_left(run: QueryRun, row: SolutionRow) -> bool:
                 if id(second) not in run.kept:
-                    run.kept[id(second)] = _keep(run, second.solve(run, iter((run.empty,))))
-                return not any(_excludes(row, other, shared) for other in run.kept[id(second)])
+                    run.kept[id(second)] = keep_rows(run, second.solve(run, iter((run.empty,))))
+                return not any(excludes(row, other, shared) for other in run.kept[id(second)])
 
         def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
             return (row for row in first.solve(run, rows) if is_left(run, row))
@@ -281,7 +286,7 @@ class Planner:
         return self.build(part.p, outer, filters)
 
     def _build_tomultiset(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
-        if isinstance(part.p, list) or part.p.name == "values":
+        if is_table(part):
             return self._values(part.p), list(filters)
         return self._alone(part.p, outer, filters)
 
@@ -302,7 +307,7 @@ class Planner:
                     if made is not None:
                         yield made
 
-        certain = frozenset.intersection(*bound) if bound else NOTHING
+        certain = bound[0].intersection(*bound) if bound else NOTHING
         return PlanPart(NOTHING.union(*bound), certain, solve)
 
     def _alone(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
@@ -311,7 +316,7 @@ class Planner:
         inner = self.plan(part)
         self._correlated = before
         keys = sorted(inner.certain & outer)
-        return PlanPart(inner.slots, inner.certain, _hash_join(inner, keys, outer)), list(filters)
+        return PlanPart(inner.slots, inner.certain, hash_join(inner, keys, outer)), list(filters)
 
     def _build_project(self, part: Any, outer: Slots, filters: Sequence[RowFilter]) -> Built:
         inner = self.plan(part.p)
@@ -353,7 +358,7 @@ class Planner:
         keys = [(self._expression(one.expr)[0], one.order == "DESC") for one in part.expr]
 
         def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
-            found = _keep(run, inner.solve(run, rows))
+            found = keep_rows(run, inner.solve(run, rows))
             for evaluate, is_descending in reversed(keys):
                 found.sort(key=lambda row: _order(run, evaluate, row), reverse=is_descending)
             return iter(found)
@@ -386,134 +391,3 @@ class Planner:
 def _order(run: QueryRun, evaluate: Evaluate, row: SolutionRow) -> Any:
     value = value_or_none(run, evaluate, row)
     return order_key(None if value is None else as_term(run, value))
-
-
-def _filtered(part: PlanPart, filters: Sequence[RowFilter]) -> PlanPart:
-    if not filters:
-        return part
-    tests = [one.holds for one in filters]
-
-    def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
-        for row in part.solve(run, rows):
-            if all(holds(run, row) for holds in tests):
-                yield row
-
-    return PlanPart(part.slots, part.certain, solve)
-
-
-def _hash_join(inner: PlanPart, keys: list[int], outer: Slots) -> Solve:
-    def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
-        if not outer:
-            for row in rows:
-                found = inner.solve(run, iter((run.empty,)))
-                yield from (both for one in found if (both := _merge(row, one)))
-            return
-        if id(inner) not in run.kept:
-            found = _keep(run, inner.solve(run, iter((run.empty,))))
-            index: dict[Any, list[SolutionRow]] = {}
-            for one in found:
-                index.setdefault(tuple(one[at] for at in keys), []).append(one)
-            run.kept[id(inner)] = found, index
-        found, index = run.kept[id(inner)]
-        for number, row in enumerate(rows):
-            if not number & 255:
-                run.terms.check()
-            key = tuple(row[at] for at in keys)
-            some = found if None in key else index.get(key, ())
-            yield from (both for one in some if (both := _merge(row, one)))
-
-    return solve
-
-
-def _keep(run: QueryRun, rows: Iterable[SolutionRow]) -> list[SolutionRow]:
-    kept: list[SolutionRow] = []
-    for row in rows:
-        run.terms.hold()
-        kept.append(row)
-    return kept
-
-
-def _merge(row: SolutionRow, other: SolutionRow) -> SolutionRow | None:
-    for a, b in zip(row, other, strict=True):
-        if a is not None and b is not None and a != b:
-            return None
-    return tuple(b if a is None else a for a, b in zip(row, other, strict=True))
-
-
-def _excludes(row: SolutionRow, other: SolutionRow, shared: Slots) -> bool:
-    both = [at for at in shared if row[at] is not None and other[at] is not None]
-    return bool(both) and all(row[at] == other[at] for at in both)
-
-
-def _flat(part: Any, name: str) -> Iterator[Any]:
-    if getattr(part, "name", "") == name:
-        yield from _flat(part.p1, name)
-        yield from _flat(part.p2, name)
-    else:
-        yield part
-
-
-def _merged(parts: list[Any]) -> Iterator[Any]:
-    """The parts, with all plain patterns in one."""
-    plain = [part for part in parts if part.name == "BGP" and part.triples]
-    yield from (part for part in parts if part.name != "BGP" or not part.triples)
-    if plain:
-        merged = plain[0].clone()
-        merged["triples"] = [triple for part in plain for triple in part.triples]
-        yield merged
-
-
-def _rank(part: Any) -> int:
-    """Which part of a join is solved first: tables, sub-selects, what starts at a constant."""
-    if part.name == "ToMultiSet":
-        return 0 if isinstance(part.p, list) or part.p.name == "values" else 1
-    if part.name != "BGP":
-        return 3
-    fixed = (end for head, _, tail in part.triples for end in (head, tail))
-    return 2 if any(not isinstance(end, Variable | BNode) for end in fixed) else 4
-
-
-def _conjuncts(expression: Any) -> Iterator[Any]:
-    name = getattr(expression, "name", "")
-    if name == "ConditionalAndExpression":
-        for one in (expression["expr"], *expression["other"]):
-            yield from _conjuncts(one)
-    elif name != "TrueFilter":
-        yield expression
-
-
-def _variables(expression: Any) -> Iterator[Any]:
-    """The variables of an expression, but for those of patterns in it."""
-    if isinstance(expression, Variable):
-        yield expression
-    elif isinstance(expression, list):
-        for one in cast(list[Any], expression):
-            yield from _variables(one)
-    elif hasattr(expression, "name") and not expression.name.endswith("EXISTS"):
-        for key in expression:
-            yield from _variables(dict.__getitem__(expression, key))
-
-
-def _names(expression: Any) -> Iterator[str]:
-    if isinstance(expression, list):
-        for one in cast(list[Any], expression):
-            yield from _names(one)
-    elif hasattr(expression, "name"):
-        yield expression.name
-        for key in expression:
-            yield from _names(dict.__getitem__(expression, key))
-
-
-def _pattern_variables(expression: Any) -> set[Any]:
-    """Every variable in an expression with its patterns."""
-    found = set[Any]()
-    stack: list[Any] = [expression]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Variable):
-            found.add(one)
-        elif isinstance(one, dict):
-            stack.extend(dict.values(cast(dict[Any, Any], one)))
-        elif isinstance(one, list | tuple | set):
-            stack.extend(cast(list[Any], one))
-    return found

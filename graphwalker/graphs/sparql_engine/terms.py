@@ -41,9 +41,9 @@ class QueryLimitError(GraphError):
 class NumberedGraph:
     """The arrays of a compiled graph, for joins on numbers.
 
-    Its RDF: every triple; each name as `"..."@en` under `rdfs:label` and each type under `rdf:type`;
-    with Freebase's base both under Freebase's own predicates as well. Relations and types that are
-    no nodes are numbered behind the nodes.
+    Its RDF: every triple; each name as `"..."@en` under `rdfs:label`, and each type under
+    `rdf:type`; with Freebase's base both under Freebase's own predicates as well. Relations and
+    types that are no nodes are numbered behind the nodes.
     """
 
     def __init__(self, graph: CompiledGraph, base: str = "") -> None:

@@ -1,5 +1,6 @@
 """Values of literals: how they compare, what they count, and casts as lenient as Virtuoso's."""
 
+import logging
 import math
 import re
 from collections.abc import Callable
@@ -17,8 +18,10 @@ _INTEGERS = (
 )
 INTEGER, DECIMAL, FLOAT, DOUBLE = range(4)
 """Ranks of numbers: what is calculated from two has the higher one."""
-_RANKS = dict.fromkeys((XSD + name for name in _INTEGERS.split()), INTEGER)
-_RANKS |= {XSD + "decimal": DECIMAL, XSD + "float": FLOAT, XSD + "double": DOUBLE}
+_RANKS = {
+    **dict.fromkeys((XSD + name for name in _INTEGERS.split()), INTEGER),
+    **{XSD + "decimal": DECIMAL, XSD + "float": FLOAT, XSD + "double": DOUBLE},
+}
 _TYPES = [URIRef(XSD + name) for name in ("integer", "decimal", "float", "double")]
 _MOMENTS = {XSD + name for name in ("dateTime", "date", "gYear", "gYearMonth")}
 _MOMENT = re.compile(
@@ -28,7 +31,11 @@ _MOMENT = re.compile(
 _STRING = URIRef(XSD + "string")
 _LARGEST = 10_000
 """Digits of a number: more would take a calculation too long."""
+_CACHED = 200
+"""Characters of a text whose value is remembered."""
 TRUE, FALSE = Literal(True), Literal(False)
+# rdflib logs a traceback for each literal that is not what its type says, such as a year alone.
+logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 Number = tuple[int, Any]
 """A rank and a value."""
 
@@ -46,7 +53,8 @@ def literal(lexical: str, datatype: str | None = None, tag: str | None = None) -
 def kind_of(term: Any) -> tuple[str, Any]:
     """What kind of value a literal is (number, moment, boolean, string, @tag, ^^type), and which.
     Values of one kind compare; a `^^type` only with itself."""
-    return _kind(str(term), term.datatype, term.language)
+    make = _kind if len(term) < _CACHED else _kind.__wrapped__
+    return make(str(term), term.datatype, term.language)
 
 
 def number(term: Any) -> Number:
@@ -66,8 +74,10 @@ def number_literal(rank: int, value: Any) -> Any:
         text = str(int(value))
     else:
         value = float(value)
-        text = repr(value) if math.isfinite(value) else {"inf": "INF", "nan": "NaN"}.get(
-            str(value), "-INF"
+        text = (
+            repr(value)
+            if math.isfinite(value)
+            else {"inf": "INF", "nan": "NaN"}.get(str(value), "-INF")
         )
     return Literal(text, datatype=_TYPES[rank], normalize=False)
 

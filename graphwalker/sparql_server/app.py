@@ -1,0 +1,96 @@
+"""The endpoint over HTTP: the SPARQL 1.1 protocol at `/sparql`, by GET and POST."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+from urllib.parse import parse_qs
+
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from graphwalker.graphs.sparql_engine.results import choose_form
+from graphwalker.serve.asking import RequestLimits
+from graphwalker.serve.guard import Guard, bounded_protocol
+from graphwalker.serve.server import listen
+from graphwalker.sparql_server.workers import QueryWorkers, ServedAnswer, refuse
+
+MAX_BODY = 1 << 20
+"""Bytes of a request."""
+FIELDS = 64
+
+
+def build_app(workers: QueryWorkers, hosts: Sequence[str]) -> Any:
+    """The ASGI application over running workers."""
+    limits = workers.limits
+    threads = CapacityLimiter(limits.workers + limits.waiting)
+
+    async def answer(request: Request) -> Response:
+        if threads.borrowed_tokens >= threads.total_tokens:
+            return _respond(refuse(503, "08001: too many queries wait; ask again later"))
+        fields = await _read_fields(request)
+        if isinstance(fields, ServedAnswer):
+            return _respond(fields)
+        form = choose_form(request.headers.get("accept", ""), _first(fields, "format", "output"))
+        wanted = _first(fields, "timeout")  # milliseconds, as Virtuoso has it
+        timeout_s = int(wanted) / 1e3 if wanted.isdigit() and int(wanted) else None
+        query = _first(fields, "query")
+        found = await to_thread.run_sync(workers.ask, query, form, timeout_s, limiter=threads)
+        return _respond(found)
+
+    routes = [Route(path, answer, methods=["GET", "POST"]) for path in ("/sparql", "/sparql/")]
+    return Guard(Starlette(routes=routes), hosts, MAX_BODY)
+
+
+async def _read_fields(request: Request) -> dict[str, list[str]] | ServedAnswer:
+    """The parameters of a request, those of the address and those of a form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        fields = parse_qs(request.url.query, max_num_fields=FIELDS)
+        if request.method == "POST":
+            text = (await request.body()).decode()
+            if kind == "application/sparql-query":
+                fields["query"] = [text]
+            else:
+                fields |= parse_qs(text, max_num_fields=FIELDS)
+    except ValueError:
+        return refuse(400, "22023: the request is not a form in UTF-8")
+    if kind == "application/sparql-update" or "update" in fields:
+        return refuse(403, "42000: this endpoint reads; updates are not served")
+    if not _first(fields, "query").strip():
+        return refuse(400, "22023: give a query: /sparql?query=SELECT...")
+    return fields
+
+
+def _first(fields: dict[str, list[str]], *names: str) -> str:
+    return next((fields[name][0] for name in names if name in fields), "")
+
+
+def _respond(answer: ServedAnswer) -> Response:
+    return Response(answer.body, answer.status, media_type=answer.kind)
+
+
+def serve_sparql(
+    workers: QueryWorkers, host: str, port: int, hosts: Sequence[str], note: Callable[[str], None]
+) -> None:
+    """Serve until interrupted; `note` is given the address. Raises `UserError` for a port that is
+    taken."""
+    import uvicorn
+
+    listening = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    with closing(workers), listening:
+        note(f"http://{shown}:{listening.getsockname()[1]}/sparql")
+        config = uvicorn.Config(
+            build_app(workers, hosts),
+            http=bounded_protocol(RequestLimits(max_body=MAX_BODY)),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=3,
+            lifespan="off",
+            ws="none",
+        )
+        uvicorn.Server(config).run(sockets=[listening])
