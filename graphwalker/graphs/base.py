@@ -159,6 +159,12 @@ class KnowledgeGraph(Protocol):
         """The triples of an entity, by its name or id. Raises `KeyError` with names like it."""
         return browse.facts_of(self, name)
 
+    def sparql(self, query: str, timeout_s: float = 60.0) -> "list[dict[str, Entity]] | bool":
+        """The solutions of a SELECT, each the entities by variable; whether an ASK holds. A
+        compiled graph answers itself, an endpoint (SELECT alone) in its own time. Raises
+        `UserError` for a query that is not understood, and for other graphs."""
+        return browse.ask_sparql(self, query, timeout_s)
+
     def search(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name or alias looks like the text, best first."""
         return browse.search(self, text, limit)

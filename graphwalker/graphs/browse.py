@@ -247,3 +247,30 @@ def shown_relations(graph: "KnowledgeGraph", entities: int = 20_000) -> list[str
         for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
             found.update(relation for relation, _ in listed)
     return sorted(found)
+
+
+def ask_sparql(
+    graph: "KnowledgeGraph", query: str, timeout_s: float
+) -> list[dict[str, Entity]] | bool:
+    """Return what a compiled graph answers to a query. Raises `UserError`, `GraphError`."""
+    from graphwalker.graphs.compiled.graph import CompiledGraph
+
+    if not isinstance(graph, CompiledGraph):
+        raise UserError("SPARQL needs a compiled graph or an endpoint: run graphwalker graph build")
+    try:
+        from graphwalker.graphs.sparql_engine.engine import QueryLimits, engine_of
+    except ImportError:
+        raise UserError("SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'") from None
+    found = engine_of(graph).query(query, QueryLimits(timeout_s))
+    if found.is_ask:
+        return any(True for _ in found.rows)
+    read = found.terms.id_of
+    rows = [[None if one is None else read(one) for one in row] for row in found.rows]
+    return [
+        {name: Entity(one, graph.name(one)) for name, one in _bound(found.variables, row)}
+        for row in rows
+    ]
+
+
+def _bound(names: Sequence[str], ids: Sequence[str | None]) -> Iterator[tuple[str, str]]:
+    return ((name, one) for name, one in zip(names, ids, strict=True) if one is not None)

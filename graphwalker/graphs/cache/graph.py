@@ -169,5 +169,8 @@ class CachedGraph(AnsweringGraph, OverGraph):
         found = self.cache.get_many(keys, self._ask)
         return [list(one) if isinstance(one, list) else one for one in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
+    def sparql(self, query: str, timeout_s: float = 60.0) -> list[dict[str, Entity]] | bool:
+        return self.graph.sparql(query, timeout_s)
+
     def _ask(self, keys: list[tuple[str, GraphCall]]) -> list[Any]:
         return answer(self.graph, [call for _, call in keys])

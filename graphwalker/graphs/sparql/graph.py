@@ -73,6 +73,12 @@ class SparqlGraph(BatchedGraph):
         counted = int(proof.triples) if proof and proof.triples.isdigit() else "not counted"
         return {"endpoint": self.checksum, "triples": counted}
 
+    def sparql(self, query: str, timeout_s: float = 60.0) -> list[dict[str, Entity]] | bool:
+        rows = self.client.rows(query)
+        ids = dict.fromkeys(self.vocabulary.node_id(one) for row in rows for one in row.values())
+        known = {i: Entity(i, n) for i, n in zip(ids, self.names_many(list(ids)), strict=True)}
+        return [{v: known[self.vocabulary.node_id(one)] for v, one in r.items()} for r in rows]
+
     def resolve(self, name: str) -> list[Entity]:
         batch = BranchBatch(self.client)
         found = self._lookups(batch, name)

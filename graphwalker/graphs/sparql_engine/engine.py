@@ -1,10 +1,14 @@
 """SPARQL over a compiled graph: rdflib parses a query and translates it, our joins answer it."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+from pyparsing import ParseException
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.compiled.graph import CompiledGraph
@@ -55,16 +59,19 @@ class SparqlEngine:
 
     def __init__(self, graph: CompiledGraph, base: str = "") -> None:
         self.graph = NumberedGraph(graph, base)
-        own = ("", "ns", "fb", "freebase") if self.graph.base == FREEBASE else ("",)
-        self._prefixes = dict.fromkeys(own, self.graph.base)
-        self._plans: OrderedDict[str, QueryPlan] = OrderedDict()
+        self._prefixes: dict[str, str] = {"": self.graph.base}
+        if self.graph.base == FREEBASE:
+            self._prefixes |= {"ns": FREEBASE, "fb": FREEBASE}
 
     def query(self, text: str, limits: QueryLimits | None = None) -> Solutions:
         """The solutions of a SELECT or ASK. Raises `UserError` for a query that is not understood,
         `QueryLimitError` while rows are read."""
         limits = limits or QueryLimits()
         shape = read_shape(text, self._prefixes)
-        plan = self._plan(shape)
+        try:
+            plan = make_plan(shape.text)
+        except UserError as error:
+            raise UserError(_fill(str(error), shape)) from None
         terms = QueryTerms(self.graph, time.monotonic() + limits.timeout_s, limits.held_rows)
         written = (shape.constants[c] if isinstance(c, int) else c for c in plan.constants)
         run = QueryRun(terms, [terms.constant(one) for one in written], plan.width)
@@ -73,21 +80,17 @@ class SparqlEngine:
         found = (tuple(row[at] for at in slots) for row in rows)
         return Solutions(plan.is_ask, plan.variables, found, terms)
 
-    def _plan(self, shape: QueryShape) -> QueryPlan:
-        plan = self._plans.get(shape.text)
-        if plan is None:
-            plan = make_plan(shape)
-            if len(self._plans) >= KEPT:
-                self._plans.popitem(last=False)
-            self._plans[shape.text] = plan
-        else:
-            self._plans.move_to_end(shape.text)
-        return plan
+
+@lru_cache(maxsize=4)
+def engine_of(graph: CompiledGraph) -> SparqlEngine:
+    """The engine of a graph, made once."""
+    return SparqlEngine(graph)
 
 
-def make_plan(shape: QueryShape) -> QueryPlan:
-    """The plan of a shape. Raises `UserError`."""
-    algebra = _translate(shape)
+@lru_cache(maxsize=KEPT)
+def make_plan(text: str) -> QueryPlan:
+    """The plan of a query, whose constants are the places of a shape. Raises `UserError`."""
+    algebra = _translate(text)
     name = algebra.name.removesuffix("Query").upper()
     if name not in ("SELECT", "ASK"):
         raise UserError(f"{name} is not served: ask by SELECT or ASK")
@@ -97,31 +100,24 @@ def make_plan(shape: QueryShape) -> QueryPlan:
     except RecursionError:
         raise UserError("the query is nested too deeply: write it flatter") from None
     variables = [] if name == "ASK" else [str(one) for one in algebra.PV]
-    places = {one: shape.text.find(f"?{one}") for one in variables}
-    if "*" in shape.text.partition("{")[0]:
+    places = {one: text.find(f"?{one}") for one in variables}
+    if "*" in text.partition("{")[0]:
         variables.sort(key=lambda one: places[one])
     slots = tuple(planner.slot(one) for one in variables)
     constants, width = tuple(planner.constants), len(planner.slots)
     return QueryPlan(part, constants, width, tuple(variables), slots, name == "ASK")
 
 
-def _translate(shape: QueryShape) -> Any:
+def _translate(text: str) -> Any:
     try:
-        from pyparsing import ParseException
-        from rdflib.plugins.sparql.algebra import translateQuery
-        from rdflib.plugins.sparql.parser import parseQuery
-        from rdflib.plugins.sparql.sparql import SPARQLError
-    except ImportError:
-        raise UserError("SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'") from None
-    try:
-        return translateQuery(parseQuery(shape.text)).algebra
+        return translateQuery(parseQuery(text)).algebra
     except ParseException as error:
-        near = shape.text[error.loc :][:60].split("\n")[0]
-        where = f"at {_fill(near, shape)!r}" if near.strip() else "at its end"
+        near = text[error.loc :][:60].split("\n")[0]
+        where = f"at {near!r}" if near.strip() else "at its end"
         raise UserError(f"37000: the query is not SPARQL 1.1 {where}: {error.msg}") from None
     except RecursionError:
         raise UserError("the query is nested too deeply: write it flatter") from None
-    except (SPARQLError, Exception) as error:  # what its translation raises is not documented
+    except Exception as error:  # what its translation raises is not documented
         raise UserError(f"37000: {' '.join(str(error).split())[:200]}") from None
 
 

@@ -1,0 +1,164 @@
+"""SPARQL over a compiled graph: what benchmarks and clients ask, and Oxigraph's answers."""
+
+import json
+import random
+import re
+
+import pytest
+from pyoxigraph import QueryResultsFormat, RdfFormat, Store, parse_query_results
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.ntriples import FREEBASE
+from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.sparql.terms import RDFS_LABEL
+from graphwalker.graphs.sparql_engine.engine import QueryLimits, SparqlEngine
+from graphwalker.graphs.sparql_engine.results import CSV, JSON, TSV, XML, write_results
+from graphwalker.graphs.sparql_engine.terms import QueryLimitError
+from support.backends import compiled, write
+from support.sparql_queries import QueryMaker, rows_of, served_triples
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+
+TOY = (TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return compiled(write(tmp_path_factory.mktemp("sparql") / "g", *TOY))
+
+
+@pytest.fixture(scope="module")
+def engine(graph):
+    return SparqlEngine(graph)
+
+
+@pytest.fixture(scope="module")
+def store(engine):
+    lines = "\n".join(served_triples(engine.graph.graph, engine.graph.iri))
+    found = Store()
+    found.load(lines.encode(), format=RdfFormat.N_TRIPLES)
+    return found
+
+
+def ids(engine, query):
+    """The first column, as ids of the graph."""
+    found = engine.query(query)
+    return [found.terms.id_of(row[0]) for row in found.rows if row[0] is not None]
+
+
+NOT_A_TEXT = "FILTER (!isLiteral(?x) OR lang(?x) = '' OR langMatches(lang(?x), 'en'))"
+WORDED = {
+    "webqsp": f"""#MANUAL SPARQL
+        PREFIX ns: <http://rdf.freebase.com/ns/> SELECT DISTINCT ?x WHERE {{
+        FILTER (?x != ns:m.0ada) {NOT_A_TEXT} ns:m.0ada ns:people.person.children ?x .
+        FILTER(NOT EXISTS {{ ?x ns:people.person.gone ?s }} ||
+               EXISTS {{ ?x ns:people.person.gone ?t . FILTER(xsd:datetime(?t) >
+               "2015-08-10"^^xsd:dateTime) }}) }}""",
+    "cwq": f"""PREFIX ns: <http://rdf.freebase.com/ns/> SELECT DISTINCT ?x WHERE {{
+        FILTER (?x != ?c) {NOT_A_TEXT} ?c ns:people.person.children ?x .
+        ?c ns:people.person.date_of_birth ?born . }}
+        ORDER BY DESC(xsd:datetime(?born)) LIMIT 1""",
+    "grailqa": """PREFIX : <http://rdf.freebase.com/ns/> SELECT (?x0 AS ?value) WHERE {
+        SELECT DISTINCT ?x0 WHERE { ?x0 :type.object.type :people.person .
+        VALUES ?x1 { :m.0tom } ?x0 :people.person.parents ?x1 . FILTER ( ?x0 != ?x1 ) } }""",
+    "tog": """PREFIX ns: <http://rdf.freebase.com/ns/> SELECT DISTINCT ?x WHERE {
+        { ?x ns:people.person.parents ?y . FILTER(?y = ns:m.0ada) } UNION
+        { ?x <http://www.w3.org/2002/07/owl#sameAs> ?y . FILTER(?y = ns:m.0ada) } }""",
+    "virtuoso": """define input:inference "none" SELECT DISTINCT ?x FROM <http://rdf.freebase.com>
+        WHERE { GRAPH <http://rdf.freebase.com> { /* no prefix */ ?x ns:people.person.parents ?y }
+        ?y rdfs:label 'Ada Mbeki'@en }""",
+}
+
+
+@pytest.mark.parametrize("query", WORDED.values(), ids=WORDED)
+def test_queries_of_benchmarks_and_clients_are_answered(engine, query):
+    assert ids(engine, query) == ["m.0eve"]
+
+
+def test_a_count_without_a_name_gets_one(engine):
+    found = engine.query("SELECT COUNT(?x) WHERE { ?x ns:people.person.nationality ns:m.0land }")
+    assert found.variables == ("callret0",)
+    assert [found.terms.id_of(row[0])[:4] for row in found.rows] == ['"24"']
+
+
+def test_a_partial_date_is_a_datetime(engine):
+    query = """SELECT ?x { VALUES ?y { "1960"^^xsd:gYear "1970-05"^^xsd:gYearMonth "1962-01-02" }
+        ?x ns:people.person.date_of_birth ?born
+        FILTER (xsd:dateTime(?y) < xsd:dateTime(?born)) }"""
+    assert ids(engine, query) == ["m.0ada"]
+
+
+@pytest.mark.parametrize(
+    "query, words",
+    [
+        ("SELECT ?x { ?x ", "not SPARQL"),
+        ("SELECT ?x { ?x zz:a ?y }", "zz: is not declared"),
+        ("CONSTRUCT { ?x ?p ?y } WHERE { ?x ?p ?y }", "SELECT or ASK"),
+        ("SELECT ?x { SERVICE <http://a.b> { ?x ?p ?y } }", "one graph"),
+        ("SELECT ?x { ?x ?p ?y FILTER(bif:contains(?y, 'a')) }", "bif: is not declared"),
+        (f"ASK {{ FILTER {'(' * 60}1{')' * 60} }}", "nested"),
+    ],
+)
+def test_what_is_not_served_is_refused_with_a_reason(engine, query, words):
+    with pytest.raises(UserError, match=words):
+        engine.query(query)
+
+
+def test_limits_end_a_query_that_explodes(engine):
+    query = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
+    with pytest.raises(QueryLimitError, match="S1T00"):
+        list(engine.query(query, QueryLimits(0.2)).rows)
+    with pytest.raises(QueryLimitError, match="holds more than 1,000 rows"):
+        list(engine.query(f"{query} ORDER BY ?a", QueryLimits(60, 1000)).rows)
+    with pytest.raises(QueryLimitError, match="more than 50 rows"):
+        write_results(engine.query(query), JSON, 50)
+
+
+def test_a_limit_stops_early(engine):
+    query = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } LIMIT 3"
+    assert len(list(engine.query(query, QueryLimits(5)).rows)) == 3
+
+
+@pytest.mark.parametrize(
+    "form, known",
+    [(JSON, QueryResultsFormat.JSON), (XML, QueryResultsFormat.XML), (TSV, QueryResultsFormat.TSV)],
+)
+def test_each_form_of_results_is_read_back_by_another_library(engine, store, form, known):
+    query = f"SELECT ?s ?o {{ ?s <{FREEBASE}people.person.date_of_birth>|<{RDFS_LABEL}> ?o }}"
+    read = parse_query_results(write_results(engine.query(query), form, 100), format=known)
+    assert {tuple(row) for row in read} == {tuple(row) for row in store.query(query)}
+
+
+def test_csv_has_a_line_for_each_row(engine):
+    query = "SELECT ?x ?y { ns:m.0ada ns:people.person.children ?x }"
+    text = write_results(engine.query(query), CSV, 9)
+    assert text == b"x,y\r\nhttp://rdf.freebase.com/ns/m.0eve,\r\n"
+
+
+def test_a_graph_answers_sparql_in_python(graph):
+    (row,) = graph.sparql("SELECT ?x ?n { ?x ns:people.person.parents ns:m.0ada, ns:m.0tom }")
+    assert (row["x"].id, row["x"].name) == ("m.0eve", TOY_NAMES["m.0eve"])
+    assert graph.sparql("ASK { ns:m.0ada ?p ?o }") is True
+
+
+def test_ids_that_are_no_iris_get_a_base_and_come_back(tmp_path):
+    path = tmp_path / "kb.tsv"
+    path.write_text("Kismet (1930)\tdirected by\tJohn Dillon\nKismet (1930)\tyear\t50% off\n")
+    engine = SparqlEngine(open_graph(path))
+    (head,) = ids(engine, "SELECT ?x { ?x <urn:graphwalker:year> ?y }")
+    iri = engine.graph.iri(head)
+    assert not re.search(r"[ ()]\s", iri) and engine.graph.id_of_iri(iri) == head
+    assert ids(engine, f"SELECT ?y {{ <{iri}> <urn:graphwalker:directed%20by> ?y }}")
+
+
+@pytest.mark.long
+def test_generated_queries_have_oxigraphs_answers(engine, store):
+    triples = [
+        tuple(line[:-2].split(" ", 2))
+        for line in served_triples(engine.graph.graph, engine.graph.iri)
+    ]
+    triples = [one for one in triples if "w3.org" not in one[1]]
+    for number in range(300):
+        query = QueryMaker(triples, random.Random(f"engine-{number}")).query()
+        answer = write_results(engine.query(query, QueryLimits(20)), JSON, 10**6)
+        expected = store.query(query).serialize(format=QueryResultsFormat.JSON)
+        assert rows_of(json.loads(answer)) == rows_of(json.loads(expected)), query
