@@ -28,3 +28,7 @@ class FilteredError(PolicyError):
 class IncompleteError(GraphWalkerError, RuntimeError):
     """Some of the work is missing; what was done stands, and the same command resumes it. Commands
     exit with code 3."""
+
+
+class QueryLimitError(GraphError):
+    """A query took longer, or held more rows, than it may."""

@@ -160,9 +160,9 @@ class KnowledgeGraph(Protocol):
         return browse.facts_of(self, name)
 
     def sparql(self, query: str, timeout_s: float = 60.0) -> "list[dict[str, Entity]] | bool":
-        """The solutions of a SELECT, each the entities by variable; whether an ASK holds. A
-        compiled graph answers itself, an endpoint (SELECT alone) in its own time. Raises
-        `UserError` for a query that is not understood, and for other graphs."""
+        """The solutions of a SELECT, each the entities by variable; whether an ASK holds. A graph
+        that lists its entities answers itself (compiled first, where it is not), an endpoint
+        (SELECT alone) in its own time. Raises `UserError` for a query that is not understood."""
         return browse.ask_sparql(self, query, timeout_s)
 
     def search(self, text: str, limit: int = 10) -> list[Entity]:

@@ -252,11 +252,7 @@ def shown_relations(graph: "KnowledgeGraph", entities: int = 20_000) -> list[str
 def ask_sparql(
     graph: "KnowledgeGraph", query: str, timeout_s: float
 ) -> list[dict[str, Entity]] | bool:
-    """Return what a compiled graph answers to a query. Raises `UserError`, `GraphError`."""
-    from graphwalker.graphs.compiled.graph import CompiledGraph
-
-    if not isinstance(graph, CompiledGraph):
-        raise UserError("SPARQL needs a compiled graph or an endpoint: run graphwalker graph build")
+    """Return what our engine answers to a query. Raises `UserError`, `QueryLimitError`."""
     try:
         from graphwalker.graphs.sparql_engine.engine import QueryLimits, engine_of
     except ImportError:

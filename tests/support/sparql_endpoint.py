@@ -7,6 +7,27 @@ from urllib.parse import parse_qs, urlsplit
 
 from pyoxigraph import QueryResultsFormat
 
+from graphwalker.errors import UserError
+from graphwalker.graphs.sparql_engine.engine import SparqlEngine
+from graphwalker.graphs.sparql_engine.results import JSON, write_results
+
+
+class EngineStore:
+    """A compiled graph in place of a store."""
+
+    def __init__(self, graph):
+        self.engine = SparqlEngine(graph)
+
+    def query(self, text):
+        try:
+            self.found = self.engine.query(text)
+        except UserError as error:
+            raise SyntaxError(str(error)) from None
+        return self
+
+    def serialize(self, format):
+        return write_results(self.found, JSON, 10**6)
+
 
 @contextmanager
 def serve(store):

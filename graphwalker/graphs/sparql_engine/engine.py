@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyparsing import ParseException
@@ -11,7 +13,10 @@ from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.properties import open_compiled
+from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
 from graphwalker.graphs.sparql_engine.plan import Planner, PlanPart
@@ -82,9 +87,29 @@ class SparqlEngine:
 
 
 @lru_cache(maxsize=4)
-def engine_of(graph: CompiledGraph) -> SparqlEngine:
-    """The engine of a graph, made once."""
-    return SparqlEngine(graph)
+def engine_of(graph: KnowledgeGraph) -> SparqlEngine:
+    """The engine of a graph, made once. Raises `UserError` for a graph that lists no entities."""
+    if isinstance(graph, CompiledGraph):
+        return SparqlEngine(graph)
+    from graphwalker.graphs.build.build import build_graph
+
+    if not graph.size:
+        raise UserError("SPARQL needs a compiled graph or an endpoint: run graphwalker graph build")
+    with TemporaryDirectory() as place:  # the file stays open
+        folder = Path(place)
+        named, nodes = folder / "names.tsv", set[str]()
+        with (folder / "triples.tsv").open("w", encoding="utf-8") as triples:
+            for fact in graph:
+                triples.write(f"{fact.head.id}\t{fact.relation}\t{fact.tail.id}\n")
+                nodes |= {fact.head.id, fact.tail.id}
+        ids = sorted(node for node in nodes if not is_literal(node))
+        names = [f"{i}\t{graph.name(i)}\n" for i in ids if graph.name(i)]
+        named.write_text("".join(names), encoding="utf-8")
+        kinds = [f"{i}\t{kind}\n" for i in ids for kind in graph.types(i)]
+        (folder / "types.tsv").write_text("".join(kinds), encoding="utf-8")
+        types = folder / "types.tsv" if kinds else None
+        build_graph([folder / "triples.tsv"], folder / "graph", names=named, types=types)
+        return SparqlEngine(open_compiled(folder / "graph"))
 
 
 @lru_cache(maxsize=KEPT)

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import Any
 
 from graphwalker.graphs.sparql_engine.predicates import Predicates
-from graphwalker.graphs.sparql_engine.terms import QueryTerms
+from graphwalker.graphs.sparql_engine.terms import CHUNK, QueryTerms
 
 SolutionRow = tuple[int | None, ...]
 """The number of each variable's term, by its slot; nothing where it is unbound."""
@@ -27,12 +27,25 @@ class QueryRun:
     kept: dict[int, Any] = field(default_factory=dict[int, Any])
     """Results of parts that do not depend on the rows they are joined with."""
 
+    _scanned: dict[int, list[tuple[int, int]]] = field(
+        default_factory=dict[int, list[tuple[int, int]]]
+    )
+
     def __post_init__(self) -> None:
         self.predicates = Predicates(self.terms)
 
     @property
     def empty(self) -> SolutionRow:
         return (None,) * self.width
+
+    def scan(self, over: int) -> Iterable[tuple[int, int]]:
+        """The edges of a predicate; kept where they are few, for the next row of a product."""
+        if over not in self._scanned:
+            predicate = self.predicates[over]
+            if predicate.total() > CHUNK:
+                return predicate.scan()
+            self._scanned[over] = list(predicate.scan())
+        return self._scanned[over]
 
 
 Condition = Callable[[QueryRun, SolutionRow], bool]
@@ -112,7 +125,7 @@ class TriplePattern:
                 for end in predicates[over].backward(tail):
                     yield (*before, end, *after)
             else:
-                for pair in predicates[over].scan():
+                for pair in run.scan(over):
                     first = put(row, head_at, pair[0])
                     if first is not None and (found := put(first, tail_at, pair[1])) is not None:
                         yield found

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from graphwalker.errors import QueryLimitError
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.sparql_engine.engine import Solutions
-from graphwalker.graphs.sparql_engine.terms import QueryLimitError
 
 JSON, XML = "application/sparql-results+json", "application/sparql-results+xml"
 CSV, TSV = "text/csv", "text/tab-separated-values"

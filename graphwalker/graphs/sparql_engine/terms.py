@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from rdflib import BNode, URIRef
 
-from graphwalker.errors import GraphError
+from graphwalker.errors import QueryLimitError
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.arrays import NodeLists, all_strings, read_ids, read_names
 from graphwalker.graphs.format.integers import read_integers
@@ -32,10 +32,6 @@ _FREEBASE_ID = re.compile(r"[mg]\.[0-9a-z_]+")
 _UNSAFE = re.compile(r'[\x00-\x20<>"{}|^`\\%]')
 
 Array = np.ndarray[Any, Any]
-
-
-class QueryLimitError(GraphError):
-    """A query took longer, or held more rows, than it may."""
 
 
 class NumberedGraph:

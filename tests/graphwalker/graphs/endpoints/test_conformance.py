@@ -20,7 +20,7 @@ from graphwalker.tools.transcript import differences, transcript
 from support.backends import compiled, embedded, in_memory, write
 from support.oxigraph import load_store
 from support.paths import DATA
-from support.sparql_endpoint import serve
+from support.sparql_endpoint import EngineStore, serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 pytestmark = pytest.mark.long
@@ -74,10 +74,17 @@ def through_http(path, stack):
     return SparqlGraph(stack.enter_context(serve(load_store([path]))), attempts=1)
 
 
+def through_our_engine(path, stack):
+    """The compiled graph behind the engine of `graph serve`."""
+    address = stack.enter_context(serve(EngineStore(compiled(path))))
+    return SparqlGraph(address, attempts=1)
+
+
 BACKENDS = {
     "compiled": lambda path, stack: compiled(path),
     "oxigraph": lambda path, stack: embedded(path),
     "sparql": through_http,
+    "served": through_our_engine,
 }
 
 

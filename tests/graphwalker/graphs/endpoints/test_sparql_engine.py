@@ -7,13 +7,12 @@ import re
 import pytest
 from pyoxigraph import QueryResultsFormat, RdfFormat, Store, parse_query_results
 
-from graphwalker.errors import UserError
+from graphwalker.errors import QueryLimitError, UserError
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.sparql.terms import RDFS_LABEL
 from graphwalker.graphs.sparql_engine.engine import QueryLimits, SparqlEngine
 from graphwalker.graphs.sparql_engine.results import CSV, JSON, TSV, XML, write_results
-from graphwalker.graphs.sparql_engine.terms import QueryLimitError
 from support.backends import compiled, write
 from support.sparql_queries import QueryMaker, rows_of, served_triples
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES

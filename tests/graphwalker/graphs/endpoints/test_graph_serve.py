@@ -1,0 +1,190 @@
+"""`graphwalker graph serve`: other people's clients, our own, and clients that mean no good."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from SPARQLWrapper import CSV, JSON, POST, XML, SPARQLWrapper
+
+from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.virtuoso.load import load
+from graphwalker.graphs.virtuoso.server import down, up
+from graphwalker.tools.transcript import differences
+from support.backends import compiled, write
+from support.sparql_queries import served_triples
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+
+pytestmark = pytest.mark.long
+TOY = (TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+NS = "http://rdf.freebase.com/ns/"
+
+
+@contextmanager
+def served(folder, *options):
+    """The address of a server process, and the process."""
+    command = [sys.executable, "-m", "graphwalker", "graph", "serve", str(folder), "--port", "0"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        line = process.stdout.readline()
+        yield re.fullmatch(r"serving: (\S+)\n", line)[1], process
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return compiled(write(tmp_path_factory.mktemp("serve") / "g", *TOY))
+
+
+@pytest.fixture(scope="module")
+def address(graph):
+    options = ("--workers", "2", "--memory-mb", "400", "--max-rows", "5000")
+    with served(graph.path, *options) as (found, _):
+        yield found
+
+
+class RivalClient:
+    """Walks Freebase as published agents do: one query for each move, through SPARQLWrapper."""
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    def ask(self, query):
+        wrapper = SPARQLWrapper(self.endpoint)
+        wrapper.setQuery(f"PREFIX ns: <{NS}>\n{query}")
+        wrapper.setReturnFormat(JSON)
+        return wrapper.query().convert()["results"]["bindings"]
+
+    def relations(self, entity):
+        out = self.ask(f"SELECT ?relation WHERE {{\n ns:{entity} ?relation ?x .\n}}")
+        into = self.ask(f"SELECT ?relation WHERE {{\n ?x ?relation ns:{entity} .\n}}")
+        return [
+            sorted({row["relation"]["value"].replace(NS, "") for row in rows})
+            for rows in (out, into)
+        ]
+
+    def tails(self, entity, relation):
+        rows = self.ask(f"SELECT ?tailEntity WHERE {{ ns:{entity} ns:{relation} ?tailEntity . }}")
+        return sorted(row["tailEntity"]["value"].replace(NS, "") for row in rows)
+
+    def name(self, entity):
+        rows = self.ask(
+            f"""SELECT DISTINCT ?tailEntity WHERE {{
+            {{ ?entity ns:type.object.name ?tailEntity . FILTER(?entity = ns:{entity}) }} UNION
+            {{ ?entity <http://www.w3.org/2002/07/owl#sameAs> ?tailEntity .
+               FILTER(?entity = ns:{entity}) }} }}"""
+        )
+        return rows[0]["tailEntity"]["value"] if rows else "UnName_Entity"
+
+    def walk(self):
+        ends = self.tails("m.0ada", "people.person.children")
+        dates = self.ask("SELECT ?x WHERE { ns:m.0ada ns:people.person.date_of_birth ?x }")
+        names = [self.name(entity) for entity in (*ends, "m.0cvt1", "m.0none")]
+        return self.relations("m.0ada"), ends, names, dates
+
+
+def test_a_rivals_client_walks_our_endpoint(address):
+    relations, ends, names, dates = RivalClient(address).walk()
+    assert "people.person.spouse_s" in relations[0] and "film.film.directed_by" in relations[1]
+    assert (ends, names) == (["m.0eve"], ["Eve Mbeki-Lindqvist", "UnName_Entity", "UnName_Entity"])
+    assert dates[0]["x"] == {
+        "type": "typed-literal",
+        "datatype": "http://www.w3.org/2001/XMLSchema#date",
+        "value": "1961-08-04",
+    }
+
+
+@pytest.mark.virtuoso
+def test_a_rivals_client_sees_what_it_sees_on_virtuoso(address, graph, tmp_path):
+    lines = tmp_path / "served.nt"
+    lines.write_text("\n".join(served_triples(graph, lambda i: NS + i if "://" not in i else i)))
+    with ExitStack() as stack:
+        server = up(tmp_path / "server", "200MB")
+        stack.callback(down, tmp_path / "server")
+        load(tmp_path / "server", [lines], as_is=True)
+        assert RivalClient(address).walk() == RivalClient(server.endpoint).walk()
+
+
+def test_our_own_client_shows_the_text_of_the_compiled_graph(address):
+    topics = [toy_graph().entity_at(place) for place in range(0, 35, 3)]
+    assert list(differences(SparqlGraph(address), toy_graph(), topics)) == []
+
+
+@pytest.mark.parametrize("form", [JSON, XML, CSV])
+@pytest.mark.parametrize("method", ["GET", POST])
+def test_every_form_comes_by_get_and_by_post(address, form, method):
+    wrapper = SPARQLWrapper(address, returnFormat=form, defaultGraph="http://rdf.freebase.com")
+    wrapper.setMethod(method)
+    wrapper.setQuery(f"SELECT ?x {{ <{NS}m.0ada> <{NS}people.person.children> ?x }}")
+    found = wrapper.query()
+    assert form in found.info()["content-type"] and b"m.0eve" in found.response.read()
+
+
+def send(address, body, headers=(), method="POST", path="/sparql"):
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    given = {"Content-Type": "application/sparql-query", **dict(headers)}
+    connection.request(method, path, body, given)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } ORDER BY ?a",
+        f"ASK {{ FILTER(REGEX('{'a' * 40}b', '(a+)+$')) }}",
+        "SELECT (MAX(?n) AS ?m) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i BIND(STRLEN(STR(?a)) AS ?n) }",
+    ],
+    ids=["cross product", "regex", "aggregate"],
+)
+def test_a_query_that_explodes_ends_and_the_next_is_answered(address, query):
+    status, text = send(address, query, path="/sparql?timeout=1500")
+    assert status == 500 and ("S1T00" in text or "42000" in text)
+    assert send(address, "ASK { ?s ?p ?o }")[1] == '{"head": {"link": []}, "boolean": true}'
+
+
+def test_rows_and_memory_are_bounded(address):
+    assert send(address, "SELECT * { ?a ?b ?c . ?d ?e ?f }")[1].startswith("42000: more than 5,000")
+    doubled = " ".join(f"BIND(CONCAT(?b{n}, ?b{n}) AS ?b{n + 1})" for n in range(40))
+    status, text = send(
+        address, f'SELECT (STRLEN(?b40) AS ?n) {{ BIND("abcdefgh" AS ?b0) {doubled} }}'
+    )
+    assert status in (200, 500) and len(text) < 1000
+
+
+def test_bad_requests_are_refused_in_a_line(address):
+    assert send(address, "SELECT ?x { ?x ")[0] == 400
+    assert send(address, "INSERT DATA { <a:b> <a:b> 1 }")[0] == 400
+    update = urlencode({"update": "CLEAR ALL"})
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert send(address, update, form)[0] == 403
+    assert send(address, "ASK {" + "{" * 5000)[0] == 400
+    assert send(address, "ASK {}", {"Host": "evil.example"})[0] == 421
+    assert send(address, None, method="GET")[0] == 400
+    assert send(address, b"\xff\xfe")[0] == 400
+
+
+def test_a_body_of_100_mb_is_not_read(address):
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection.putrequest("POST", "/sparql")
+    connection.putheader("Content-Length", str(100 << 20))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+
+
+def test_the_server_says_what_comes_next_and_ends_with_its_processes(graph):
+    with served(graph.path, "--workers", "1") as (address, process):
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert lines[1].startswith("next: graphwalker graph conformance --endpoint http://127.")
+        assert json.loads(send(address, "ASK { ?s ?p ?o }")[1])["boolean"]
+    assert process.returncode is not None
