@@ -103,10 +103,10 @@ class _Worker:
         """The base of the graph's IRIs. Raises `UserError`."""
         with contextlib.suppress(EOFError, OSError):
             if self._connection.poll(STARTED_S):
-                is_ready, said = self._connection.recv()
+                is_ready, word = self._connection.recv()
                 if is_ready:
-                    return said
-                raise UserError(said)
+                    return word
+                raise UserError(word)
         raise UserError("graph serve: its process did not start; is there enough memory?")
 
     def ask(self, query: str, form: str, timeout_s: float) -> ServedAnswer | None:

@@ -39,7 +39,7 @@ _DATES = ("dateTime", "date")
 _PARTS = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS")
 
 
-class Slots(Protocol):
+class PlanSlots(Protocol):
     """What an expression asks of the plan that it is a part of."""
 
     def slot(self, variable: Any) -> int: ...
@@ -73,7 +73,7 @@ def value_or_none(run: QueryRun, evaluate: Evaluate, row: SolutionRow) -> Any:
         return None
 
 
-def compile_expression(expression: Any, slots: Slots) -> Evaluate:
+def compile_expression(expression: Any, slots: PlanSlots) -> Evaluate:
     """The function that computes it. Raises `UserError` for what is not known here."""
     if isinstance(expression, Variable | BNode):
         return _variable(slots.slot(expression))
@@ -95,7 +95,7 @@ def compile_expression(expression: Any, slots: Slots) -> Evaluate:
     raise UserError(f"{name.removeprefix('Builtin_')} is not known to this SPARQL endpoint")
 
 
-def _compile(part: Any, slots: Slots) -> Any:
+def _compile(part: Any, slots: PlanSlots) -> Any:
     if isinstance(part, list):
         return [_compile(one, slots) for one in cast(list[Any], part)]
     if isinstance(part, Variable | URIRef | Literal | BNode) or hasattr(part, "name"):
@@ -145,7 +145,7 @@ def _function(iri: str, arguments: list[Evaluate]) -> Evaluate:
     return lambda run, row: cast_to(kind, as_term(run, argument(run, row)))
 
 
-def _relation(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _relation(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     left, operator, right = parts["expr"], parts["op"], parts["other"]
     if operator in ("IN", "NOT IN"):
         every = cast(list[Evaluate], right if isinstance(right, list) else [])
@@ -188,10 +188,10 @@ def _member(left: Evaluate, every: list[Evaluate], wanted: bool) -> Evaluate:
     return evaluate
 
 
-def _connective(decisive: bool) -> Callable[[Mapping[str, Any], Slots], Evaluate]:
+def _connective(decisive: bool) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
     """OR, decided by one that is true, and AND, by one that is false; else an error counts."""
 
-    def make(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
         every: list[Evaluate] = [parts["expr"], *parts["other"]]
 
         def evaluate(run: QueryRun, row: SolutionRow) -> Any:
@@ -211,7 +211,7 @@ def _connective(decisive: bool) -> Callable[[Mapping[str, Any], Slots], Evaluate
     return make
 
 
-def _arithmetic(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _arithmetic(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
         total = number(as_term(run, parts["expr"](run, row)))
         for operator, one in zip(parts["op"], parts["other"], strict=True):
@@ -221,8 +221,8 @@ def _arithmetic(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
     return evaluate
 
 
-def _sign(factor: int) -> Callable[[Mapping[str, Any], Slots], Evaluate]:
-    def make(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _sign(factor: int) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
+    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
         def evaluate(run: QueryRun, row: SolutionRow) -> Any:
             value = number(as_term(run, parts["expr"](run, row)))
             return number_literal(*calculate("*", value, (INTEGER, factor)))
@@ -232,22 +232,22 @@ def _sign(factor: int) -> Callable[[Mapping[str, Any], Slots], Evaluate]:
     return make
 
 
-def _not(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _not(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     inner = parts["expr"]
     return lambda run, row: FALSE if truth(as_term(run, inner(run, row))) else TRUE
 
 
-def _bound(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _bound(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     inner = parts["arg"]
     return lambda run, row: FALSE if value_or_none(run, inner, row) is None else TRUE
 
 
-def _if(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _if(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     test, yes, no = parts["arg1"], parts["arg2"], parts["arg3"]
     return lambda run, row: (yes if truth(as_term(run, test(run, row))) else no)(run, row)
 
 
-def _coalesce(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _coalesce(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
         for one in parts["arg"]:
             try:
@@ -259,7 +259,7 @@ def _coalesce(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
     return evaluate
 
 
-def _is_literal(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _is_literal(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     inner = parts["arg"]
 
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
@@ -271,7 +271,7 @@ def _is_literal(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
     return evaluate
 
 
-def _same_term(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _same_term(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     left, right = parts["arg1"], parts["arg2"]
 
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
@@ -281,8 +281,8 @@ def _same_term(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
     return evaluate
 
 
-def _moment(part: int) -> Callable[[Mapping[str, Any], Slots], Evaluate]:
-    def make(parts: Mapping[str, Any], slots: Slots) -> Evaluate:
+def _moment(part: int) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
+    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
         def evaluate(run: QueryRun, row: SolutionRow) -> Any:
             found = moment_parts(as_term(run, parts["arg"](run, row)))[part]
             return number_literal(INTEGER if part < 5 else 1, found)
@@ -292,7 +292,7 @@ def _moment(part: int) -> Callable[[Mapping[str, Any], Slots], Evaluate]:
     return make
 
 
-_FORMS: dict[str, Callable[[Mapping[str, Any], Slots], Evaluate]] = {
+_FORMS: dict[str, Callable[[Mapping[str, Any], PlanSlots], Evaluate]] = {
     "RelationalExpression": _relation,
     "ConditionalOrExpression": _connective(True),
     "ConditionalAndExpression": _connective(False),

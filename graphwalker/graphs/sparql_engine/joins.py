@@ -24,9 +24,13 @@ class PlanPart:
 def apply_filters(part: PlanPart, filters: Sequence[RowFilter]) -> PlanPart:
     if not filters:
         return part
-    tests = [one.holds for one in filters]
+    tests = [one.holds for one in filters if one.slots & part.slots]
+    # What the part does not bind is tested before it: once, and not for each row of a product.
+    before = [one.holds for one in filters if not one.slots & part.slots]
 
     def solve(run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
+        if before:
+            rows = (row for row in rows if all(holds(run, row) for holds in before))
         for row in part.solve(run, rows):
             if all(holds(run, row) for holds in tests):
                 yield row

@@ -166,7 +166,7 @@ class TriplePattern:
                 yield matched
 
 
-Path = tuple[Any, ...]
+PropertyPath = tuple[Any, ...]
 """`("link", k)`, `("back", path)`, `("chain", paths)`, `("either", paths)`, `("repeat", path,
 zero, more)` or `("not", ks)`, where k is a constant."""
 
@@ -176,7 +176,7 @@ class PathPattern:
     """A property path between two positions."""
 
     head: int
-    path: Path
+    path: PropertyPath
     tail: int
 
     @property
@@ -206,7 +206,7 @@ class PathPattern:
                         yield found
 
 
-def walk(run: QueryRun, path: Path, node: int, out: bool) -> Iterable[int]:
+def walk(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterable[int]:
     """The nodes at the end of a path, once for each way, but for repeated paths."""
     kind = path[0]
     if kind == "link":
@@ -223,7 +223,7 @@ def walk(run: QueryRun, path: Path, node: int, out: bool) -> Iterable[int]:
     return _walk_others(run, path, node, out)
 
 
-def _follow(run: QueryRun, parts: Sequence[Path], node: int, out: bool) -> Iterator[int]:
+def _follow(run: QueryRun, parts: Sequence[PropertyPath], node: int, out: bool) -> Iterator[int]:
     for middle in walk(run, parts[0], node, out):
         if len(parts) == 1:
             yield middle
@@ -231,7 +231,7 @@ def _follow(run: QueryRun, parts: Sequence[Path], node: int, out: bool) -> Itera
             yield from _follow(run, parts[1:], middle, out)
 
 
-def _repeat(run: QueryRun, path: Path, node: int, out: bool) -> Iterator[int]:
+def _repeat(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterator[int]:
     _, inner, zero, more = path
     seen, ring = set[int](), [node]
     if zero:
@@ -249,7 +249,7 @@ def _repeat(run: QueryRun, path: Path, node: int, out: bool) -> Iterator[int]:
         ring = found if more else []
 
 
-def _walk_others(run: QueryRun, path: Path, node: int, out: bool) -> Iterator[int]:
+def _walk_others(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterator[int]:
     """Over every predicate but those named."""
     refused: set[int] = {run.constants[k] for k in path[1]}
     for over, ends in run.predicates.around(node, out):

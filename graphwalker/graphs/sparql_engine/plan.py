@@ -45,8 +45,8 @@ from graphwalker.graphs.sparql_engine.patterns import (
     AnyPattern,
     ConstantHint,
     JoinedPatterns,
-    Path,
     PathPattern,
+    PropertyPath,
     QueryRun,
     RowFilter,
     SolutionRow,
@@ -141,7 +141,7 @@ class Planner:
     def _position(self, term: Any) -> int:
         return self.slot(term) if isinstance(term, Variable | BNode) else ~self.constant(term)
 
-    def _path(self, path: Any) -> Path:
+    def _path(self, path: Any) -> PropertyPath:
         if isinstance(path, URIRef):
             return "link", self.constant(path)
         if isinstance(path, InvPath):

@@ -10,10 +10,10 @@ import numpy as np
 from graphwalker.graphs.literals import literal_id, literal_name
 from graphwalker.graphs.sparql_engine.terms import CHUNK, QueryTerms
 
-Pair = tuple[int, int]
+EdgeEnds = tuple[int, int]
 
 
-class Predicate(Protocol):
+class PredicateEdges(Protocol):
     """Edges of one predicate, by the numbers of their ends."""
 
     def forward(self, head: int) -> Iterable[int]: ...
@@ -22,13 +22,13 @@ class Predicate(Protocol):
     def count_forward(self, head: int) -> int: ...
     def count_backward(self, tail: int) -> int: ...
     def total(self) -> int: ...
-    def scan(self) -> Iterable[Pair]: ...
+    def scan(self) -> Iterable[EdgeEnds]: ...
     def find_heads(self, tails: Collection[int]) -> None:
         """Look for the heads of literals in one pass: `backward` of each is asked next."""
         ...
 
 
-class Relation:
+class RelationEdges:
     """The edges of a relation. A literal's edges are known from their heads alone."""
 
     def __init__(self, terms: QueryTerms, relation: int) -> None:
@@ -64,7 +64,7 @@ class Relation:
     def total(self) -> int:
         return int(self._graph.totals("relation")[self._relation])
 
-    def scan(self) -> Iterator[Pair]:
+    def scan(self) -> Iterator[EdgeEnds]:
         for heads, tails in self._chunks():
             yield from zip(heads.tolist(), tails.tolist(), strict=True)
 
@@ -110,7 +110,7 @@ class Relation:
         return end - start
 
 
-class Names:
+class NameEdges:
     """The names of nodes, in English."""
 
     def __init__(self, terms: QueryTerms) -> None:
@@ -140,7 +140,7 @@ class Names:
     def total(self) -> int:
         return self._graph.nodes
 
-    def scan(self) -> Iterator[Pair]:
+    def scan(self) -> Iterator[EdgeEnds]:
         rows = self._graph.rows
         for first, last in ((0, rows.first), (rows.end, self._graph.nodes)):
             for head in range(first, last):
@@ -153,7 +153,7 @@ class Names:
         pass
 
 
-class Types:
+class TypeEdges:
     """The types of nodes."""
 
     def __init__(self, terms: QueryTerms) -> None:
@@ -181,13 +181,13 @@ class Types:
     def total(self) -> int:
         return len(self._graph.type_items)
 
-    def scan(self) -> Iterator[Pair]:
+    def scan(self) -> Iterator[EdgeEnds]:
         return self._pairs(None)
 
     def find_heads(self, tails: Collection[int]) -> None:
         pass
 
-    def _pairs(self, kind: int | None) -> Iterator[Pair]:
+    def _pairs(self, kind: int | None) -> Iterator[EdgeEnds]:
         """Nodes with that type, or with any."""
         graph, kinds = self._graph, np.array(self._graph.kinds)
         rows, starts = len(graph.type_starts) - 1, graph.type_starts
@@ -202,10 +202,10 @@ class Types:
             yield from zip(heads.tolist(), kinds[items].tolist(), strict=True)
 
 
-class Several:
+class SeveralEdges:
     """What stands under one predicate from several sources, or from none."""
 
-    def __init__(self, parts: list[Predicate]) -> None:
+    def __init__(self, parts: list[PredicateEdges]) -> None:
         self._parts = parts
 
     def forward(self, head: int) -> Iterator[int]:
@@ -226,7 +226,7 @@ class Several:
     def total(self) -> int:
         return sum(part.total() for part in self._parts)
 
-    def scan(self) -> Iterator[Pair]:
+    def scan(self) -> Iterator[EdgeEnds]:
         return (pair for part in self._parts for pair in part.scan())
 
     def find_heads(self, tails: Collection[int]) -> None:
@@ -234,7 +234,7 @@ class Several:
             part.find_heads(tails)
 
 
-class Predicates(dict[int, Predicate]):
+class Predicates(dict[int, PredicateEdges]):
     """The predicates of a query by number; made when they are asked for."""
 
     def __init__(self, terms: QueryTerms) -> None:
@@ -242,15 +242,15 @@ class Predicates(dict[int, Predicate]):
         self.terms, self._graph = terms, terms.graph
         self._special = (*terms.graph.name_predicates, *terms.graph.kind_predicates)
 
-    def __missing__(self, number: int) -> Predicate:
-        parts: list[Predicate] = []
+    def __missing__(self, number: int) -> PredicateEdges:
+        parts: list[PredicateEdges] = []
         if number in self._graph.relation_at:
-            parts.append(Relation(self.terms, self._graph.relation_at[number]))
+            parts.append(RelationEdges(self.terms, self._graph.relation_at[number]))
         if number in self._graph.name_predicates:
-            parts.append(Names(self.terms))
+            parts.append(NameEdges(self.terms))
         if number in self._graph.kind_predicates:
-            parts.append(Types(self.terms))
-        self[number] = parts[0] if len(parts) == 1 else Several(parts)
+            parts.append(TypeEdges(self.terms))
+        self[number] = parts[0] if len(parts) == 1 else SeveralEdges(parts)
         return self[number]
 
     def around(self, node: int, out: bool) -> Iterator[tuple[int, Iterable[int]]]:

@@ -23,14 +23,14 @@ _BAD_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 SparqlTerm = dict[str, str]
 
 
-def choose_form(accept: str, asked: str = "") -> str:
+def choose_form(accept: str, wanted: str = "") -> str:
     """The form of a result: what the `format` parameter names, else the first that `Accept` does.
 
     >>> choose_form("text/html, application/xml;q=0.9")
     'application/sparql-results+xml'
     """
-    if asked.strip().lower() in _FORMS:
-        return _FORMS[asked.strip().lower()]
+    if wanted.strip().lower() in _FORMS:
+        return _FORMS[wanted.strip().lower()]
     names = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     return next((_FORMS[name] for name in names if name in _FORMS), JSON)
 
