@@ -33,16 +33,15 @@ def ask(
     index: NameIndex | None = None,
 ) -> Trajectory:
     """Ask `text` about the entities named `topics`, without any about those that it names. `note`
-    is called with a name that several entities bear; `index` finds what to suggest for a name that
-    none does.
+    is called with a name of `topics` that several entities bear; `index` finds what to suggest for
+    a name that none does.
 
-    Raises `UserError` for an unknown name, and for a text that names none.
+    Raises `UserError` for an unknown name, and for a text that names no entity or several of one
+    name.
     """
     graph = environment.graph
     entities = tuple(find_topic(graph, name, note, index) for name in topics)
-    entities = entities or find_topics(graph, text)
-    if not entities:
-        raise UserError(NO_TOPIC)
+    entities = entities or one_of_each_name(graph, text, index)
     question = Question("ask", text, entities, dataset="ask")
     sampling = Sampling(max_tokens=max_tokens)
 
@@ -81,6 +80,42 @@ def _describe(graph: KnowledgeGraph, found: Sequence[Entity]) -> str:
     kinds = ((entity, graph.types(entity.id)[:1]) for entity in found[:5])
     shown = [f"{e.name} ({', '.join([e.id, *kind])})" for e, kind in kinds]
     return ", ".join(shown) + (", ..." if len(found) > 5 else "")
+
+
+def one_of_each_name(
+    graph: KnowledgeGraph, text: str, index: NameIndex | None = None
+) -> tuple[Entity, ...]:
+    """Return the entities that the text names. Raises `UserError`, with the candidates, where it
+    names none or where several bear the same name."""
+    entities = find_topics(graph, text)
+    for entity in entities:
+        if len(found := graph.resolve(entity.name)) > 1:
+            shown = _describe(graph, found)
+            raise UserError(
+                f"{entity.name!r} names {len(found)} entities: {shown}; choose with --topic ID"
+            )
+    if not entities:
+        near = similar_names(text, index_of(graph, index))
+        advice = f"did you mean {', '.join(near)}? " if near else ""
+        raise UserError(f"the question names no entity of the graph: {advice}give --topic NAME")
+    return entities
+
+
+LEAST_LIKENESS = 0.85
+"""Of a name that is suggested for a few words of a question."""
+
+
+def similar_names(text: str, index: NameIndex, most: int = 3) -> list[str]:
+    """Return the names that look most like some words of the text, the best and longest first."""
+    words = [word for match in _WORD.finditer(text) if (word := match[0].strip(_EDGES))]
+    spans = [
+        " ".join(words[start : start + size])
+        for size in range(4, 0, -1)
+        for start in range(len(words) - size + 1)
+    ]
+    hits = [hit for span in spans if len(span) > 3 for hit in index.search(span, 2)]
+    near = sorted((hit for hit in hits if hit.score >= LEAST_LIKENESS), key=lambda hit: -hit.score)
+    return list(dict.fromkeys(hit.entity.name for hit in near))[:most]
 
 
 LONGEST = 8

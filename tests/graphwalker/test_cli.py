@@ -83,7 +83,7 @@ def test_an_unknown_command_and_a_missing_option_exit_with_2():
             ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/sft.yaml"],
             "sft.yaml has settings of `sft`)",
         ),
-        (["ask", "who?", "--graph", "G", "--model", "first-relation"], "give topic entities"),
+        (["ask", "who?", "--graph", "G", "--model", "first-relation"], "give --topic NAME"),
         (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "run"], "mean run/final?"),
         (["graph", "search", "--graph", "nowhere", "x"], "nowhere"),
         (["eval", "polcy=m"], "command line: polcy is not a setting; did you mean policy?"),

@@ -17,7 +17,7 @@ from graphwalker.errors import GraphWalkerError, PolicyError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.serve.ask import find_topics
+from graphwalker.serve.ask import find_topics, one_of_each_name
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.server import allowed_hosts
@@ -347,6 +347,19 @@ def _fields(asked: Any) -> dict[str, Any]:
 )
 def test_topics_are_the_names_in_the_question(text: str, topics: list[str]):
     assert [entity.id for entity in find_topics(toy_graph(), text)] == topics
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Who made Springfield?", r"names 3 entities: .*m\.0film3, film\.film.*--topic ID"),
+        ("Who wrote The Glas Harbor?", r"did you mean The Glass Harbor\? give --topic NAME"),
+        ("Who is she?", r"names no entity of the graph: give --topic NAME"),
+    ],
+)
+def test_a_question_without_one_clear_topic_lists_the_candidates(text: str, message: str):
+    with pytest.raises(UserError, match=message):
+        one_of_each_name(toy_graph(), text)
 
 
 def test_loopback_is_the_default_and_more_must_be_meant():
