@@ -1,6 +1,7 @@
-"""The documentation: its Python and its notebook run, and the site builds without dead links."""
+"""The documentation: its Python and its notebooks run, and the site builds without dead links."""
 
 import doctest
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dev import tutorials
 from support.paths import ROOT
 
 
@@ -51,20 +53,42 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
-@pytest.mark.long
-def test_the_notebook_shows_what_its_cells_give(tmp_path):
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+TRAINS = {"train"}
+"""Notebooks that train for minutes."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.stem in TRAINS else pytest.mark.long)
+        for path in NOTEBOOKS
+    ],
+    ids=lambda path: path.stem,
+)
+def test_a_notebook_shows_what_its_cells_give(path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    notebook = nbformat.read(ROOT / "examples/quickstart.ipynb", as_version=4)
-    shown = outputs(notebook)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
-    assert outputs(notebook) == shown
-    assert "graphwalker-trajectory" in str(shown), "a trajectory is drawn as HTML"
+    pytest.importorskip("nbclient")
+    assert outputs(tutorials.run(path)) == outputs(nbformat.read(path, as_version=4))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_with_outputs_and_without_machine_paths(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in cells)
+    assert any(cell["outputs"] for cell in cells)
+    assert not re.search(r"/(?:root|home|tmp|work|Users)/", text)
+    assert list(tutorials.blocks(json.loads(text)))
 
 
 def outputs(notebook: Any) -> list[list[Any]]:
-    """What each cell of code shows, without its warnings."""
-    cells = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    """What each cell of code shows, without its warnings; a cell tagged `varies` only runs."""
+    cells = [
+        cell.outputs
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "varies" not in cell.metadata.get("tags", ())
+    ]
     return [
         [one.get("data") or one.text for one in cell if one.get("name") != "stderr"]
         for cell in cells

@@ -99,7 +99,7 @@ def ask(
     question: Annotated[str, Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
-        Option(help="Topic entity (name or id); repeatable. [default: those that the question names]"),
+        Option(help="Topic entity (name or id); repeatable. [default: found in the question]"),
     ] = None,
 ) -> None:
     """Ask one question and watch the agent walk.

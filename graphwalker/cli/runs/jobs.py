@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag
@@ -74,6 +74,9 @@ def scripts() -> None:
 def submit(
     config: Annotated[str, Argument(help="A config of the whole road.")],
     overrides: Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print the jobs and submit nothing; needs no Slurm.")
+    ] = False,
 ) -> None:
     """Submit the road as a chain of jobs: data, SFT, SFT, GRPO, evaluation, report.
 
@@ -84,11 +87,17 @@ def submit(
     """
     from graphwalker.config import read_settings
     from graphwalker.demo.check import check_sections
-    from graphwalker.jobs.road import submit_road
+    from graphwalker.jobs.road import road_stages, submit_road
     from graphwalker.jobs.scripts import check_scripts
 
-    check_scripts()
     check_sections(read_settings(config, overrides or []), config)
+    if dry_run:
+        for stage in road_stages(config, overrides or []):
+            parts = f" x {stage.parts}" if stage.parts else ""
+            after = f" after {', '.join(stage.after)}" if stage.after else ""
+            console.echo(f"{stage.name}{parts}{after}: {' '.join(stage.command)}")
+        return
+    check_scripts()
     for stage, job in submit_road(config, overrides or []):
         console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
 
