@@ -29,8 +29,9 @@ CLEAN = """
 header.top, #examples, .row, #state, #history, main > p.note, #asked { display: none !important; }
 form label { display: none; } textarea { font-size: 1.05rem; resize: none; }
 #shown { border: 0; margin: 0; } #view { height: 500px; }
+li.later, body:has(li.later) :is(.end, .facts) { visibility: hidden; }
 """
-"""The page without what a picture does not need."""
+"""The page without what a picture does not need, and without what a turn does not know yet."""
 
 Frame = tuple[Image.Image, int]
 """A picture and how many milliseconds it stays."""
@@ -66,7 +67,7 @@ def film(page: Page, question: str) -> Iterator[Frame]:
     page.locator("#question").blur()
     page.keyboard.press("Home")
     for turn in range(turns + 1):  # Home is before the first
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(800)
         yield shot(page), ANSWER_MS if turn == turns else TURN_MS
         page.keyboard.press("ArrowRight")
 
