@@ -94,7 +94,9 @@ def show_config(
         list[str] | None, Argument(metavar="A.B=C", help="Settings over the file's.")
     ] = None,
     all_settings: Annotated[bool, Option("--all", help="Every setting.")] = False,
-    search: Annotated[str, Option(help="Every setting whose name or meaning has it.")] = "",
+    search: Annotated[
+        str, Option(help="List every setting whose name or meaning contains this text.")
+    ] = "",
     as_json: JsonFlag = False,
     estimate: Annotated[
         bool, Option("--estimate", help="Memory per GPU, by part; disk; hours.")
@@ -104,14 +106,16 @@ def show_config(
     layout: Annotated[
         ProcessLayout, Option(help="How processes share a model.")
     ] = ProcessLayout.DDP,
-    gpu_gib: Annotated[float, Option(help="GiB of one GPU, of which vLLM takes a share.")] = 80.0,
+    gpu_gib: Annotated[
+        float, Option(help="Memory of one GPU in GiB; vLLM takes a share of it.")
+    ] = 80.0,
 ) -> None:
     """List the settings of a config with their meaning, or show what a training run will take.
 
-    The settings that people change come alone; --all lists the rest. Settings that several stages
-    share are one block with a name of its own, such as `graphwalker config environment`.
-    A file of a training run is printed with all its settings; with --estimate and --dry-run what
-    they need, before anything is loaded.
+    By default only the settings that people change are listed; --all lists every one. Settings
+    that several stages share are a block with its own name: `graphwalker config environment`.
+    A file of a training run is printed with all its settings. --estimate and --dry-run show what
+    they need before anything is loaded.
 
     Example: graphwalker config sft
 

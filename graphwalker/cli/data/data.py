@@ -90,7 +90,7 @@ def synth(given: CommandOptions) -> None:
 def walk(given: CommandOptions) -> None:
     """Step 1 of `synth`: sample constrained random walks and execute them for their answers.
 
-    Over an endpoint they start from seeds_file=FILE and take what predicates_file=FILE names.
+    Over an endpoint, walks start from seeds_file=FILE and take relations of predicates_file=FILE.
 
     Example: graphwalker walk --graph runs/graph --count 1000 --out runs/walks
     """
@@ -109,8 +109,8 @@ def questions(
 ) -> None:
     """Step 2 of `synth`: turn walks into questions, or make a whole certified question set.
 
-    Without --walks: a question set for evaluation or RL; split=test-entity and split=test-path
-    hold out.
+    Without --walks: a question set for evaluation or RL. split=test-entity and split=test-path
+    make questions that training never has.
 
     Example: graphwalker questions --graph runs/graph --walks runs/walks/walks.jsonl --out runs/q
     """
@@ -146,7 +146,7 @@ def filter_(given: CommandOptions) -> None:
 
 @verb(app, "questions!", *MAKING, "trust")
 def experts(given: CommandOptions) -> None:
-    """Make GraphRoll: an expert errs and recovers; kept is what ends right and grounded.
+    """Make GraphRoll: an expert errs and recovers; episodes that end right and grounded are kept.
 
     Example: graphwalker experts --graph runs/graph --questions runs/rl/questions.jsonl
     --out runs/roll
@@ -165,7 +165,7 @@ def phrases(
     given: CommandOptions,
     mine: Annotated[Files, Option(help="Training questions to mine for words; repeatable.")] = None,
 ) -> None:
-    """Write how a graph's relations are put into words, as a file (--out F) to mend.
+    """Write how a graph's relations are put into words, as a file (--out F) to edit.
 
     The commands that make questions take it as phrases_file=F; its words win over all others.
     With --mine: how the questions of those files ask for each relation. With --api and --model:
@@ -201,7 +201,9 @@ def phrases(
 @verb(app, "graph!", "out!", "count", "seed", "workers")
 def bench(
     given: CommandOptions,
-    against: Annotated[Files, Option(help="Training data whose questions are avoided.")] = None,
+    against: Annotated[
+        Files, Option(help="Training data whose questions are not repeated.")
+    ] = None,
 ) -> None:
     """Make GraphWalkerBench on any graph: certified test questions of the paper's Table 7.
 
@@ -269,7 +271,7 @@ def export(
     """Write data for LLaMA-Factory, TRL or verl, or a log for Inspect AI.
 
     Trajectories become rows to imitate. Questions become RL prompts with their answers: they need
-    --graph, and environment.prompt=... and its like say how a prompt reads.
+    --graph, and settings such as environment.prompt=... choose the prompt.
 
     Example: graphwalker export runs/synth/graphsynth.jsonl --to sharegpt --out runs/sharegpt
     """
@@ -291,23 +293,26 @@ def export(
 @verb(app, "graph!", "out!", "seed")
 def tiny(
     given: CommandOptions,
-    file: Annotated[Path, Argument(help="GraphSynth trajectories, whose words it knows.")],
+    file: Annotated[Path, Argument(help="GraphSynth trajectories, whose words it learns.")],
 ) -> None:
     """Make a tiny model with random weights, to try SFT and GRPO on a laptop.
 
-    Its tokenizer learns the words of the trajectories and of the graph. It speaks the format
-    `inline`.
+    Its shape is that of the demo's model, where no setting says otherwise. Its tokenizer learns
+    the words of the trajectories and of the graph. It uses the chat format `inline`.
 
     Example: graphwalker tiny runs/synth/graphsynth.jsonl --graph runs/world/graph --out runs/tiny
     """
     from graphwalker.demo.data import make_tiny_model
     from graphwalker.demo.demo import check_modules
+    from graphwalker.graphs.browse import shown_relations
     from graphwalker.graphs.open import open_graph
-    from training.tiny.config import TinyModelConfig
+    from training.tiny.config import TinyModelConfig, demo_model
 
     check_modules()
-    config = given.settings(TinyModelConfig)
-    made = make_tiny_model(config, file, open_graph(given.graph), given.out)
+    graph, chosen = open_graph(given.graph), given.settings(TinyModelConfig)
+    shape = demo_model(len(list(shown_relations(graph))), chosen.seed).model_dump()
+    config = TinyModelConfig(**{**shape, **chosen.model_dump(exclude_unset=True)})
+    made = make_tiny_model(config, file, graph, given.out)
     console.echo(f"{made}: a model with random weights; train it with model={made} format=inline")
 
 
@@ -317,7 +322,7 @@ def stats(
     file: Annotated[Path, Argument(help="Questions or trajectories (JSONL).")],
     against: Annotated[Files, Option(help="Test questions to compare with; repeatable.")] = None,
     embedding: Annotated[str, Option(help="tfidf, or a sentence model's folder.")] = "tfidf",
-    tokenizer: Annotated[str, Option(help="Model folder: what costs the tokens.")] = "",
+    tokenizer: Annotated[str, Option(help="Model folder: count its tokens by part.")] = "",
 ) -> None:
     """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations.
 

@@ -29,14 +29,14 @@ def check(
     format: Annotated[str, Option(help="A dataset's name, or auto: by its records.")] = "auto",
     out: Annotated[Path | None, Option(help="Also write it as our JSONL.")] = None,
     split: Annotated[str, Option(help="train, dev, test.")] = "",
-    language: Annotated[str, Option(help="Of the questions, in QALD.")] = "en",
+    language: Annotated[str, Option(help="Language of the questions in QALD.")] = "en",
     topic_entities: Annotated[
         Path | None, Option(help="The same questions, with linked topics.")
     ] = None,
     answers: Annotated[Path | None, Option(help="The same questions, with answers or ids.")] = None,
-    alone: Annotated[bool, Option("--alone", help="Read no companion files beside it.")] = False,
+    alone: Annotated[bool, Option("--alone", help="Do not read companion files.")] = False,
     unanswered: Annotated[
-        Unanswered, Option(help="Questions without a gold answer.")
+        Unanswered, Option(help="Questions without a gold answer: error, drop or keep.")
     ] = Unanswered.ERROR,
     whole: Annotated[bool, Option("--whole", help="Fail unless the file is complete.")] = False,
     as_json: JsonFlag = False,
@@ -127,11 +127,11 @@ def audit(
     given: CommandOptions,
     file: Annotated[Path, Argument(help="Questions: ours, or as published.")],
     tools: Annotated[
-        bool, Option("--tools/--no-tools", help="See whether the tools lead to the answers.")
+        bool, Option("--tools/--no-tools", help="Check whether the tools lead to the answers.")
     ] = True,
     as_json: JsonFlag = False,
 ) -> None:
-    """Execute the gold queries of a benchmark on a graph, and look its questions through.
+    """Execute the gold queries of a benchmark on a graph, and check its questions.
 
     Gold SPARQL (extra `sparql`; an endpoint runs it itself), s-expressions and relation paths are
     compared with the gold answers. --out is a JSONL with a record for each question; the same
@@ -186,8 +186,8 @@ def evidence(
 ) -> None:
     """Make a graph of the evidence of yes-no questions, and the questions that it can answer.
 
-    Evidence counts where it names the question's topic, else that of other records that begins
-    there. What is set aside is named. With --triples the graph has distractors.
+    Evidence counts if it names the question's topic; otherwise other records' evidence that begins
+    there does. What is set aside is named. --triples adds distractors to the graph.
 
     Example: graphwalker dataset evidence CoLoTa_qa.json --out runs/colota
     """

@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from graphwalker.question import Question
     from graphwalker.ranking.learned.train import RelationsOf
 
-app = typer.Typer(
-    help="Train and measure what orders the relations of an entity.", no_args_is_help=True
-)
+app = typer.Typer(help="Train and measure rankers of an entity's relations.", no_args_is_help=True)
 
 GraphName = Annotated[str, Option("--graph", help="The graph that the questions are about.")]
 QuestionFiles = Annotated[
     list[Path], Option("--questions", help="Ours or a published file; repeatable.")
 ]
 EnvironmentSettings = Annotated[
-    list[str] | None, Argument(metavar="A.B=C", help="Settings of the environment that lists.")
+    list[str] | None,
+    Argument(metavar="A.B=C", help="Settings of the environment that lists relations."),
 ]
 WeightList = Annotated[
     list[float] | None,
@@ -40,10 +39,11 @@ def train(
     out: Out,
     weight: WeightList = None,
     seed: Seed = 0,
-    folds: Annotated[int, Option(min=2, max=20, help="Models that hold a part out.")] = 5,
+    folds: Annotated[int, Option(min=2, max=20, help="Number of cross-validation folds.")] = 5,
     epochs: Annotated[int, Option(min=1, help="Passes over the examples.")] = 4,
     whole_relations: Annotated[
-        float, Option(min=0, max=1, help="Share of relations held out with all their phrases.")
+        float,
+        Option(min=0, max=1, help="Share of relations that are held out with all their phrases."),
     ] = 0.0,
     settings: EnvironmentSettings = None,
 ) -> None:
@@ -94,7 +94,7 @@ def info(
     ranker: Annotated[Path, Argument(help="Folder of a trained ranker.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what a ranker was trained on; read and check its files.
+    """Show what a ranker was trained on, and check its files.
 
     Example: graphwalker ranker info runs/ranker
     """
@@ -114,7 +114,7 @@ def evaluate(
     as_json: JsonFlag = False,
     settings: EnvironmentSettings = None,
 ) -> None:
-    """Measure how often the relation that leads on is among the first 1, 5, 10 and 20 listed.
+    """Measure how often the gold relation is among the first 1, 5, 10 and 20 listed.
 
     Example: graphwalker ranker eval --graph runs/graph --questions dev.jsonl --ranker bm25
     """

@@ -85,16 +85,16 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
 @verb(app, "graph!", "questions!", "count", "trust", count="limit")
 def ceiling(
     given: CommandOptions,
-    model: Annotated[Path | None, Option(help="A model's folder: in its environment.")] = None,
+    model: Annotated[Path | None, Option(help="A model's folder: measure its environment.")] = None,
     per_record: Annotated[
-        Path | None, Option(help="JSONL for what holds of each question.")
+        Path | None, Option(help="JSONL file for the result of each question.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure how many questions an environment lets anyone answer, whoever plays.
 
     Shares of the questions: every gold relation is listed; the gold relations, or any listed one,
-    end at exactly the gold answers; these are all shown at all (winnable).
+    end at exactly the gold answers; all of them are shown (winnable).
 
     Example: graphwalker ceiling --graph runs/fb15k --questions test.jsonl.gz top_relations=20
     """
@@ -187,13 +187,13 @@ def seeds(
         list[Path] | None, Argument(help="Training files with SPARQL, or whitelists (ids, IRIs).")
     ] = None,
     entities: Annotated[
-        int | None, Option(min=1, help="Most entities to take from a schema.")
+        int | None, Option(min=1, help="Maximum number of entities to take from a schema.")
     ] = None,
 ) -> None:
-    """Find predicates and seed entities for walks; writes predicates.txt and seeds.txt.
+    """Find predicates and seed entities for walks, and write predicates.txt and seeds.txt.
 
     They are read from the SPARQL of CWQ, WebQSP and GrailQA training files, or from whitelists
-    (with --graph: what it has of them); with --graph alone from its schema.
+    (with --graph, those that it has), or with --graph alone from its schema.
 
     Example: graphwalker seeds WebQSP.train.json --graph runs/graph --out runs/seeds, then
     graphwalker synth --graph runs/graph --out runs/synth predicates_file=runs/seeds/predicates.txt

@@ -57,23 +57,31 @@ def make(
 def build(
     out: Out,
     triples: Annotated[Files, Option(help="Files of any format; repeatable.")] = None,
-    property: Annotated[Files, Option(help="Property graphs; as --triples.")] = None,
+    property: Annotated[Files, Option(help="Files of property graphs; repeatable.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
     types: Annotated[Files, Option(help="TSV: id, type; repeatable.")] = None,
     columns: Annotated[
-        str, Option(help="Head, relation, tail of a CSV or TSV: h,r,t or 1,2,3; or table.")
+        str,
+        Option(
+            help="Columns of head, relation and tail in a table, as h,r,t or 1,2,3; or `table`."
+        ),
     ] = "",
     header: Annotated[
         bool | None,
         Option(
-            "--header/--no-header", help="The first row is one. [default: if columns are names]"
+            "--header/--no-header",
+            help="The first row is a header. [default: if columns are names]",
         ),
     ] = None,
     split: Annotated[
         str | None, Option(help="Between several values in one field: |, ; or none.")
     ] = None,
     names_from_ids: Annotated[
-        bool, Option("--names-from-ids", help="Where no name is: x.org/Anna_B is Anna B.")
+        bool,
+        Option(
+            "--names-from-ids",
+            help="Name entities without a name by their id: x.org/Anna_B is Anna B.",
+        ),
     ] = False,
     freebase: Annotated[
         bool, Option("--freebase", help="Read a Freebase dump: ids, English.")
@@ -83,7 +91,7 @@ def build(
         Path | None, Option(help="Keep only these relations: a JSON list.")
     ] = None,
     keep: Annotated[Texts, Option(help="Keep only relations like film.*; repeatable.")] = None,
-    drop: Annotated[Texts, Option(help="Do not take relations like this; repeatable.")] = None,
+    drop: Annotated[Texts, Option(help="Drop relations like user.*; repeatable.")] = None,
     namespace: Annotated[Texts, Option(help="Keep only IRIs that begin so; repeatable.")] = None,
     memory_limit: Annotated[str, Option(help="Memory of the build.")] = "2GB",
     disk_limit: Annotated[str | None, Option(help="Temporary files of the build.")] = None,
@@ -91,10 +99,10 @@ def build(
         int | None, Option(min=1, help="Processes that read. [default: one a core]")
     ] = None,
     max_malformed: Annotated[
-        int | None, Option(min=0, help="Malformed lines that are skipped.")
+        int | None, Option(min=0, help="Stop after this many malformed lines.")
     ] = None,
     rejects: Annotated[
-        Path | None, Option(help="Malformed lines go here. [default: OUT/rejects.tsv]")
+        Path | None, Option(help="File for malformed lines. [default: OUT/rejects.tsv]")
     ] = None,
 ) -> None:
     """Compile triples into a memory-mapped graph that opens in milliseconds.
@@ -170,7 +178,7 @@ def grbench(
 
 @app.command(cls=OfGraph)
 def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
-    """Describe a graph: counts, checksum; of a compiled one its size, too."""
+    """Describe a graph: counts and checksum, and the size of a compiled one."""
     from graphwalker.graphs.open import open_graph
 
     show(graph, open_graph(graph).info(), as_json)
@@ -279,13 +287,15 @@ def conformance(
     endpoint: Annotated[str, Option(help="A SPARQL endpoint's address.")] = "",
     named_graph: Annotated[str, Option(help="The named graph to ask of the endpoint.")] = "",
     wikidata: Annotated[
-        bool, Option("--wikidata", help="It speaks Wikidata's vocabulary.")
+        bool, Option("--wikidata", help="The endpoint uses Wikidata's vocabulary.")
     ] = False,
     reference: Annotated[
-        Path | None, Option(help="A compiled graph of the same triples, to equal exactly.")
+        Path | None, Option(help="A compiled graph of the same triples; answers must be equal.")
     ] = None,
-    entity: Annotated[Texts, Option(help="Id to check at; repeatable.")] = None,
-    entities: Annotated[int, Option(min=1, help="How many to check, without --entity.")] = 20,
+    entity: Annotated[Texts, Option(help="Id of an entity to check; repeatable.")] = None,
+    entities: Annotated[
+        int, Option(min=1, help="Number of entities to check without --entity.")
+    ] = 20,
     seed: Seed = 0,
 ) -> None:
     """Check a graph: order, counts, batches, names, flattened hops, hostile texts; and with

@@ -22,15 +22,18 @@ def synthetic(
     values: Annotated[int | None, Option(min=1, help="Values of a property.")] = None,
     density: Annotated[float | None, Option(help="Relationships for each node.")] = None,
     words: Annotated[
-        int | None, Option(min=1, help="Names come from so many non-words; else from ten million.")
+        int | None,
+        Option(min=1, help="Number of non-words that names come from. [default: ten million]"),
     ] = None,
-    export: Annotated[bool, Option("--export", help="Also as Neo4j exports them.")] = False,
+    export: Annotated[
+        bool, Option("--export", help="Also write each graph as Neo4j exports it.")
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Make random property graphs and GraphWalk's 12 kinds of questions.
 
-    What is not given is as in the paper: up to 100 nodes 4 classes, 2 types of relationship, 3
-    properties and 5 values a property, above 8, 4, 6 and 10; and 1.5 relationships for each node.
+    Defaults are the paper's: for up to 100 nodes 4 classes, 2 types of relationship, 3 properties
+    and 5 values a property; for more nodes 8, 4, 6 and 10; 1.5 relationships for each node.
 
     Example: graphwalker graph synthetic --nodes 100 --graphs 10 --out runs/synthetic-100
     """
@@ -58,7 +61,7 @@ def mazes(
     steps: Annotated[int, Option(min=1, help="Fewest steps of the shortest path.")] = 15,
     seed: Seed = 0,
 ) -> None:
-    """Make random mazes, each with a way through, and a question about each.
+    """Make random mazes that have a way through, and a question about each.
 
     Example: graphwalker graph mazes --size 10 --count 100 --out runs/mazes
     """

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag, show
 
-app = typer.Typer(help="A Virtuoso server of one's own: start, load, stop.", no_args_is_help=True)
+app = typer.Typer(help="Start, load and stop a Virtuoso server of your own.", no_args_is_help=True)
 
 Folder = Annotated[Path, Argument(help="The server's own folder.")]
 Files = list[Path] | None
@@ -21,9 +21,9 @@ def up(
     memory: Annotated[str, Option(help="Memory for its buffers, such as 8GB.")] = "1GB",
     host: Annotated[str, Option(help="Address that the endpoint listens on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port of the endpoint; 0 takes a free one.")] = 0,
-    max_rows: Annotated[int, Option(help="Rows at which answers are cut; 0: never.")] = 0,
+    max_rows: Annotated[int, Option(help="Cut answers at this many rows; 0 never cuts.")] = 0,
 ) -> None:
-    """Start the server of a folder, made if it is new, and print the address of its endpoint.
+    """Start the server of a folder and print its endpoint's address; a new folder is made.
 
     Example: graphwalker virtuoso up runs/virtuoso --memory 4GB
     """
@@ -40,7 +40,7 @@ def load_files(
     types: Annotated[Files, Option(help="TSV: id, type.")] = None,
     graph: Annotated[str, Option(help="IRI of the named graph.")] = "http://rdf.freebase.com",
     as_is: Annotated[
-        bool, Option("--as-is", help="Hand N-Triples over unread: fewer checks.")
+        bool, Option("--as-is", help="Pass N-Triples on unread, with fewer checks.")
     ] = False,
 ) -> None:
     """Load files and verify the count inside the graph.
@@ -63,7 +63,7 @@ def down(folder: Folder) -> None:
 
 @app.command()
 def status(folder: Folder, as_json: JsonFlag = False) -> None:
-    """Whether the server runs, where, and how many triples each graph holds."""
+    """Show whether the server runs, where, and how many triples each graph holds."""
     from graphwalker.graphs.virtuoso.load import describe
 
     show(str(folder), describe(folder), as_json)

