@@ -34,6 +34,25 @@ def commands() -> list[str]:
 
 
 @pytest.mark.long
+def test_the_first_answer_of_the_readme_needs_no_model(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^make setup[^\n]*\n(.*?)^graphwalker serve", text, re.S | re.M)
+    script = f"set -e\n{block}".replace("--entities 3000", "--entities 1000")
+    script = script.replace("Hidden Meadow", "Stolen Crown").replace("directed", "wrote")
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "get_relations(Stolen Crown)" in done.stdout and "Answer:" in done.stdout
+
+
+@pytest.mark.long
 @pytest.mark.skipif(
     not (Path(sys.prefix) / "bin" / "activate").is_file(), reason="needs a virtual environment"
 )

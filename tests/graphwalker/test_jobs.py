@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from graphwalker.cli.app import app
 from graphwalker.config import read_settings as load_settings
 from graphwalker.errors import UserError
 from graphwalker.files import read_address
@@ -183,6 +185,13 @@ def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="run the same command there"):
         retry_road(run)
+
+
+def test_a_dry_run_prints_the_jobs_and_submits_nothing(slurm, tmp_path):
+    words = ["jobs", "submit", "configs/cluster.yaml", "--dry-run", f"run={tmp_path / 'run'}"]
+    shown = CliRunner().invoke(app, words).output.splitlines()
+    assert any(line.startswith("sft2 after experts, sft1: slurm/sft.sbatch") for line in shown)
+    assert not (slurm / "submitted").exists() and not (tmp_path / "run").exists()
 
 
 def test_a_retry_submits_what_an_interrupted_submission_left(slurm, tmp_path):
