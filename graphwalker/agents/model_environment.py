@@ -155,12 +155,13 @@ def environment_of(
 
     Raises `UserError` where the folder says nothing of it.
     """
-    if read_environment(model) is None:
+    own = read_environment(model)
+    if own is None:
         raise UserError(
             f"{model}: holds no {MODEL_FILE}; give the settings (environment.preset=...)"
         )
-    given = ("format",)  # no model speaks here
-    return settings_for(model, environment, "auto", 0, given, trust=trust).environment
+    given, format = ("format",), cast(FormatSetting, own.format)  # no model speaks here
+    return settings_for(model, environment, format, 0, given, trust=trust).environment
 
 
 def refuse_other_environment(model: Path | str, environment: Environment) -> None:

@@ -16,6 +16,7 @@ from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import (
     copy_environment,
+    environment_of,
     read_environment,
     settings_for,
     write_environment,
@@ -63,6 +64,11 @@ def test_a_model_without_the_file_is_run_as_the_user_says(tmp_path: Path):
 def test_what_the_user_did_not_set_is_the_models_own(model: Path, caplog):
     found = settings_for(model, EnvironmentConfig(), "chatml", 512, ())
     assert found.environment == TRAINED and (found.format, found.max_tokens) == ("inline", 64)
+    assert not warned(caplog)
+
+
+def test_a_models_own_environment_is_taken_without_a_warning(model: Path, caplog):
+    environment_of(model, EnvironmentConfig())
     assert not warned(caplog)
 
 
