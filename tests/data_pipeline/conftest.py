@@ -8,12 +8,12 @@ from graphwalker.world.generate import make_world
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     make_world(1000, 0, folder)
-    return folder
+    return folder / "graph"
 
 
 @pytest.fixture(scope="session")
-def graph(world: Path) -> Path:
-    return world / "graph"
+def world(graph: Path) -> Path:
+    return graph.parent

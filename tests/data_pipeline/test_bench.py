@@ -13,17 +13,16 @@ from graphwalker.cli.app import app, run
 from graphwalker.datasets.base import load_dataset, load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.world.generate import make_world
 
 COUNT = 24
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
+def world(graph, tmp_path_factory) -> Path:
     """A graph, a training corpus of any of its entities, and a benchmark that knows of it."""
     out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    trained = SynthConfig(count=60, split="any", mix={"3-hop": 1, "2I": 1}, seed=0)
+    (out / "graph").symlink_to(graph)
+    trained = SynthConfig(count=30, split="any", mix={"3-hop": 1, "2I": 1}, seed=0)
     make_questions(out / "graph", trained, out / "train")
     config = BenchConfig(count=COUNT, split="any", seed=0)
     make_bench(out / "graph", config, [out / "train/questions.jsonl"], out / "bench")

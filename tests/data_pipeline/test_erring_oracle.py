@@ -13,13 +13,12 @@ from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.trajectory import Trajectory
-from graphwalker.world.generate import make_world
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
+def world(graph, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
+    (out / "graph").symlink_to(graph)
     config = SynthConfig(count=60, seed=1, mix={"1-hop": 1, "2-hop": 2})
     make_questions(out / "graph", config, out / "questions")
     return out

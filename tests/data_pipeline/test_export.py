@@ -16,16 +16,15 @@ from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
-from graphwalker.world.generate import make_world
 
 MIX = {"2-hop": 1, "2I": 1}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(graph, tmp_path_factory) -> Path:
     """A graph, questions on it and expert trajectories."""
     out = tmp_path_factory.mktemp("made")
-    make_world(1000, 0, out)
+    (out / "graph").symlink_to(graph)
     make_questions(out / "graph", SynthConfig(count=16, mix=MIX), out / "q")
     asked = out / "q" / "questions.jsonl"
     make_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")

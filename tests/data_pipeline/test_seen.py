@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from data_pipeline.jobs.distinct import SMALLEST, TextSet
 
 
-@given(st.lists(st.text(max_size=3)))
+@given(st.lists(st.text("ab\ud800", max_size=3)))
 @settings(max_examples=30, deadline=None)
 def test_it_is_a_set_of_texts(texts):
     seen, known = TextSet(), set()

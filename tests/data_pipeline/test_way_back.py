@@ -17,13 +17,12 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import read_worded
 from graphwalker.trajectory import Trajectory
-from graphwalker.world.generate import make_world
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
+def world(graph, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
+    (out / "graph").symlink_to(graph)
     config = SynthConfig(count=30, seed=1, mix={"2-hop": 2, "2I": 1})
     make_questions(out / "graph", config, out / "questions")
     return out

@@ -11,12 +11,6 @@ from eval.run.config import EvalConfig, run_eval
 from eval.run.records import PREDICTIONS, read_run
 from graphwalker.cli.app import app
 from graphwalker.files import read_jsonl
-from support.eval_toy import make_toy
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_toy(tmp_path_factory.mktemp("source"))
 
 
 def evaluate(source: Path, out: Path, shard: str = "") -> Path:

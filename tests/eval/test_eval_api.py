@@ -12,7 +12,7 @@ import pytest
 
 from graphwalker.files import read_jsonl
 from support.chat_server import Act
-from support.eval_toy import make_toy, toy_questions, trained_script
+from support.eval_toy import toy_questions, trained_script
 from support.teacher_server import TeacherServer, teach
 
 
@@ -27,11 +27,11 @@ class SlowAgent(TeacherServer):
         return Act(str(trained_script()[name][turn]), delay_s=0.05)
 
 
-def evaluation(toy: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
+def evaluation(toy: Path, out: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
     settings = [
         f"graph={toy / 'graph'}",
         f"questions={toy / 'q.jsonl'}",
-        f"output_dir={toy / 'run'}",
+        f"output_dir={out / 'run'}",
         "policy.model=tiny",
         f"policy.api.base_url={url}",
         "policy.api.concurrency=2",
@@ -40,27 +40,28 @@ def evaluation(toy: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "graphwalker", "eval", *settings])
 
 
-def test_the_shards_of_a_stage_never_pass_its_cap_together(tmp_path: Path) -> None:
-    make_toy(tmp_path)
+@pytest.mark.long
+def test_the_shards_of_a_stage_never_pass_its_cap_together(source: Path, tmp_path: Path) -> None:
     cap = "policy.api.prices.max_requests=8"
     with teach(kind=SlowAgent) as server:
-        shards = [evaluation(tmp_path, server.url, cap, f"shard={k}/2") for k in range(2)]
+        shards = [evaluation(source, tmp_path, server.url, cap, f"shard={k}/2") for k in range(2)]
         codes = [process.wait() for process in shards]
         requests = server.asked.total()
     assert requests == 8 and 0 not in codes  # four each, and the questions need more
 
 
 @pytest.mark.long
-def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(tmp_path: Path) -> None:
-    make_toy(tmp_path)
+def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(
+    source: Path, tmp_path: Path
+) -> None:
     with teach(kind=SlowAgent) as server:
-        process = evaluation(tmp_path, server.url)
+        process = evaluation(source, tmp_path, server.url)
         deadline = time.monotonic() + 300
         while server.answered.total() < 5 and time.monotonic() < deadline:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert evaluation(tmp_path, server.url).wait() == 0
+        assert evaluation(source, tmp_path, server.url).wait() == 0
         twice = server.asked.total() - len(server.asked)
     spent = json.loads((tmp_path / "run/spent.json").read_text())
     assert twice <= spent["lost"] <= 2  # what was under way at the kill, and no more

@@ -15,7 +15,7 @@ from graphwalker.errors import IncompleteError, PolicyError
 from graphwalker.files import read_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
 from support.chat_server import Act
-from support.eval_toy import make_toy, toy_environment, toy_questions, trained_script
+from support.eval_toy import toy_environment, toy_questions, trained_script
 from support.teacher_server import TeacherServer, teach
 
 
@@ -87,13 +87,11 @@ Eval = Callable[..., Ended]
 
 
 @pytest.fixture
-def run_eval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Eval:
-    make_toy(tmp_path)
-
+def run_eval(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Eval:
     def run(url: str, *more: str) -> Ended:
         settings = [
-            f"graph={tmp_path / 'graph'}",
-            f"questions={tmp_path / 'q.jsonl'}",
+            f"graph={source / 'graph'}",
+            f"questions={source / 'q.jsonl'}",
             f"output_dir={tmp_path / 'run'}",
             "policy.model=tiny",
             f"policy.api.base_url={url}",

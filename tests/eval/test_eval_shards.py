@@ -7,17 +7,14 @@ import pytest
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import PREDICTIONS, SAMPLES
 from graphwalker.errors import UserError
-from support.eval_toy import make_toy
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    folder = make_toy(tmp_path_factory.mktemp("shards"))
-
+def settings(source):
     def config(out: Path, **more) -> EvalConfig:
         values = {
-            "graph": str(folder / "graph"),
-            "questions": str(folder / "q.jsonl"),
+            "graph": str(source / "graph"),
+            "questions": str(source / "q.jsonl"),
             "output_dir": str(out),
             "policy": {"model": "random-relation"},
             "samples": 2,
