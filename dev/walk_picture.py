@@ -1,7 +1,8 @@
 """Film a walk on the page of `graphwalker serve`, as an animated picture for the README.
 
-python dev/walk_picture.py --graph runs/demo/world/graph --model runs/demo/grpo/final \
-    --out docs/pictures/walk "Which language is spoken by the person who wrote Hidden Meadow?"
+After `make demo QUICK=1`:
+python dev/walk_picture.py --graph runs/demo/world/graph --model runs/demo/sft1/final \
+    --out docs/pictures/walk "Who is the spouse of the lyricist of Distant Engine?"
 
 Writes OUT-light.webp and OUT-dark.webp. Needs Chromium.
 """
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-SIZE: ViewportSize = {"width": 920, "height": 640}
+SIZE: ViewportSize = {"width": 920, "height": 720}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 COLOURS = 64
 """Of a frame: flat drawings and text need few."""
@@ -28,7 +29,7 @@ TYPING_MS, TURN_MS, ANSWER_MS = 90, 1500, 4000
 CLEAN = """
 header.top, #examples, .row, #state, #history, main > p.note, #asked { display: none !important; }
 form label { display: none; } textarea { font-size: 1.05rem; resize: none; }
-#shown { border: 0; margin: 0; } #view { height: 500px; }
+#shown { border: 0; margin: 0; } #view { height: 580px; }
 li.later, body:has(li.later) :is(.end, .facts) { visibility: hidden; }
 """
 """The page without what a picture does not need, and without what a turn does not know yet."""
