@@ -5,7 +5,6 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import parse_qs
 
-from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,21 +23,15 @@ FIELDS = 64
 
 def build_app(workers: QueryWorkers, hosts: Sequence[str]) -> Any:
     """The ASGI application over running workers."""
-    limits = workers.limits
-    threads = CapacityLimiter(limits.workers + limits.waiting)
 
     async def answer(request: Request) -> Response:
-        if threads.borrowed_tokens >= threads.total_tokens:
-            return _respond(refuse(503, "08001: too many queries wait; ask again later"))
         fields = await _read_fields(request)
         if isinstance(fields, ServedAnswer):
             return _respond(fields)
         form = choose_form(request.headers.get("accept", ""), _first(fields, "format", "output"))
         wanted = _first(fields, "timeout")  # milliseconds, as Virtuoso has it
         timeout_s = int(wanted) / 1e3 if wanted.isdigit() and int(wanted) else None
-        query = _first(fields, "query")
-        found = await to_thread.run_sync(workers.ask, query, form, timeout_s, limiter=threads)
-        return _respond(found)
+        return _respond(await workers.ask(_first(fields, "query"), form, timeout_s))
 
     routes = [Route(path, answer, methods=["GET", "POST"]) for path in ("/sparql", "/sparql/")]
     return Guard(Starlette(routes=routes), hosts, MAX_BODY)

@@ -1,10 +1,9 @@
 """Processes that answer one query each at a time: what a query takes too much of ends with it."""
 
+import asyncio
 import contextlib
 import multiprocessing
-import queue
 import resource
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -47,49 +46,59 @@ def refuse(status: int, why: str) -> ServedAnswer:
 
 
 class QueryWorkers:
-    """The processes; safe to use from as many threads as like to. Raises `UserError` for a graph
-    that cannot be served."""
+    """The processes. Raises `UserError` for a graph that cannot be served."""
 
     def __init__(self, graph: Path, base: str, limits: ServerLimits) -> None:
-        self._graph, self._base, self.limits = graph, base, limits
+        self._given, self.limits = (str(graph), base, limits), limits
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(_LOADED))
         # The last one that was used is the next: it knows the plans of queries like the last ones.
-        self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._idle: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
+        self._waiting = 0
+        self._replacing: set[asyncio.Task[None]] = set()
         self.base = ""
         for worker in [self._start() for _ in range(limits.workers)]:
             self.base = worker.wait_until_ready()
-            self._idle.put(worker)
+            self._idle.put_nowait(worker)
 
-    def ask(self, query: str, form: str, timeout_s: float | None = None) -> ServedAnswer:
+    async def ask(self, query: str, form: str, timeout_s: float | None = None) -> ServedAnswer:
         """The answer to a query, in a form of results; waits for a process that is idle."""
         allowed = min(timeout_s or self.limits.timeout_s, self.limits.timeout_s)
+        if self._waiting >= self.limits.waiting:
+            return refuse(503, "08001: too many queries wait; ask again later")
+        self._waiting += 1
         try:
-            worker = self._idle.get(timeout=self.limits.timeout_s)
-        except queue.Empty:
+            worker = await asyncio.wait_for(self._idle.get(), self.limits.timeout_s)
+        except TimeoutError:
             return refuse(503, "08001: every process is busy; ask again later")
-        answer = worker.ask(query, form, allowed)
-        if answer is None:
-            threading.Thread(target=self._replace, args=(worker,), daemon=True).start()
-            why = f"S1T00: the query took {allowed:g} s, or more memory than it may; ask for less"
-            return refuse(500, why)
-        self._idle.put(worker)
-        return answer
+        finally:
+            self._waiting -= 1
+        answer = None
+        try:
+            answer = await worker.ask(query, form, allowed)
+        finally:  # a client that went away is cancelled here
+            if answer is None:
+                task = asyncio.create_task(self._replace(worker))
+                self._replacing.add(task)
+                task.add_done_callback(self._replacing.discard)
+            else:
+                self._idle.put_nowait(worker)
+        why = f"S1T00: the query took {allowed:g} s, or more memory than it may; ask for less"
+        return answer or refuse(500, why)
 
-    def _replace(self, worker: "_Worker") -> None:
+    async def _replace(self, worker: "_Worker") -> None:
         worker.kill()
         fresh = self._start()
-        fresh.wait_until_ready()
-        self._idle.put(fresh)
+        await asyncio.to_thread(fresh.wait_until_ready)
+        self._idle.put_nowait(fresh)
 
     def close(self) -> None:
         """End the processes that are idle; the others end with this one."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._idle.get_nowait().kill()
+        while not self._idle.empty():
+            self._idle.get_nowait().kill()
 
     def _start(self) -> "_Worker":
-        return _Worker(self._context, (str(self._graph), self._base, self.limits))
+        return _Worker(self._context, self._given)
 
 
 class _Worker:
@@ -109,15 +118,18 @@ class _Worker:
                 raise UserError(word)
         raise UserError("graph serve: its process did not start; is there enough memory?")
 
-    def ask(self, query: str, form: str, timeout_s: float) -> ServedAnswer | None:
+    async def ask(self, query: str, form: str, timeout_s: float) -> ServedAnswer | None:
         """The answer; nothing from a process that is to be killed."""
+        loop, answered = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._connection.fileno(), answered.set)
         try:
             self._connection.send((query, form, timeout_s))
-            if self._connection.poll(timeout_s + GRACE_S):
-                return ServedAnswer(*self._connection.recv())
-        except (EOFError, OSError):
-            pass
-        return None
+            await asyncio.wait_for(answered.wait(), timeout_s + GRACE_S)
+            return ServedAnswer(*self._connection.recv())
+        except (EOFError, OSError):  # its end, or a TimeoutError
+            return None
+        finally:
+            loop.remove_reader(self._connection.fileno())
 
     def kill(self) -> None:
         self._process.kill()
