@@ -27,25 +27,12 @@ class QueryRun:
     kept: dict[int, Any] = field(default_factory=dict[int, Any])
     """Results of parts that do not depend on the rows they are joined with."""
 
-    _scanned: dict[int, list[tuple[int, int]]] = field(
-        default_factory=dict[int, list[tuple[int, int]]]
-    )
-
     def __post_init__(self) -> None:
         self.predicates = Predicates(self.terms)
 
     @property
     def empty(self) -> SolutionRow:
         return (None,) * self.width
-
-    def scan(self, over: int) -> Iterable[tuple[int, int]]:
-        """The edges of a predicate; kept where they are few, for the next row of a product."""
-        if over not in self._scanned:
-            predicate = self.predicates[over]
-            if predicate.total() > CHUNK:
-                return predicate.scan()
-            self._scanned[over] = list(predicate.scan())
-        return self._scanned[over]
 
 
 Condition = Callable[[QueryRun, SolutionRow], bool]
@@ -125,7 +112,7 @@ class TriplePattern:
                 for end in predicates[over].backward(tail):
                     yield (*before, end, *after)
             else:
-                for pair in run.scan(over):
+                for pair in predicates[over].scan():
                     first = put(row, head_at, pair[0])
                     if first is not None and (found := put(first, tail_at, pair[1])) is not None:
                         yield found
@@ -308,11 +295,16 @@ def _join(
     best = patterns[0] if len(patterns) == 1 else _cheapest(run, rows, patterns)
     left = tuple(pattern for pattern in patterns if pattern is not best)
     bound |= best.slots
-    ready = [one.holds for one in filters if one.slots <= bound]
+    made = best.extend(run, rows)
+    tests = [one for one in filters if one.slots <= bound]
+    if len(rows) > 1 and _is_apart(run, rows, best):
+        made = _multiply(run, rows, best, [one for one in tests if one.slots <= best.slots])
+        tests = [one for one in tests if not one.slots <= best.slots]
+    ready = [one.holds for one in tests]
     later = tuple(one for one in filters if not one.slots <= bound)
     found: list[SolutionRow] = []
     size = FEWEST if left else 1
-    for number, row in enumerate(best.extend(run, rows)):
+    for number, row in enumerate(made):
         if not number & 1023:
             run.terms.check()
         if ready and not all(holds(run, row) for holds in ready):
@@ -326,6 +318,25 @@ def _join(
             found, size = [], min(size * 4, MOST)
     if found:
         yield from _join(run, found, left, later, bound)
+
+
+def _is_apart(run: QueryRun, rows: list[SolutionRow], pattern: AnyPattern) -> bool:
+    """Whether the pattern shares no variable with the rows, and matches little."""
+    slots = pattern.slots
+    if any(row[at] is not None for row in rows for at in slots):
+        return False
+    return pattern.cost(run, run.empty) <= CHUNK
+
+
+def _multiply(
+    run: QueryRun, rows: list[SolutionRow], pattern: AnyPattern, tests: list[RowFilter]
+) -> Iterator[SolutionRow]:
+    """Every row with every match: the pattern is matched, and its filters are tested, once."""
+    matches = pattern.extend(run, [run.empty])
+    found = [one for one in matches if all(test.holds(run, one) for test in tests)]
+    for row in rows:
+        for one in found:
+            yield tuple(b if a is None else a for a, b in zip(row, one, strict=True))
 
 
 def _cheapest(
