@@ -238,10 +238,12 @@ def of_questions(row: Mapping[str, Any], key: str) -> str:
 
 
 def count_of_questions(stage: StageFigures) -> str:
-    """`480 questions`, or `25 of 60 questions (35 missing)`."""
+    """`480 questions`, `25 of 60 questions (35 missing)`, `60 questions (3 missing, counted 0)`."""
     scored, missing = stage["questions"], stage.get("missing", 0)
     if not missing:
         return f"{scored:,} questions"
+    if stage.get("missing_count") == "counted 0":
+        return f"{scored:,} questions ({missing:,} missing, counted 0)"
     return f"{scored:,} of {stage['questions_total']:,} questions ({missing:,} missing)"
 
 

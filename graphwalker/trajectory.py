@@ -78,6 +78,8 @@ class Turn:
     """Entries that a limit cut."""
     tokens: int = 0
     """Tokens of the completion, as its server counted them, where there are no ids to count."""
+    cost: float = 0.0
+    """Money that the completion cost, in the currency of the prices."""
 
     def without_time(self) -> "Turn":
         """The turn without its clock reading. By place: `replace` looks every field up."""
@@ -85,6 +87,7 @@ class Turn:
             *(self.context, self.completion, self.thought, self.action, self.observation),
             *(self.shown, self.error, self.restart, self.token_ids, self.logprobs),
             *(self.graph_calls, 0.0, self.listed, self.triples, self.hidden, self.tokens),
+            self.cost,
         )
 
 
@@ -253,6 +256,8 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
         record["restart"] = True
     if turn.tokens:
         record["tokens"] = turn.tokens
+    if turn.cost:
+        record["cost"] = turn.cost
     if turn.listed:
         record["listed"] = [[one.entity_id, *map(str, one.hops)] for one in turn.listed]
     if turn.triples:
@@ -286,6 +291,7 @@ def _turn_from_json(record: dict[str, Any]) -> Turn:
         triples=tuple(_triples_from_json(record.get("triples", ()), shown)),
         hidden=int(record.get("hidden", 0)),
         tokens=int(record.get("tokens", 0)),
+        cost=float(record.get("cost", 0.0)),
     )
 
 

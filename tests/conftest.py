@@ -1,10 +1,16 @@
 """What holds for every test: no network, no telemetry, no thread contention."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -25,3 +31,24 @@ def grpo_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from support.run_toys import make_grpo_world
 
     return make_grpo_world(tmp_path_factory.mktemp("grpo_world"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Chromium, as Debian has it."""
+    api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "needs Chromium: apt-get install chromium"
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures of pages go; CI keeps them."""
+    chosen = os.environ.get("GRAPHWALKER_SCREENSHOTS")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

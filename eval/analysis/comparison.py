@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.analysis.summary import add_scores, holm, paired_difference
 from eval.intervals import mean_interval
-from eval.run.records import Run, read_usage
+from eval.run.records import Run, path_ends, read_usage
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import read_system
 from eval.tables import (
@@ -85,7 +85,8 @@ def read_runs(
     questions: Path | None = None,
     drop: bool = False,
 ) -> list[NamedRun]:
-    """Read runs and predictions files, each under its given name, else its agent's, else its own.
+    """Read runs and predictions files, each under its given name, else its agent's; where
+    agents share a name, the end of its path.
 
     With `questions`, each of them counts in every system: without a record as 0, unless such ones
     are to `drop`. Raises `UserError` where one is no run and no predictions file.
@@ -93,8 +94,8 @@ def read_runs(
     expected = [ExpectedQuestions(questions, drop) if questions else None for _ in folders]
     runs = [read_system(*one) for one in zip(folders, expected, strict=True)]
     found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
-    if len(set(found)) < len(found):
-        found = [f"{name} ({folder})" for name, folder in zip(found, folders, strict=True)]
+    ends = path_ends(folders)
+    found = [n if found.count(n) == 1 else end for n, end in zip(found, ends, strict=True)]
     return [NamedRun(*one) for one in zip(found, runs, folders, expected, strict=True)]
 
 
@@ -186,6 +187,7 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
         "failures": failures,
         "complaint": one.complaint,
         **(one.expected.to_json() if one.expected else {}),
+        **({"missing_count": one.expected.missing_count} if one.expected else {}),
     }
     if not kept:
         return row

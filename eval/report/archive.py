@@ -42,6 +42,7 @@ class RunPages:
     def add(self, row: int, trajectory: Trajectory) -> None:
         record = walk_record(trajectory, self.usage.get(trajectory.id))
         text, scores = _dumps(record), trajectory.scores
+        judged = trajectory.turns and not trajectory.stop.infrastructure_failure
         self.rows[row] = [
             result(trajectory),
             scores.get("em"),
@@ -49,7 +50,7 @@ class RunPages:
             len(trajectory.turns),
             [clean(name) for name in trajectory.answer or ()],
             trajectory.stop.value,
-            "" if trajectory.stop.infrastructure_failure else error_kind(trajectory),
+            error_kind(trajectory) if judged else "",
             record["usage"].get("completion_tokens", 0),
             len(self.chunks),
             len(self._records),

@@ -82,6 +82,12 @@ def ran_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(label, value) for label, value in rows.items() if value]
 
 
+def main_stage(stages: Sequence[StageFigures]) -> int:
+    """The place of the run that the report is about: the last one that walked, else the last."""
+    walked = [place for place, stage in enumerate(stages) if not stage.get("answers_alone")]
+    return max(walked, default=len(stages) - 1)
+
+
 def score_rows(stages: Sequence[StageFigures]) -> list[ScaleRow]:
     """Strict EM of the stages, the baselines and the ceiling, on one scale."""
     scored = [(str(s["name"]), s, "") for s in stages if s.get("em") is not None]

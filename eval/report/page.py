@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from eval.report.archive import WalkArchive
 from eval.report.assets import scripts, templates
-from eval.report.desk import kind_rows, ran_rows, score_rows
+from eval.report.desk import kind_rows, main_stage, ran_rows, score_rows
 from eval.report.published import sections
 from eval.tables import (
     brackets,
@@ -59,12 +59,12 @@ def render_page(
     pages.filters |= {"plain": _plain}
     stages = report["stages"]
     seconds = {name: f"{value:,.1f}" for name, value in report["seconds"].items()}
-    last = len(stages) - 1
+    main = main_stage(stages)
     links = [
         {
             "outcome": outcome(walk),
             "text": walk.question.text,
-            "link": urlencode({"q": archive.name_of(walk), "run": last}),
+            "link": urlencode({"q": archive.name_of(walk), "run": main}),
         }
         for walk in walks
     ]
@@ -74,7 +74,8 @@ def render_page(
         headline=headline(report),
         ran=ran_rows(report),
         scores_scale=score_rows(stages),
-        kinds=kind_rows(stages[-1].get("error_kinds", {}), last),
+        main=stages[main]["name"],
+        kinds=kind_rows(stages[main].get("error_kinds", {}), main),
         scores=score_table(stages),
         passes=pass_table(stages),
         conduct=conduct_table(stages),
@@ -98,7 +99,7 @@ def render_page(
 def headline(report: Report) -> str:
     """The result in one sentence."""
     stages = report["stages"]
-    last = stages[-1]
+    last = stages[main_stage(stages)]
     if last.get("em") is None:
         return f"{last['name']} has no scored questions; {missing_note(last) or 'none was asked'}."
     text = (
@@ -106,9 +107,9 @@ def headline(report: Report) -> str:
         f"{number(last['em'])} {brackets(last['em_interval'])} and F1 {number(last['f1'])}"
     )
     first = stages[0]
-    if len(stages) > 1 and first.get("em") is not None:
+    if first is not last and first.get("em") is not None:
         text += f"; {first['name']} began at EM {number(first['em'])}"
-    lost = [f"{s['name']}: {note}" for s in stages[:-1] if (note := missing_note(s))]
+    lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
     text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
     empty = [f"{s['name']}: {note}." for s in stages if (note := empty_note(s))]
     return " ".join((text, *empty))

@@ -146,8 +146,8 @@ class _Svg:
             svg = svg.replace(colour, f"var({variable})")
         # A presentation attribute cannot hold a variable, a style can.
         svg = re.sub(r'\b(fill|stroke)="(var\([^)]*\))"', r'style="\1: \2"', svg)
-        # As wide as drawn, or as the page is where that is less.
-        svg = re.sub(r'\swidth="([^"]*pt)"', r' style="max-width: \1"', svg, count=1)
+        # As wide as drawn; a narrower page scrolls it.
+        svg = re.sub(r'\swidth="([^"]*pt)"', r' style="width: \1"', svg, count=1)
         svg = re.sub(r'\sheight="[^"]*pt"', "", svg, count=1)
         return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1))
 

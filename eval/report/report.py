@@ -18,15 +18,15 @@ from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.intervals import INTERVALS
 from eval.report.archive import WalkArchive, choose
 from eval.report.beside import beside
-from eval.report.desk import run_facts
+from eval.report.desk import main_stage, run_facts
 from eval.report.page import headline, render_page
 from eval.report.plots import group_bars, pass_curves
 from eval.report.published import load_published, published_markdown, published_record
 from eval.report.training import DrawnLine, Panel, Points, draw_panels, is_finite, read_steps
-from eval.run.records import Run, SampledEpisode, read_run, read_usage
+from eval.run.records import Run, SampledEpisode, path_ends, read_run, read_usage
 from eval.score.compat_papers import truth
 from eval.score.expected import ExpectedQuestions
-from eval.score.systems import count_expected
+from eval.score.systems import count_expected, holds_walks, read_system
 from eval.tables import (
     as_markdown,
     as_terminal,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers", "trl", "numpy", "duckdb")
+_OF_WALKS = ("retrieval", "recovery", "grounded")
 # What a log shows: rewards and signs of collapse where it holds rewards, else the loss.
 RL_CURVES = {"reward": "reward", "em": "EM", "entropy": "entropy", "turns": "turns"}
 SFT_CURVES = {"loss": "loss"}
@@ -108,7 +109,7 @@ def write_report(
     }
     measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
     report["published"] = [published_record(table, measured) for table in tables]
-    walks = choose(runs[-1].trajectories)
+    walks = choose(runs[main_stage(records)].trajectories)
     report["walks"] = [walk.id for walk in walks]
     out.mkdir(parents=True, exist_ok=True)
     page = render_page(report, walks, _plots(report["stages"], stages), archive)
@@ -143,20 +144,8 @@ def render_markdown(report: Mapping[str, Any]) -> str:
 
 
 def stages_of(folders: Sequence[Path]) -> list[StageResult]:
-    """A stage per folder, named by as much of its path's end as tells it from the others.
-
-    >>> [stage.name for stage in stages_of([Path("a/eval"), Path("b/eval"), Path("c")])]
-    ['a/eval', 'b/eval', 'c']
-    """
-    paths = [folder.resolve().parts[1:] for folder in folders]
-    names: list[str] = []
-    for parts in paths:
-        same = [p for p in paths if p[-1:] == parts[-1:]]
-        size = 1
-        while size < len(parts) and sum(p[-size:] == parts[-size:] for p in same) > 1:
-            size += 1
-        names.append("/".join(parts[-size:]))
-    return [StageResult(name, folder) for name, folder in zip(names, folders, strict=True)]
+    """A stage per folder, named by the end of its path."""
+    return [StageResult(*one) for one in zip(path_ends(folders), folders, strict=True)]
 
 
 def console_table(report: Mapping[str, Any]) -> "rich.table.Table":
@@ -222,7 +211,10 @@ def _stage_records(
             "error_kinds": archive.runs[place].error_kinds,
             "seconds": stage.seconds,
         }
-        if place:
+        if run.trajectories and not any(walk.turns for walk in run.trajectories):
+            record = {k: v for k, v in record.items() if not k.startswith(_OF_WALKS)}
+            record["answers_alone"] = True
+        elif place:
             before = runs[place - 1]
             gain = paired_difference(before.trajectories, run.trajectories, seed=seed)
             record |= {
@@ -253,6 +245,9 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
         answer = first if first and truth(first[0]) is not None else None
         return replace(sample, answer=answer, scores={"em": sample.scores.get("em", 0.0)})
 
+    if stage.folder.is_file() and not holds_walks(stage.folder):  # another system's predictions
+        other = read_system(stage.folder, expected)
+        return replace(other, trajectories=[keep(one) for one in other.trajectories])
     run = read_run(stage.folder, keep, keep_sample)
     if expected is None:
         return run

@@ -138,6 +138,23 @@ def read_run(
     )
 
 
+def path_ends(folders: Sequence[Path]) -> list[str]:
+    """As much of each path's end as tells it from the others.
+
+    >>> path_ends([Path("a/eval"), Path("b/eval"), Path("c")])
+    ['a/eval', 'b/eval', 'c']
+    """
+    paths = [folder.resolve().parts[1:] for folder in folders]
+    names: list[str] = []
+    for parts in paths:
+        same = [p for p in paths if p[-1:] == parts[-1:]]
+        size = 1
+        while size < len(parts) and sum(p[-size:] == parts[-size:] for p in same) > 1:
+            size += 1
+        names.append("/".join(parts[-size:]))
+    return names
+
+
 def has_predictions(folder: Path) -> bool:
     """Whether any greedy episode of a run was scored."""
     return next(iter(read_jsonl(folder / PREDICTIONS)), None) is not None

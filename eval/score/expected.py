@@ -126,13 +126,17 @@ class ExpectedQuestions:
         return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}, **reordered}
 
     @property
+    def missing_count(self) -> str:
+        return "left out" if self.drop else "counted 0"
+
+    @property
     def stage_figures(self) -> dict[str, Any]:
         """What a report says of a run over these questions; see `Run.missing`."""
         return {
             "questions_total": len(self._questions),
             "missing": len(self.missing),
             "missing_ids": self.missing,
-            "missing_count": "left out" if self.drop else "counted 0",
+            "missing_count": self.missing_count,
             "complaint": self.complaint(),
         }
 

@@ -27,7 +27,7 @@ def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
     """
     if not path.exists():
         raise UserError(f"{path}: no such file: not an evaluation run, nor a predictions file")
-    if path.is_dir() or _holds_walks(path):
+    if path.is_dir() or holds_walks(path):
         run = read_run(path)
         if expected is None:
             return run
@@ -52,7 +52,7 @@ def _with_blanks(run: Run, expected: ExpectedQuestions) -> Run:
     return replace(run, trajectories=[*run.trajectories, *blanks])
 
 
-def _holds_walks(path: Path) -> bool:
+def holds_walks(path: Path) -> bool:
     """Whether the first record of a file is a trajectory."""
     if not holds_lines(path):
         return False

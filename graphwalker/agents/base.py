@@ -76,6 +76,7 @@ def record_turn(
         triples=seen.triples,
         hidden=seen.hidden,
         tokens=0 if completion.token_ids else completion.completion_tokens,
+        cost=round(completion.cost, 9),
     )
 
 

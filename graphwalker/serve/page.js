@@ -34,6 +34,7 @@ class Pane {
   }
 
   tell(text, look) {
+    this.view.root.classList.toggle("failed", look === "bad" && !this.view.walk);
     this.end.textContent = text;
     this.end.className = `end ${look}`;
     this.state.textContent = "";

@@ -132,6 +132,8 @@ def _turn(turn: Turn, focus: int, names: Mapping[str, str]) -> dict[str, Any]:
         ]
     if tokens := len(turn.token_ids or ()) or turn.tokens:
         record["tokens"] = tokens
+    if turn.cost:
+        record["cost"] = turn.cost
     return record
 
 

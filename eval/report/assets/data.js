@@ -18,7 +18,8 @@ async function readTable() {
     runs: runs.map((run) => readFacts(run, place)),
   }));
   for (const row of rows) row.words = searched(row);
-  return { rows, names: runs.map((run) => run.name) };
+  const walked = runs.findLastIndex((run) => run.rows.some((facts) => facts?.[3]));
+  return { rows, names: runs.map((run) => run.name), main: walked < 0 ? runs.length - 1 : walked };
 }
 
 function readFacts(run, place) {

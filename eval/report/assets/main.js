@@ -9,7 +9,7 @@ async function start() {
   const follow = () => {
     const address = new URLSearchParams(location.hash.slice(1));
     const row = address.has("q") && data.rows.find(({ id }) => id === address.get("q"));
-    if (row) viewer.open(row, Number(address.get("run") ?? data.names.length - 1), address.get("beside"));
+    if (row) viewer.open(row, Number(address.get("run") ?? data.main), address.get("beside"));
     else if (FILTERS.some((key) => address.has(key))) table.take(address);
   };
   window.addEventListener("hashchange", follow);

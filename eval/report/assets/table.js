@@ -1,11 +1,11 @@
 // The table of questions: filtered and sorted whole, drawn only where it is looked at.
 
 const HEIGHT = 34; // pixels of a row, as in page.css
-const BEYOND = 8; // rows drawn above and below the visible ones
+const BEYOND = 3; // rows drawn above and below the visible ones
 
 class Table {
-  constructor({ rows, names }, open) {
-    Object.assign(this, { rows, names, open, shown: rows, chosen: 0, sorted: null, down: false, run: names.length - 1 });
+  constructor({ rows, names, main }, open) {
+    Object.assign(this, { rows, names, open, shown: rows, chosen: 0, sorted: null, down: false, run: main });
     this.box = $("table");
     this.body = this.box.querySelector(".rows");
     this.columns = this.makeColumns();
@@ -25,7 +25,7 @@ class Table {
       { title: "#", width: "3.2rem", value: (row) => row.place, cell: (row) => `${row.place + 1}`, look: "number" },
       { title: "Question", width: "minmax(14rem, 1fr)", value: (row) => row.text, cell: (row) => row.text, look: "text" },
       ...this.names.map((name, i) => ({
-        title: name, width: this.names.length > 2 ? "5.4rem" : "6.9rem",
+        title: name, width: "6.9rem",
         value: (row) => ORDER.indexOf(row.runs[i]?.outcome),
         cell: (row) => verdict(row.runs[i]?.outcome),
       })),
@@ -56,9 +56,10 @@ class Table {
     $("by-run").closest("label").hidden = this.names.length < 2;
     for (const key of FILTERS.slice(1)) {
       const values = [...new Set(this.rows.flatMap((row) => (OF_RUN.includes(key) ? row.runs.map((run) => run?.[key]) : [row[key]])))].filter(Boolean);
+      $(`by-${key}`).closest("label").hidden = values.length < 2;
+      if (key === "tokens") continue; // a number to type
       const order = key === "outcome" ? (a, b) => ORDER.indexOf(a) - ORDER.indexOf(b) : (a, b) => naturally(`${a}`, `${b}`);
       $(`by-${key}`).append(...values.sort(order).map((value) => make("option", { value }, key === "outcome" ? VERDICTS[value][0] : `${value}`.replaceAll("_", " "))));
-      $(`by-${key}`).closest("label").hidden = values.length < 2;
     }
     if (this.names.length > 1) $("by-outcome").append(make("option", { value: "differ" }, "runs differ"));
   }
@@ -140,7 +141,7 @@ class Table {
       class: "row", role: "row", id: `row-${at}`, "data-at": at, "aria-rowindex": at + 2,
       "aria-selected": at === this.chosen ? "true" : "false", title: row.text,
     }, ...cells);
-    line.style.transform = `translateY(${at * HEIGHT}px)`;
+    line.style.top = `${at * HEIGHT}px`;
     return line;
   }
 
@@ -173,13 +174,14 @@ class Table {
   }
 }
 
-const FILTERS = ["run", "outcome", "kind", "stop", "structure", "hops", "split"];
-const OF_RUN = ["outcome", "kind", "stop"];
+const FILTERS = ["run", "outcome", "kind", "stop", "structure", "hops", "split", "tokens"];
+const OF_RUN = ["outcome", "kind", "stop", "tokens"];
 const ORDER = ["right", "recovered", "wrong", "failed"];
 const { compare: naturally } = new Intl.Collator("en", { numeric: true });
 const figure = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
 function fits(row, run, key, value) {
   if (value === "differ") return new Set(row.runs.map((one) => one && one.em)).size > 1;
+  if (key === "tokens") return row.runs[run]?.tokens >= Number(value);
   return `${(OF_RUN.includes(key) ? row.runs[run] : row)?.[key] ?? ""}` === value;
 }

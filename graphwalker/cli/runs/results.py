@@ -138,7 +138,8 @@ def _expected(questions: Path | None, missing: str) -> Callable[[], "ExpectedQue
 @app.command()
 def report(
     runs: Annotated[
-        list[Path], Argument(help="Folders of evaluation runs, or of training runs, first to last.")
+        list[Path],
+        Argument(help="Evaluation runs and other systems' predictions files, or training runs."),
     ],
     out: Out,
     questions: CountedQuestions = None,
@@ -151,7 +152,8 @@ def report(
 ) -> None:
     """Make tables and one self-contained HTML page from evaluation runs, or from training runs.
 
-    With --questions each of them counts. Exit code 3 where a run has not scored all questions.
+    Predictions files of other systems may stand among evaluation runs. With --questions each of
+    them counts. Exit code 3 where a run has not scored all questions.
 
     Example: graphwalker report runs/a runs/b --out runs/report --published graphwalker-table2
     """

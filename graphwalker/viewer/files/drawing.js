@@ -143,9 +143,11 @@ class Drawing {
     if (node >= 0) this.pick(node);
   }
 
-  // Brings what the turn has shown into sight.
+  // Brings what the turn has shown into sight, at the end the answer.
   follow({ items, width, height }) {
-    const now = [...items.values()].filter((item) => this.made.get(item.key).classList.contains("now"));
+    const marked = (look) => [...items.values()].filter((item) => this.made.get(item.key).classList.contains(look));
+    const given = this.whole ? marked("given") : [];
+    const now = given.length ? given : marked("now");
     const scroll = (from, to, view, whole) => (whole * this.scale <= view ? 0 : (this.scale * (from + to) - view) / 2);
     if (!now.length) return;
     this.box.scrollTo({
@@ -153,6 +155,17 @@ class Drawing {
       top: scroll(Math.min(...now.map((item) => item.y)), Math.max(...now.map((item) => item.y + item.height)), this.box.clientHeight, height),
       behavior: "smooth",
     });
+  }
+
+  // The drawing as a file of its own, in the light colours.
+  save() {
+    const copy = this.picture.cloneNode(true);
+    const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).map((rule) => rule.cssText);
+    copy.setAttribute("class", "graph");
+    copy.prepend(svg("style", {}, rules.filter((text) => /^(:root|\.graph|\.wire)/.test(text)).join("\n")));
+    const href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+    make("a", { href, download: "walk.svg" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
   }
 
   zoomBy(factor) {

@@ -18,7 +18,7 @@ class WalkView {
     const zooms = zoom.map(([text, title, factor]) => button(text, title, () => this.drawing.zoomBy(factor)));
     const bar = make("div", { class: "bar" },
       make("span", { class: "buttons" }, ...this.back, this.step, ...this.on),
-      make("span", { class: "buttons" }, this.goldLabel, ...zooms));
+      make("span", { class: "buttons" }, this.goldLabel, ...zooms, button("save", "save the drawing (SVG)", () => this.drawing.save())));
     this.list = make("ol", { class: "turns", "aria-label": "Turns", tabindex: "0" });
     this.list.addEventListener("click", (event) => {
       const item = event.target.closest("li[data-turn]");
@@ -90,7 +90,7 @@ class WalkView {
 
   makeTurn(turn, i) {
     const text = (look, words) => (words ? make("pre", { class: look, tabindex: look === "observation" ? "0" : null }, words) : null);
-    const costs = [turn.seconds !== undefined && `${turn.seconds.toFixed(1)} s`, turn.tokens && `${turn.tokens} tokens`].filter(Boolean).join(" · ");
+    const costs = [turn.seconds !== undefined && `${turn.seconds.toFixed(1)} s`, turn.tokens && `${turn.tokens} tokens`, turn.cost && `money ${turn.cost.toFixed(5)}`].filter(Boolean).join(" · ");
     const mistake = turn.error ? make("span", { class: "mark" }, ` · mistake: ${turn.error}`) : null;
     const seen = turn.listed ? turn.listed.map((one) => this.makeListing(one, i)) : [text("observation", turn.observation)];
     return make("li", { "data-turn": i + 1, class: turn.error || turn.completion ? "erring" : null },

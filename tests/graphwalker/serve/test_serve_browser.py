@@ -1,8 +1,5 @@
 """The served page in headless Chromium: it asks, shows the walk, and no name can act in it."""
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,25 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    assert program, "needs Chromium: apt-get install chromium"
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chosen = os.environ.get("GRAPHWALKER_SCREENSHOTS")
-    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def hostile() -> tuple[Environment, GatedPolicy]:

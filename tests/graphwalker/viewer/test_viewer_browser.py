@@ -1,7 +1,5 @@
 """The report in headless Chromium: it filters, opens a walk, draws it, obeys the keyboard."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -49,17 +47,6 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    assert program, "needs Chromium: apt-get install chromium"
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return toy_runs(tmp_path_factory.mktemp("runs"))
 
@@ -70,14 +57,6 @@ def report(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     stages = [StageResult(run.name, run) for run in runs]
     write_report(out, stages, title="Toy report", published=["graphwalker-table2"])
     return out / "report.html"
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chosen = os.environ.get("GRAPHWALKER_SCREENSHOTS")
-    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @contextmanager
@@ -183,6 +162,16 @@ def test_an_entity_tells_its_triples_and_a_turn_its_raw_messages(
         tab.page.locator(".turns .messages summary").first.click()
         tab.page.wait_for_selector(".turns .messages pre")
         assert "Question:" in tab.page.locator(".turns .messages").first.inner_text()
+
+
+def test_a_drawing_is_saved_with_its_look(browser: "Browser", report: Path) -> None:
+    with opened(browser, report) as tab:
+        open_walk(tab.page, "films by eve")
+        with tab.page.expect_download() as saved:
+            tab.page.click("[title^='save the drawing']")
+        text = saved.value.path().read_text()
+        assert text.startswith("<svg") and "Verrian" in text and ".wire.gold" in text
+        tab.requests.clear()  # the download's own address
 
 
 def test_a_column_sorts_both_ways(browser: "Browser", report: Path) -> None:
