@@ -160,8 +160,8 @@ def environment_of(
         raise UserError(
             f"{model}: holds no {MODEL_FILE}; give the settings (environment.preset=...)"
         )
-    given, format = ("format",), cast(FormatSetting, own.format)  # no model speaks here
-    return settings_for(model, environment, format, 0, given, trust=trust).environment
+    given = ("format",)  # no model speaks here
+    return settings_for(model, environment, own.format, 0, given, trust=trust).environment
 
 
 def refuse_other_environment(model: Path | str, environment: Environment) -> None:
