@@ -6,12 +6,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-light=(core sparql api networkx formats neo4j serve report tensorboard)
+light=(core sparql api hub networkx formats neo4j serve mcp openenv inspect report tensorboard)
 heavy=(train lora deepspeed vllm ray embed train,vllm)
 declare -A modules=(
   [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib urllib3" [api]="openai httpx"
   [networkx]=networkx [formats]="networkx pyarrow pyoxigraph" [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
-  [tensorboard]=tensorboard
+  [tensorboard]=tensorboard [hub]=huggingface_hub [mcp]=mcp [openenv]="starlette websockets" [inspect]=inspect_ai
 )
 python=${PYTHON:-.venv/bin/python}
 uv=$(command -v .venv/bin/uv || command -v uv || true)

@@ -1,7 +1,7 @@
 # The sets of packages that are known to resolve together (sourced by setup.sh and locks.sh).
 # A set: its constraints file, the extras it installs, the Pythons that it is for.
 light=sparql,api,networkx,neo4j,serve,report,tensorboard
-common=train,constrained,gguf,lora,tensorboard,report,sparql,api,networkx,formats,neo4j,serve,openenv,docs,dev
+common=train,constrained,gguf,lora,tensorboard,report,sparql,api,networkx,formats,neo4j,serve,openenv,hub,docs,dev
 choose_set() {
   case "$1" in
     core) constraints=constraints.txt extras= pythons="3.11" ;;
