@@ -5,6 +5,7 @@
     rows = Dataset.from_list(question_rows("runs/demo/rl/questions.jsonl"))
     GRPOTrainer(model, train_dataset=rows, environment_factory=factory).train()
 
+TRL needs a chat template with tools: SmolLM2 takes `trl/chat_templates/qwen2_5.jinja`.
 Source: TRL 1.16, where the interface is experimental. https://huggingface.co/docs/trl
 """
 
