@@ -131,7 +131,7 @@ class Road:
             self.run(row, "training.sft", "sft1", demonstrations, *words, *ADAPTER)
         elif row == "sft2":
             limits = (f"limit={self.given.tried}", "samples=2", "keep_per_question=1")
-            self.run(row, "training.rft", "sft2", demonstrations, *words, *asks, *ADAPTER, *limits)
+            self.run(row, "training.rft", "sft2", *words, *asks, *ADAPTER, *limits)
         else:
             sizes = (f"steps={self.given.grpo_steps}", "prompts_per_step=4", "lora.r=16",
                      "lr=5e-5", "save_steps=2", "engine_batch=16", "micro_batch=4")  # fmt: skip
