@@ -25,9 +25,10 @@ export MPLBACKEND ?= Agg
 # Waiting threads sleep: where they spin (the default), one other busy process costs most of the speed.
 export OMP_WAIT_POLICY ?= passive
 
-# Sizes of the road of configs/smollm2.yaml for a laptop.
+# Sizes of the road of configs/smollm2.yaml for a laptop: in float32 four rows of GRPO would take 16 GiB.
 SMALL := environment.prompt=compact synth.count=640 rl.count=200 practice.count=200 experts.count=200 test.count=50 test_words.count=50 \
-  sft1.batch_size=8 sft1.epochs=1 sft2.batch_size=8 sft2.epochs=1 grpo.prompts_per_step=4 grpo.steps=8 eval.samples=0
+  sft1.batch_size=8 sft1.gradient_accumulation=4 sft1.epochs=1 sft2.batch_size=8 sft2.gradient_accumulation=4 sft2.epochs=1 \
+  grpo.micro_batch=1 grpo.prompts_per_step=4 grpo.steps=8 eval.samples=0
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
