@@ -66,12 +66,13 @@ def model_card(model: Path, run: Path, step: int = 0) -> str:
     stage = "" if not config else "GRPO" if "prompts_per_step" in config else "SFT"
     found = _evaluation(run, step)
     base, origin = _origin(str(config.get("model") or ""))
+    tags = (*TAGS, stage.lower(), environment.preset if environment else "")
     facts = {
         "library_name": "peft" if adapter else "transformers",
         "pipeline_tag": "text-generation",
         "base_model": base,
         "license": origin.get("license"),
-        "tags": [*TAGS, *filter(None, (stage.lower(), environment and environment.preset))],
+        "tags": list(dict.fromkeys(filter(None, tags))),
         "model-index": _model_index(run, found),
     }
     title = environment.preset if environment else "model"
@@ -204,7 +205,7 @@ def _training_part(run: Path, config: Mapping[str, Any], stage: str) -> list[str
     seen = read_json(run / "data.json") if (run / "data.json").is_file() else {}
     rows += [(name, f"{value:,}") for name, value in seen.items() if isinstance(value, int)]
     rows += [(name, config[name]) for name in SETTINGS if config.get(name) not in (None, 0, "", {})]
-    rows += [(f"GraphWalker {__version__}", ", ".join(_versions()))]
+    rows += [("software", ", ".join([f"GraphWalker {__version__}", *_versions()]))]
     return ["## Training", table(("setting", "value"), rows)]
 
 
