@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TABLES_AND_RDF = (
     *(".csv", ".tsv", ".nt", ".nq", ".trig", ".parquet", ".graphml", ".gexf", ".gml", ".bz2"),
-    ".zst",
+    *(".zst", ".json"),
 )
 """Endings of files that are compiled when they are opened, or refused as `graph build` does."""
 QUESTIONS = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
