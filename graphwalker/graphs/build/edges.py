@@ -1,26 +1,17 @@
-"""The edges of a compiled graph as seen from one end: sorted rows in, four arrays out."""
+"""The edges of a compiled graph as seen from one end: sorted rows in, three arrays out."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.format.integers import IntegersWriter
-from graphwalker.graphs.format.layout import LayoutWriter
-from graphwalker.graphs.format.offsets import StartsWriter
-from graphwalker.graphs.format.sides import Rows
+from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.nodes import Rows
+
+_ROWS_AT_ONCE = 1 << 20
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SideCounts:
-    """What was written: distinct edges, and how many of them each relation has."""
-
-    edges: int
-    relation_counts: Array
 
 
 def write_side(
@@ -28,80 +19,63 @@ def write_side(
     side: str,
     chunks: Iterable[list[Array]],
     is_cvt: Array,
+    rows: Rows,
     relations: int,
     most_edges: int,
-    rows: Rows,
-) -> SideCounts:
-    """Write the arrays of one side from chunks of (node, relation, other), sorted so.
+) -> Array:
+    """Write the arrays of one side from chunks of (node, relation, other), sorted so; returns how
+    many edges each relation has.
 
     Repeated edges are dropped. `is_cvt` has a flag for each node; `most_edges` bounds the edges;
     `rows` are those of the nodes.
     """
-    run = _Run(writer, side, len(is_cvt), relations, most_edges, rows)
-    for node, relation, other in chunks:
-        run.add(node, relation, other, is_cvt)
-    return run.finish()
+    starts = _Starts(writer, f"{side}_starts", typecode(most_edges))
+    # One more: the listings use it for no relation.
+    relation_section = writer.section(f"{side}_relations", typecode(relations))
+    node_section = writer.section(f"{side}_nodes", "I")
+    to_cvts, counts = np.zeros(relations, dtype=bool), np.zeros(relations, dtype=np.int64)
+    last = np.full((3, 1), -1)
+    for chunk in chunks:
+        edges = np.stack(chunk).astype(np.int64)
+        new, last = _new_edges(last, edges), edges[:, -1:]
+        node, relation, other = edges[:, new]
+        starts.add(rows.of(node))
+        relation_section.write_ints(relation)
+        node_section.write_ints(other)
+        counts += np.bincount(relation, minlength=relations)
+        to_cvts[relation[is_cvt[other]]] = True
+    starts.fill(len(is_cvt) - rows.gap + 1)
+    writer.write(f"{side}_to_cvts", "B", to_cvts)
+    return counts
 
 
-class _Run:
-    def __init__(
-        self,
-        writer: LayoutWriter,
-        side: str,
-        nodes: int,
-        relations: int,
-        most_edges: int,
-        rows: Rows,
-    ) -> None:
-        self._relations = IntegersWriter(writer, f"{side}_relations", relations)
-        self._nodes = IntegersWriter(writer, f"{side}_nodes", nodes)
-        self._groups = StartsWriter(writer, f"{side}_groups", nodes - rows.gap, most_edges)
-        self._starts = StartsWriter(writer, f"{side}_edges", nodes - rows.gap, most_edges)
-        self._begins = writer.section(f"{side}_begins", "B")
-        self._begun = np.zeros(0, dtype=bool)
-        self._rows = rows
-        self._to_cvts = writer.section(f"{side}_to_cvts", "B")
-        self._cvts = np.zeros(relations, dtype=np.uint8)
-        self._counts = np.zeros(relations, dtype=np.int64)
-        self._edges = 0
-        self._last: Array | None = None
+def _new_edges(last: Array, edges: Array) -> Array:
+    """Which edges are not those before them. Raises `GraphError` if the rows are unsorted."""
+    step: Array = np.diff(edges, axis=1, prepend=last)
+    same_node = step[0] == 0
+    same_run = same_node & (step[1] == 0)
+    falls = (step[0] < 0) | same_node & (step[1] < 0) | same_run & (step[2] < 0)
+    if falls.any():
+        raise GraphError("the sorter gave rows out of order")
+    return ~same_run | (step[2] != 0)
 
-    def add(self, node: Array, relation: Array, other: Array, is_cvt: Array) -> None:
-        new_group, new_edge = self._news(node, relation, other)
-        row = self._rows.of(node.astype(np.int64))
-        self._starts.add(row[new_edge])
-        self._relations.write(relation[new_group])
-        self._nodes.write(other[new_edge])
-        self._groups.add(row[new_group])
-        self._mark(new_group[new_edge])
-        kept = relation[new_edge]
-        self._counts += np.bincount(kept, minlength=len(self._counts))
-        self._cvts[kept[is_cvt[other[new_edge]]]] = 1
-        self._edges += int(new_edge.sum())
 
-    def finish(self) -> SideCounts:
-        for part in (self._starts, self._groups, self._relations, self._nodes):
-            part.close()
-        self._begins.write(np.packbits(self._begun, bitorder="little").tobytes())
-        self._to_cvts.write(self._cvts.tobytes())
-        return SideCounts(self._edges, self._counts)
+class _Starts:
+    """Where the edges of each row start: rows come in ascending order, one for each edge."""
 
-    def _mark(self, begins: Array) -> None:
-        """A bit for each edge: whether it is the first of its group."""
-        waiting = np.concatenate([self._begun, begins])
-        whole = len(waiting) // 8 * 8
-        self._begins.write(np.packbits(waiting[:whole], bitorder="little").tobytes())
-        self._begun = waiting[whole:]
+    def __init__(self, writer: LayoutWriter, name: str, code: str) -> None:
+        self._section = writer.section(name, code)
+        self._next = self._edges = 0
 
-    def _news(self, node: Array, relation: Array, other: Array) -> tuple[Array, Array]:
-        """Where a group and where an edge begins. Raises `GraphError` if the rows are unsorted."""
-        rows = np.stack([node, relation, other]).astype(np.int64)
-        before = np.full((3, 1), -1) if self._last is None else self._last
-        step: Array = np.diff(np.concatenate([before, rows], axis=1), axis=1)
-        self._last = rows[:, -1:]
-        new_node, new_relation = step[0] != 0, step[1] != 0
-        new_group = new_node | new_relation
-        falls = (step[0] < 0) | ~new_node & (step[1] < 0) | ~new_group & (step[2] < 0)
-        if falls.any():
-            raise GraphError("the sorter gave rows out of order")
-        return new_group, new_group | (step[2] != 0)
+    def add(self, rows: Array) -> None:
+        if len(rows):
+            self.fill(int(rows[-1]) + 1, rows)
+            self._edges += len(rows)
+
+    def fill(self, end: int, rows: Array | None = None) -> None:
+        """Write the starts up to that row, the edges being those of `rows`."""
+        rows = np.zeros(0, dtype=np.int64) if rows is None else rows
+        for first in range(self._next, end, _ROWS_AT_ONCE):
+            wanted = np.arange(first, min(end, first + _ROWS_AT_ONCE))
+            self._section.write_ints(self._edges + np.searchsorted(rows, wanted))
+        self._next = max(self._next, end)

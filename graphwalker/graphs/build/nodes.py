@@ -1,100 +1,154 @@
-"""The nodes of a compiled graph: ids, names, what finds them by either, and which are CVTs."""
+"""The nodes of a compiled graph: ids, names, types, what finds them, and which are CVTs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.format.arrays import SAMPLE_BYTES, TextBlockWriter, bucket_shift
-from graphwalker.graphs.format.integers import IntegersWriter
-from graphwalker.graphs.format.layout import LayoutWriter
-from graphwalker.graphs.format.offsets import OffsetsWriter, StartsWriter, write_ints
+from graphwalker.graphs.build.review import LONG_TEXT
+from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.nodes import MARK, HashTableWriter, Rows
+from graphwalker.graphs.format.texts import SAMPLE_BYTES, TextBlockWriter
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold, names_nothing
 
-PACKED_BYTES = 1 << 18
-"""Literals of less are not compressed."""
 SAMPLED = 64
 """Literals in the sample that their compression begins with."""
-
 TEXT_COPIES = 16
 """Of the sorter's memory for the texts of a chunk, one part: it has them as objects, as bytes and
 end to end."""
 LEAST_ROWS = 1000
+_LITERALS = "node WHERE id[1] = '\"'"
+_BYTES = {"B": "u1", "H": "<u2", "I": "<u4"}
 
 
 @dataclass(slots=True)
-class Nodes:
+class NodeFacts:
     """What is known of the nodes once they are written. Literals stand side by side in id order."""
 
     is_cvt: Any
     named: int = 0
     literals: int = 0
     first_literal: int = 0
+    long_texts: int = 0
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self.first_literal, self.first_literal + self.literals)
 
 
-@dataclass(slots=True)
-class _Chunk:
-    """What one chunk of nodes adds to each array."""
+def write_nodes(
+    sorter: Sorter, writer: LayoutWriter, unnamed: Callable[[str], str], types: int
+) -> NodeFacts:
+    """Write the nodes of table `node` with their names and types. `unnamed` says what an entity
+    without a name is called, by its id."""
+    text_bytes = sorter.scalar("SELECT sum(strlen(id)) FROM node")
+    text_bytes += sorter.scalar("SELECT sum(strlen(name)) FROM named")
+    most = 2 * text_bytes + 4 * sorter.rows("typed") + 2 * sorter.rows("node")
+    run = _Run(sorter, writer, typecode(most), _BYTES[typecode(types)])
+    first, last = 0, ""
+    mean = 1 + text_bytes // max(1, sorter.rows("node"))
+    rows = max(LEAST_ROWS, min(STRING_ROWS, sorter.memory // TEXT_COPIES // mean))
+    for (ids,) in sorter.chunks("node", ["id"], rows):
+        if not last < ids[0] or any(a >= b for a, b in pairwise(ids)):
+            raise GraphError("the sorter gave rows out of order")
+        run.add(first, ids, unnamed)
+        first, last = first + len(ids), ids[-1]
+    return run.finish()
 
-    ids: list[bytes] = field(default_factory=list[bytes])
-    nodes: list[int] = field(default_factory=list[int])
-    """Those that are no literals; `keyed` are their ids, `names` their names."""
-    keyed: list[bytes] = field(default_factory=list[bytes])
-    names: list[bytes] = field(default_factory=list[bytes])
-    entities: list[int] = field(default_factory=list[int])
-    name_keys: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
 
-
-class Strings:
-    """Strings end to end, with the place where each of them ends."""
-
-    def __init__(self, writer: LayoutWriter, name: str, most_bytes: int) -> None:
-        self._data = writer.section(name, "B")
-        self._ends = OffsetsWriter(writer, f"{name}_ends", most_bytes)
+class _Run:
+    def __init__(self, sorter: Sorter, writer: LayoutWriter, starts: str, types: str) -> None:
+        self._sorter, self._writer, self._type_bytes = sorter, writer, types
+        self._records = writer.section("records", "B")
+        self._starts = writer.section("record_starts", starts)
+        self._literals = TextBlockWriter(writer, "literal", _sample(sorter))
+        self._entities = writer.section("entities", "I")
+        self._id_keys = sorter.table("id_key", key="UINTEGER", node="UINTEGER")
+        self._name_keys = sorter.table(
+            "name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER"
+        )
+        self._facts = NodeFacts(np.zeros(sorter.rows("node"), dtype=bool))
         self._end = 0
-        self._ends.write(np.zeros(1, dtype=np.int64))
 
-    def write(self, strings: list[bytes]) -> None:
-        ends = self._end + np.cumsum([len(s) for s in strings], dtype=np.int64)
-        if strings:
-            self._end = int(ends[-1])
-        self._data.write(b"".join(strings))
-        self._ends.write(ends)
+    def add(self, first: int, ids: Any, unnamed: Callable[[str], str]) -> None:
+        """Write the nodes from number `first` on."""
+        facts, names, types = self._facts, *self._names_and_types(first, first + len(ids))
+        literals, records = list[bytes](), list[bytes]()
+        keyed, name_keys, entities = (
+            list[tuple[int, int]](),
+            list[tuple[int, int, int]](),
+            list[int](),
+        )
+        for node, entity_id in enumerate(ids, start=first):
+            encoded = entity_id.encode()
+            if is_literal(entity_id):
+                facts.first_literal = facts.first_literal if facts.literals else node
+                facts.literals += 1
+                facts.long_texts += len(entity_id) > LONG_TEXT
+                literals.append(encoded)
+                continue
+            name, own = names.get(node) or unnamed(entity_id), types.get(node, b"")
+            records.append(MARK.join((encoded, name.encode(), own)))
+            keyed.append((crc32(encoded), node))
+            if name:
+                name_keys.append((crc32(fold(name).encode()), len(own), node))
+            if names_nothing(name):
+                facts.is_cvt[node] = True
+            else:
+                entities.append(node)
+        facts.named += len(entities)
+        self._literals.write(literals)
+        self._records.write(b"".join(records))
+        ends = self._end + np.cumsum([0, *map(len, records)])
+        self._starts.write_ints(ends[:-1])
+        self._end = int(ends[-1])
+        self._entities.write_ints(np.array(entities, dtype=np.int64))
+        for table, rows in ((self._id_keys, keyed), (self._name_keys, name_keys)):
+            if rows:
+                table.extend(list(np.array(rows, dtype=np.uint32).T.copy()))
 
-    def close(self) -> None:
-        self._ends.close()
+    def finish(self) -> NodeFacts:
+        facts, writer = self._facts, self._writer
+        self._starts.write_ints(np.array([self._end]))
+        self._literals.close()
+        writer.write("literals", "Q", np.array([facts.rows.first, facts.rows.end]))
+        writer.write("is_cvt", "B", facts.is_cvt)
+        write_table(self._sorter, writer, "id", "key, node")
+        write_table(self._sorter, writer, "name", "key, types DESC, node")
+        return facts
+
+    def _names_and_types(self, first: int, last: int) -> tuple[dict[int, str], dict[int, bytes]]:
+        """The names of these nodes, and the numbers of their types as they are stored."""
+        within = f"WHERE n >= {first} AND n < {last}"
+        names = dict(self._sorter.records(f"SELECT n, name FROM named {within}"))
+        nodes, kinds = self._sorter.columns(f"SELECT n, k FROM typed {within}", "n", "k")
+        starts = np.flatnonzero(np.diff(nodes, prepend=-1))
+        runs = np.split(kinds.astype(self._type_bytes), starts[1:])
+        return names, {
+            int(node): run.tobytes() for node, run in zip(nodes[starts], runs, strict=False)
+        }
 
 
-class _Ids:
-    """The ids of the nodes; those of literals in compressed blocks, where they are long enough
-    altogether."""
-
-    def __init__(self, sorter: Sorter, writer: LayoutWriter, most_bytes: int) -> None:
-        literals = sorter.scalar(f"SELECT sum(strlen(id)) FROM {_LITERALS}")
-        packs = literals >= PACKED_BYTES
-        self._plain = Strings(writer, "id", most_bytes - literals if packs else most_bytes)
-        self._packed = TextBlockWriter(writer, "literal", _sample(sorter)) if packs else None
-        self._writer = writer
-
-    def write(self, ids: list[bytes]) -> None:
-        if self._packed is not None:
-            self._packed.write([one for one in ids if one.startswith(b'"')])
-            ids = [one for one in ids if not one.startswith(b'"')]
-        self._plain.write(ids)
-
-    def close(self, first_literal: int) -> None:
-        self._plain.close()
-        if self._packed is not None:
-            self._packed.close()
-            write_ints(self._writer.section("literal_start", "Q"), np.array([first_literal]))
-
-
-_LITERALS = "label WHERE id[1] = '\"'"
+def write_table(sorter: Sorter, writer: LayoutWriter, name: str, order: str) -> None:
+    """Write the hash table of the nodes in table `NAME_key`, those of one hash in that order."""
+    source = f"{name}_key"
+    sorter.run(f"CREATE TABLE {name}_sorted AS SELECT key, node FROM {source} ORDER BY {order}")
+    table = HashTableWriter(writer, name, sorter.rows(source))
+    last = 0
+    for key, node in sorter.chunks(f"{name}_sorted", ["key", "node"]):
+        if key[0] < last or (np.diff(key.astype(np.int64)) < 0).any():
+            raise GraphError("the sorter gave rows out of order")
+        last = key[-1]
+        table.write(key, node)
+    table.close()
+    for done in (f"{name}_sorted", source):
+        sorter.run(f"DROP TABLE {done}")
 
 
 def _sample(sorter: Sorter) -> bytes:
@@ -105,105 +159,3 @@ def _sample(sorter: Sorter) -> bytes:
         " ORDER BY rowid"
     )
     return "".join(found).encode()
-
-
-def write_nodes(sorter: Sorter, writer: LayoutWriter, unnamed: Callable[[str], str]) -> Nodes:
-    """Write the rows of table `label` (id, name, types), which are in id order. `unnamed` says what
-    an entity without a name is called, by its id."""
-    id_bytes = sorter.scalar("SELECT sum(strlen(id)) FROM label")
-    name_bytes = sorter.scalar("SELECT sum(strlen(name)) FROM label")
-    ids = _Ids(sorter, writer, id_bytes)
-    names = Strings(writer, "name", id_bytes + name_bytes)
-    count = sorter.rows("label")
-    entities = IntegersWriter(writer, "entities", count)
-    id_keys = sorter.table("id_key", key="UINTEGER", node="UINTEGER")
-    name_keys = sorter.table("name_key", key="UINTEGER", types="UINTEGER", node="UINTEGER")
-    nodes = Nodes(np.zeros(count, dtype=bool))
-    first, last = 0, b""
-    rows = _rows_at_once(sorter, count, id_bytes + name_bytes)
-    for columns in sorter.chunks("label", ["id", "name", "types"], rows):
-        chunk = _read_chunk(columns, first, unnamed, nodes)
-        last = _assert_ascending(last, chunk.ids)
-        ids.write(chunk.ids)
-        names.write(chunk.names)
-        entities.write(chunk.entities)
-        id_keys.extend([_keys(chunk.keyed), np.array(chunk.nodes, dtype=np.uint32)])
-        if chunk.name_keys:
-            name_keys.extend(list(np.array(chunk.name_keys, dtype=np.uint32).T.copy()))
-        first += len(chunk.ids)
-    ids.close(nodes.first_literal)
-    names.close()
-    entities.close()
-    skipped = [nodes.first_literal, nodes.first_literal + nodes.literals]
-    write_ints(writer.section("skipped", "Q"), np.array(skipped))
-    writer.section("is_cvt", "B").write(nodes.is_cvt.tobytes())
-    write_buckets(sorter, writer, "id", "key, node", count)
-    write_buckets(sorter, writer, "name", "key, types DESC, node", count)
-    return nodes
-
-
-def _rows_at_once(sorter: Sorter, rows: int, text_bytes: int) -> int:
-    """Rows of which a chunk is to have: fewer where texts are long and memory is short."""
-    mean = 1 + text_bytes // max(1, rows)
-    return max(LEAST_ROWS, min(STRING_ROWS, sorter.memory // TEXT_COPIES // mean))
-
-
-def _read_chunk(
-    columns: list[Any], first: int, unnamed: Callable[[str], str], nodes: Nodes
-) -> _Chunk:
-    chunk = _Chunk()
-    rows = zip(*columns, strict=True)
-    for node, (entity_id, name, types) in enumerate(rows, start=first):
-        chunk.ids.append(entity_id.encode())
-        if is_literal(entity_id):
-            nodes.first_literal = nodes.first_literal if nodes.literals else node
-            nodes.literals += 1
-            continue
-        chunk.nodes.append(node)
-        chunk.keyed.append(chunk.ids[-1])
-        name = name or unnamed(entity_id)
-        chunk.names.append(name.encode())
-        if name:
-            chunk.name_keys.append((crc32(fold(name).encode()), int(types), node))
-        if names_nothing(name):
-            nodes.is_cvt[node] = True
-        else:
-            chunk.entities.append(node)
-    nodes.named += len(chunk.entities)
-    return chunk
-
-
-def write_buckets(sorter: Sorter, writer: LayoutWriter, name: str, order: str, nodes: int) -> None:
-    """Nodes by hash: about as many buckets as rows, those of one bucket side by side. `nodes`
-    bounds their numbers."""
-    table, rows = f"{name}_sorted", sorter.rows(f"{name}_key")
-    sorter.run(
-        f"CREATE OR REPLACE TABLE {table} AS SELECT key, node FROM {name}_key ORDER BY {order}"
-    )
-    buckets = 1 << min(32, max(0, rows - 1).bit_length())
-    shift = bucket_shift(buckets)
-    starts = StartsWriter(writer, f"{name}_bucket_starts", buckets, rows)
-    items = IntegersWriter(writer, f"{name}_bucket_items", nodes)
-    last = 0
-    for key, node in sorter.chunks(table, ["key", "node"]):
-        if key[0] < last or (np.diff(key.astype(np.int64)) < 0).any():
-            raise GraphError("the sorter gave rows out of order")
-        last = key[-1]
-        starts.add(key.astype(np.int64) >> shift)
-        items.write(node)
-    starts.close()
-    items.close()
-    for done in (table, f"{name}_key"):
-        sorter.run(f"DROP TABLE {done}")
-
-
-def _assert_ascending(last: bytes, ids: list[bytes]) -> bytes:
-    for one in ids:
-        if one <= last:
-            raise GraphError("the sorter gave rows out of order")
-        last = one
-    return last
-
-
-def _keys(strings: list[bytes]) -> Any:
-    return np.fromiter(map(crc32, strings), dtype=np.uint32, count=len(strings))

@@ -1,214 +1,102 @@
-"""Numbers for nodes, edges and types: at once where memory allows, else range by range of ids."""
+"""Numbers for nodes, edges, types and names: sorted by id, counted, and sorted back."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from graphwalker.graphs.intake.phases import MemoryLimitError
 from graphwalker.graphs.intake.rows import UNWANTED_LANGUAGE
 from graphwalker.graphs.intake.sorter import Sorter
 
-MENTION_BYTES = 32
-"""Memory for each mention of a node while the distinct ones are found, its id apart: a world of
-131 M triples mentions nodes 285 M times, and takes a dozen ranges under the default limit."""
-OWN_BYTES = 10 << 20
-"""Of DuckDB's memory for the blocks of its operators, whatever the rows."""
-RANGE_SHARE = 0.6
-"""Of the rest for a range: distinct ids of 400 bytes are refused when they take 0.9 of the memory,
-and not at 0.66 (38 MB, DuckDB 2.0)."""
-LEAST_SHARE = 0.1
-"""Of the memory for a range where there is very little of it."""
-SAMPLED = 256
-"""Mentions looked at, of each column, to make a range of nodes."""
-MARK_CHARACTERS = 1000
-"""Of an id that marks the start of a range: enough to tell apart all but texts."""
-SHORT_ID = 12
-"""Bytes of an id that DuckDB keeps with the row; longer ones take memory of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdRange:
-    """The ids from `start` up to, but without, `end`, which are the nodes from `first` up to, but
-    without, `last`. `None` is no bound."""
-
-    start: str | None
-    end: str | None
-    first: int
-    last: int
-
-    def has(self, column: str) -> str:
-        """The condition that an id is within."""
-        starts = f"{column} >= $start" if self.start is not None else "TRUE"
-        return f"{starts} AND {column} < $end" if self.end is not None else starts
-
-    @property
-    def bounds(self) -> dict[str, str]:
-        """What the condition is about."""
-        bounds = {"start": self.start, "end": self.end}
-        return {name: bound for name, bound in bounds.items() if bound is not None}
+KIND = 40
+"""The place of a mention: the number of its column, and behind it as many bits for its row."""
 
 
 class Numbering:
-    """Makes the tables `node`, `relation`, `edge`, `typed` and `label` from those of the intake.
+    """Makes the tables `node`, `relation`, `edge`, `type_number`,
+    `typed` and `named` from those of the intake.
 
-    DuckDB spills what it sorts, but not all of what it makes distinct or joins by text. So the ids
-    are divided into ranges of so many bytes that one fits, and each such step takes one behind the
-    other. One range is the usual case; the rows are the same however many there are.
+    A node's number is its place among all ids, which are compared as UTF-8 bytes. DuckDB spills
+    what it sorts, but not all of what it joins by text: so every mention of a node is sorted by
+    its id and gets its number in passing, and sorted back it stands where the text stood.
     """
 
     def __init__(self, sorter: Sorter) -> None:
         self._sorter = sorter
 
-    def steps(self) -> Sequence[tuple[str, Callable[[], dict[str, int] | None]]]:
-        """What is done, in order, with its name; each can be done again from its beginning."""
+    def steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
+        """What is done, in order, with its name."""
         return (
-            ("sorting nodes", self._sort_nodes),
-            ("sorting relations", lambda: self._sorter.run(_RELATIONS)),
+            ("sorting nodes", self._number_nodes),
             ("numbering edges", self._number_edges),
-            ("making room", lambda: self._sorter.run("DROP TABLE IF EXISTS fact")),
             ("numbering types", self._number_types),
             ("choosing names", self._choose_names),
         )
 
-    def _sort_nodes(self) -> None:
-        """A node's number is its row in `node`, sorted by id; DuckDB compares UTF-8 bytes."""
-        run, rows = self._sorter.run, self._sorter.rows
-        starts = [None, *self._range_starts()]
-        run("CREATE OR REPLACE TABLE node (id VARCHAR)")
-        run("CREATE OR REPLACE TABLE id_range (start VARCHAR, first BIGINT)")
-        for start, end in zip(starts, [*starts[1:], None], strict=True):
-            ids = IdRange(start, end, rows("node"), 0)
-            run("INSERT INTO id_range VALUES ($start, $first)", start=start, first=ids.first)
-            run(
-                "INSERT INTO node SELECT DISTINCT id FROM (SELECT h AS id FROM fact UNION ALL"
-                " SELECT t FROM fact UNION ALL SELECT id FROM name UNION ALL SELECT id FROM type)"
-                f" WHERE {ids.has('id')} ORDER BY id",
-                **ids.bounds,
-            )
+    def unwanted(self) -> int:
+        """Nodes whose only names are in a language that was not asked for."""
+        return self._sorter.scalar(f"SELECT count(*) FROM named WHERE rank >= {UNWANTED_LANGUAGE}")
 
-    def _range_starts(self) -> list[str]:
-        """Ids, or beginnings of them, between which there are mentions of about as many bytes."""
-        sorter = self._sorter
-        needed = sum(
-            sorter.scalar(f"SELECT sum({_bytes(column)}) FROM {table}")
-            for table, column in _MENTIONS
+    def _number_nodes(self) -> None:
+        mentions = " UNION ALL ".join(
+            f"SELECT {column} id, {kind << KIND} + rowid AS place FROM {table}"
+            for kind, (table, column) in enumerate(_MENTIONS)
         )
-        if needed <= sorter.memory:
-            return []
-        room = max(RANGE_SHARE * (sorter.memory - OWN_BYTES), LEAST_SHARE * sorter.memory)
-        ranges = 1 + int(needed / room)
-        steps = [1 + sorter.rows(table) // (SAMPLED * ranges) for table, _ in _MENTIONS]
-        sampled = " UNION ALL ".join(
-            f"SELECT {column}[:{MARK_CHARACTERS}] AS id, {step} * {_bytes(column)} AS bytes"
-            f" FROM {table} WHERE rowid % {step} = 0"
-            for (table, column), step in zip(_MENTIONS, steps, strict=True)
+        self._sorter.run(f"CREATE TABLE mention AS FROM ({mentions}) ORDER BY id")
+        for table, column in _MENTIONS:
+            self._sorter.run(f"ALTER TABLE {table} DROP COLUMN {column}")
+        new = "SELECT *, id IS DISTINCT FROM lag(id) OVER () AS new FROM mention"
+        self._sorter.run(f"CREATE TABLE node AS SELECT id FROM ({new}) WHERE new")
+        self._sorter.run(
+            "CREATE TABLE number AS SELECT place, (sum(new::INT) OVER (ROWS UNBOUNDED PRECEDING)"
+            f" - 1)::UINTEGER n FROM ({new}) ORDER BY place"
         )
-        return sorter.strings(
-            "SELECT DISTINCT min(id) AS start FROM (SELECT id,"
-            f" floor((until - bytes) * {ranges} / total) AS number FROM (SELECT id, bytes,"
-            " sum(bytes) OVER () AS total,"
-            f" sum(bytes) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS until FROM ({sampled})))"
-            " WHERE number > 0 GROUP BY number ORDER BY start"
-        )
-
-    def _ranges(self) -> list[IdRange]:
-        found = self._sorter.records(
-            "SELECT start, first FROM id_range ORDER BY first, start NULLS FIRST"
-        )
-        after = [*found[1:], (None, self._sorter.rows("node"))]
-        return [
-            IdRange(start, end, first, last)
-            for (start, first), (end, last) in zip(found, after, strict=True)
-        ]
+        self._sorter.run("DROP TABLE mention")
 
     def _number_edges(self) -> None:
-        """At once where DuckDB can, which takes half the time; it is refused early if it cannot."""
-        ranges = self._ranges()
-        try:
-            self._sorter.run(f"CREATE OR REPLACE TABLE edge AS {_EDGES}")
-        except MemoryLimitError:
-            if len(ranges) == 1:
-                raise
-            self._number_ends(ranges)
-
-    def _number_ends(self, ranges: Sequence[IdRange]) -> None:
-        """Table `edge` by way of `headed`, whose tails have no numbers yet."""
-        sorter = self._sorter
-        sorter.run("CREATE OR REPLACE TABLE headed (h UINTEGER, r UINTEGER, t VARCHAR)")
-        sorter.run("CREATE OR REPLACE TABLE edge (h UINTEGER, r UINTEGER, t UINTEGER)")
-        with sorter.joins_as_written():
-            for ids in ranges:
-                self._take(ids)
-                sorter.run(
-                    "INSERT INTO headed SELECT taken.n, relation.n, t FROM fact"
-                    " JOIN relation ON fact.r = relation.k JOIN taken ON fact.h = taken.id"
-                    f" WHERE {ids.has('fact.h')}",
-                    **ids.bounds,
-                )
-            for ids in ranges:
-                self._take(ids)
-                sorter.run(
-                    "INSERT INTO edge SELECT h, r, n FROM headed JOIN taken ON headed.t = taken.id"
-                    f" WHERE {ids.has('headed.t')}",
-                    **ids.bounds,
-                )
-        for done in ("headed", "taken"):
-            sorter.run(f"DROP TABLE {done}")
+        run = self._sorter.run
+        run(
+            "CREATE TABLE relation AS SELECT r, k, (row_number() OVER (ORDER BY r) - 1)::UINTEGER n"
+            " FROM relation_number WHERE k IN (SELECT DISTINCT r FROM fact)"
+        )
+        run(
+            "CREATE TABLE edge AS SELECT h, n r, t FROM (SELECT head.n h, r k, tail.n t"
+            f" FROM fact POSITIONAL JOIN {numbers('fact', 'h', 'head')} POSITIONAL JOIN"
+            f" {numbers('fact', 't', 'tail')}) JOIN relation USING (k)"
+        )
+        run("DROP TABLE fact")
 
     def _number_types(self) -> None:
-        self._sorter.run("CREATE OR REPLACE TABLE typed (n UINTEGER, type VARCHAR)")
-        for ids in self._ranges():
-            self._sorter.run(
-                f"INSERT INTO typed SELECT DISTINCT n, type FROM type JOIN ({_within(ids)})"
-                f" USING (id) WHERE id[1] <> '\"' AND {ids.has('type.id')}",
-                **ids.bounds,
-            )
+        run = self._sorter.run
+        run(
+            "CREATE TABLE type_number AS SELECT type, (row_number() OVER (ORDER BY type) - 1)"
+            "::UINTEGER k FROM (SELECT DISTINCT type FROM type)"
+        )
+        run(
+            "CREATE TABLE typed AS SELECT DISTINCT n, k FROM (SELECT n, type FROM type POSITIONAL"
+            f" JOIN {numbers('type', 'id', 'one')}) JOIN type_number USING (type) ORDER BY n, k"
+        )
+        run("DROP TABLE type")
 
-    def _choose_names(self) -> dict[str, int]:
+    def _choose_names(self) -> None:
         """The best name is the one of lowest rank: among equals the first line of a names file, the
         least text of an RDF file, whose triples have no order that other backends could know."""
-        run, unwanted = self._sorter.run, 0
-        run("CREATE OR REPLACE TABLE label (id VARCHAR, name VARCHAR, types BIGINT)")
-        for ids in self._ranges():
-            run(
-                "INSERT INTO label SELECT id, coalesce(best, '') AS name,"
-                f" coalesce(types, 0) AS types FROM ({_within(ids)}) LEFT JOIN (SELECT id,"
-                " min({'rank': rank, 'line': CASE WHEN rank = 0 THEN line ELSE 0 END,"
-                f" 'name': name}}).name best FROM name WHERE {ids.has('id')} GROUP BY id)"
-                " USING (id) LEFT JOIN (SELECT n, count(*) types FROM typed"
-                f" WHERE n >= {ids.first} AND n < {ids.last} GROUP BY n) USING (n) ORDER BY n",
-                **ids.bounds,
-            )
-            unwanted += self._sorter.scalar(
-                f"SELECT count(*) FROM (SELECT id FROM name WHERE {ids.has('id')} GROUP BY id"
-                f" HAVING min(rank) >= {UNWANTED_LANGUAGE})",
-                **ids.bounds,
-            )
-        return {"unwanted": unwanted}
-
-    def _take(self, ids: IdRange) -> None:
-        """Table `taken`: the nodes of a range, with their numbers."""
-        self._sorter.run(f"CREATE OR REPLACE TABLE taken AS {_within(ids)}")
+        self._sorter.run(
+            "CREATE TABLE candidate AS SELECT n, name, rank FROM name POSITIONAL JOIN"
+            f" {numbers('name', 'id', 'one')}"
+            " ORDER BY n, rank, CASE rank WHEN 0 THEN line ELSE 0 END, name"
+        )
+        self._sorter.run(
+            "CREATE TABLE named AS SELECT n, name, rank FROM (SELECT *,"
+            " n IS DISTINCT FROM lag(n) OVER () AS best FROM candidate) WHERE best"
+        )
 
 
-def _within(ids: IdRange) -> str:
-    return (
-        f"SELECT rowid::UINTEGER n, id FROM node WHERE rowid >= {ids.first} AND rowid < {ids.last}"
-    )
+def numbers(table: str, column: str, alias: str) -> str:
+    """The numbers of the nodes in a column, row by row."""
+    kind = _MENTIONS.index((table, column))
+    within = f"place >= {kind << KIND} AND place < {kind + 1 << KIND}"
+    return f"(SELECT n FROM number WHERE {within}) {alias}"
 
 
-def _bytes(column: str) -> str:
-    """Memory for a mention of a node."""
-    text = f"strlen({column})"
-    return f"({MENTION_BYTES} + CASE WHEN {text} > {SHORT_ID} THEN {text} ELSE 0 END)"
-
-
-_MENTIONS = (("fact", "h"), ("fact", "t"), ("name", "id"), ("type", "id"))
-_RELATIONS = (
-    "CREATE OR REPLACE TABLE relation AS SELECT r, k, (row_number() OVER (ORDER BY r) - 1)"
-    "::UINTEGER n FROM relation_number WHERE k IN (SELECT DISTINCT r FROM fact)"
-)
-_EDGES = (
-    "SELECT h.rowid::UINTEGER h, relation.n r, t.rowid::UINTEGER t FROM fact"
-    " JOIN node h ON fact.h = h.id JOIN relation ON fact.r = relation.k"
-    " JOIN node t ON fact.t = t.id"
-)
+_MENTIONS = (
+    ("fact", "h"), ("fact", "t"), ("name", "id"), ("type", "id"),
+    ("edge_property", "h"), ("edge_property", "t"),
+)  # fmt: skip

@@ -5,30 +5,32 @@ from typing import Any
 
 import numpy as np
 
-from graphwalker.graphs.build.nodes import Strings, write_buckets
+from graphwalker.graphs.build.nodes import write_table
+from graphwalker.graphs.build.numbering import numbers
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
-from graphwalker.graphs.format.offsets import write_ints
+from graphwalker.graphs.format.nodes import Rows
+from graphwalker.graphs.format.texts import TextBlockWriter
 from graphwalker.graphs.intake.sorter import STRING_ROWS, Sorter
 from graphwalker.graphs.properties import facts_of, value_key
 
 
 def write_properties(
-    sorter: Sorter, writer: LayoutWriter, nodes: dict[str, int], relations: int
+    sorter: Sorter, writer: LayoutWriter, literals: Rows, relations: int
 ) -> dict[str, int]:
-    """Write the sections from tables `edge`, `typed`, `node`, `relation` and `edge_property`."""
-    first, end = nodes["first_literal"], nodes["first_literal"] + nodes["literals"]
-    literal = f"t >= {first} AND t < {end}"
-    values = _write_values(sorter, writer, literal, nodes["nodes"])
+    """Write the sections from the tables of `Numbering` and `edge_property`."""
+    literal = f"t >= {literals.first} AND t < {literals.end}"
+    values = _write_values(sorter, writer, literal)
+    sorter.run("CREATE VIEW kind AS SELECT n, type FROM typed JOIN type_number USING (k)")
     _number_edges(sorter)
     _write_schema(sorter, writer, literal)
     edges = _write_edges(sorter, writer, relations)
     return {"property_values": values, "relationship_properties": edges}
 
 
-def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str, nodes: int) -> int:
+def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str) -> int:
     keys = sorter.table("value_key", key="UINTEGER", node="UINTEGER")
     sorter.run(
-        "CREATE OR REPLACE TABLE value AS SELECT DISTINCT h, relation.r r, node.id v FROM edge"
+        "CREATE TABLE value AS SELECT DISTINCT h, relation.r r, node.id v FROM edge"
         f" JOIN relation ON edge.r = relation.n JOIN node ON edge.t = node.rowid WHERE {literal}"
     )
     for heads, names, values in sorter.chunks("value", ["h", "r", "v"], STRING_ROWS):
@@ -36,33 +38,33 @@ def _write_values(sorter: Sorter, writer: LayoutWriter, literal: str, nodes: int
         keys.extend([np.array(hashed, dtype=np.uint32), heads.astype(np.uint32)])
     count = sorter.rows("value")
     sorter.run("DROP TABLE value")
-    write_buckets(sorter, writer, "value", "key, node", nodes)
+    write_table(sorter, writer, "value", "key, node")
     return count
 
 
 def _number_edges(sorter: Sorter) -> None:
     """Table `edge_text`: the relationships that have properties, and parallel ones, which are one
-    triple. A line that was read twice, before a kill and after it, counts once."""
+    triple."""
     sorter.run(
-        "CREATE OR REPLACE TABLE edge_text AS SELECT h, r, t, json FROM (SELECT DISTINCT"
-        " h.rowid::UINTEGER h, relation.n r, t.rowid::UINTEGER t, json, line"
-        " FROM edge_property e JOIN node h ON e.h = h.id"
-        " JOIN relation ON e.r = relation.k JOIN node t ON e.t = t.id)"
+        "CREATE TABLE edge_text AS SELECT h, n r, t, json FROM"
+        f" (SELECT head.n h, r k, tail.n t, json FROM edge_property POSITIONAL JOIN"
+        f" {numbers('edge_property', 'h', 'head')} POSITIONAL JOIN"
+        f" {numbers('edge_property', 't', 'tail')}) JOIN relation USING (k)"
         " QUALIFY json <> '{}' OR count(*) OVER (PARTITION BY h, r, t) > 1 ORDER BY h, r, t, json"
     )
 
 
 def _write_schema(sorter: Sorter, writer: LayoutWriter, literal: str) -> None:
-    labels = sorter.records("SELECT type, count(*) FROM typed GROUP BY type ORDER BY type")
+    labels = sorter.records("SELECT type, count(*) FROM kind GROUP BY type ORDER BY type")
     keys = sorter.records(
-        "SELECT type, relation.r, count(DISTINCT h) FROM edge JOIN typed ON h = typed.n"
+        "SELECT type, relation.r, count(DISTINCT h) FROM edge JOIN kind ON h = kind.n"
         f" JOIN relation ON edge.r = relation.n WHERE {literal} GROUP BY ALL ORDER BY ALL"
     )
     relationships = sorter.records(
         "SELECT a.type, relation.r, b.type, sum(times)::BIGINT FROM ("
         f"SELECT r, h, t, 1 times FROM (SELECT DISTINCT r, h, t FROM edge WHERE NOT ({literal}))"
         " UNION ALL SELECT r, h, t, count(*) - 1 FROM edge_text GROUP BY r, h, t) edge"
-        " JOIN typed a ON h = a.n JOIN typed b ON t = b.n JOIN relation ON edge.r = relation.n"
+        " JOIN kind a ON h = a.n JOIN kind b ON t = b.n JOIN relation ON edge.r = relation.n"
         " GROUP BY ALL ORDER BY ALL"
     )
     schema = {"labels": labels, "keys": keys, "relationships": relationships}
@@ -75,16 +77,14 @@ def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:
         "r": writer.section("edge_property_relations", typecode(relations)),
         "t": writer.section("edge_property_tails", "I"),
     }
-    texts = Strings(
-        writer, "edge_property", sorter.scalar("SELECT sum(strlen(json)) FROM edge_text")
-    )
+    texts = TextBlockWriter(writer, "edge_property")
     known: dict[str, int] = {}
     keys = sorter.table("edge_key", h="UINTEGER", r="UINTEGER", t="UINTEGER", k="UINTEGER")
-    for *numbers, text in sorter.chunks("edge_text", [*columns, "json"], STRING_ROWS):
-        keys.extend(_keys(numbers, text, known))
-        for section, values in zip(columns.values(), numbers, strict=True):
-            write_ints(section, np.asarray(values, dtype=np.int64))
-        texts.write([_encode(one) for one in text])
+    for *places, text in sorter.chunks("edge_text", [*columns, "json"], STRING_ROWS):
+        keys.extend(_keys(places, text, known))
+        for section, values in zip(columns.values(), places, strict=True):
+            section.write_ints(np.asarray(values, dtype=np.int64))
+        texts.write([str(one).encode() for one in text])
     texts.close()
     _write_keys(sorter, writer, list(known))
     count = sorter.scalar("SELECT count(*) FROM edge_text WHERE json <> '{}'")
@@ -107,13 +107,9 @@ def _keys(numbers: list[Any], texts: Any, known: dict[str, int]) -> list[Any]:
 
 def _write_keys(sorter: Sorter, writer: LayoutWriter, names: list[str]) -> None:
     counted = sorter.records(
-        "SELECT a.type, relation.r, b.type, e.k, count(*) FROM edge_key e JOIN typed a ON e.h = a.n"
-        " JOIN typed b ON e.t = b.n JOIN relation ON e.r = relation.n GROUP BY ALL"
+        "SELECT a.type, relation.r, b.type, e.k, count(*) FROM edge_key e JOIN kind a ON e.h = a.n"
+        " JOIN kind b ON e.t = b.n JOIN relation ON e.r = relation.n GROUP BY ALL"
     )
     rows: list[list[Any]] = sorted([*ends, names[key], n] for *ends, key, n in counted)
     section = writer.section("relationship_keys", "B")
     section.write(json.dumps(rows, ensure_ascii=False).encode())
-
-
-def _encode(text: Any) -> bytes:
-    return str(text).encode()

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,16 @@ import numpy as np
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.format.arrays import read_ids
-from graphwalker.graphs.format.integers import read_integers
+from graphwalker.graphs.format.header import FORMAT_VERSION
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.format.offsets import read_offsets
-from graphwalker.graphs.format.sides import EdgeSide, SideChunk, read_rows
+from graphwalker.graphs.format.nodes import EMPTY, Nodes
+from graphwalker.graphs.format.sides import EdgeSide
 from graphwalker.graphs.literals import is_literal
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 1 << 20
-NODES_AT_ONCE = 1 << 16
+"""Numbers of an array that are checked in one piece."""
 LISTED = 2_000
 """Stored listings, evenly spread, that are made once more."""
 LOOKED_UP = 20_000
@@ -54,7 +53,7 @@ def check_graph(path: Path | str, progress: Callable[[str], None] | None = None)
     return {
         "path": str(layout.path),
         "checksum": layout.checksum,
-        "format_version": layout.version,
+        "format_version": FORMAT_VERSION,
         "bytes": len(layout.map),
         "sections": len(layout.section_names()),
         **layout.counts,
@@ -69,69 +68,52 @@ class _Check:
         self._edges: dict[Direction, int] = {}
 
     def strings(self) -> None:
-        nodes, rows = self._counts["nodes"], read_rows(self._layout)
+        nodes, records = self._counts["nodes"], Nodes(self._layout)
+        rows = records.rows
         self._hold(0 <= rows.first <= rows.end <= nodes, "literals out of range")
-        own = nodes - rows.gap
-        ids = own if self._layout.has("literal_blocks") else nodes
-        for name, count in (("id", ids), ("name", own), ("type_id", self._counts["types"])):
-            self._offsets(f"{name}_ends", count, self._layout.section(name).bytes)
-        self._offsets("type_starts", own, len(self._layout.array("type_items")))
+        self._hold(rows.gap == self._counts["literals"], "number of literals")
+        self._starts("record_starts", nodes - rows.gap, self._layout.section("records").bytes)
         for name in ("id", "name"):
-            items = read_integers(self._layout, f"{name}_bucket_items")
-            buckets = len(read_offsets(self._layout, f"{name}_bucket_starts")) - 1
-            self._offsets(f"{name}_bucket_starts", buckets, len(items))
-            numbers = items.array(0, len(items))
-            in_range = not len(items) or int(numbers.max()) < nodes
-            self._hold(in_range, f"{name}_bucket_items out of range")
-        read, before = read_ids(self._layout), ""
+            table = self._array(f"{name}_table")
+            wrong = (table[1:] >= nodes) & (table[1:] != EMPTY)
+            self._hold(not wrong.any(), f"{name}_table out of range")
+        before = ""
         for number in range(nodes):
-            entity_id = read(number)
+            entity_id = records.id(number)
             self._hold(before < entity_id or not number, f"id {number} out of order")
             before = entity_id
-        listed = read_integers(self._layout, "entities")
-        self._hold(len(listed) == self._counts["entities"], "number of entities")
-        rising = bool((np.diff(listed.array(0, len(listed))) > 0).all())
-        self._hold(rising, "entities out of order")
+        entities = self._array("entities")
+        self._hold(len(entities) == self._counts["entities"], "number of entities")
+        self._hold(bool((entities[1:] > entities[:-1]).all()), "entities out of order")
 
     def side(self, direction: Direction) -> None:
-        nodes, side = self._counts["nodes"], EdgeSide(self._layout, direction.value)
-        groups = edges = 0
-        for first in range(0, nodes, NODES_AT_ONCE):
-            chunk = side.chunk(first, min(nodes, first + NODES_AT_ONCE))
-            self._chunk(direction, side, chunk, groups, edges)
-            groups, edges = int(chunk.groups[-1]), int(chunk.edges[-1])
-        self._hold(groups == side.groups, f"end of {direction}_groups")
-        self._hold(edges == len(side.nodes), f"end of {direction}_nodes")
+        side, nodes = EdgeSide(self._layout, direction.value), self._counts["nodes"]
+        edges = len(side.nodes)
+        self._hold(len(side.relations) == edges, f"number of {direction}_relations")
+        self._starts(f"{direction}_starts", nodes - side.rows.gap, edges)
+        starts = self._array(f"{direction}_starts")
+        for first in range(0, edges, AT_ONCE):
+            # One more: the last of a piece is compared with the first of the next.
+            places = np.arange(first, min(edges, first + AT_ONCE + 1))
+            relations = side.relation_array[places].astype(np.int64)
+            others = side.node_array[places].astype(np.int64)
+            self._hold(
+                int(relations.max()) < self._counts["relations"] and int(others.max()) < nodes,
+                f"{direction} edges out of range",
+            )
+            begins = np.zeros(len(places), dtype=bool)
+            low, high = np.searchsorted(starts, [first, first + len(places)])
+            begins[starts[low:high].astype(np.int64) - first] = True
+            step, other = np.diff(relations), np.diff(others)
+            rising = (step > 0) | (step == 0) & (other > 0) | begins[1:]
+            self._hold(bool(rising.all()), f"{direction} edges out of order")
         self._edges[direction] = edges
         if direction == Direction.OUT:
-            counts = np.asarray(self._layout.array("relation_counts"))
+            counts = self._array("relation_counts")
             self._hold(edges == self._counts["triples"], "number of triples")
             self._hold(int(counts.sum()) == edges, "triples of the relations")
         else:
             self._hold(edges <= self._edges[Direction.OUT], "number of incoming edges")
-
-    def _chunk(
-        self, direction: Direction, side: EdgeSide, chunk: SideChunk, groups: int, edges: int
-    ) -> None:
-        """Some nodes whose groups and edges begin at those places."""
-        rising = bool((np.diff(chunk.groups) >= 0).all()) and int(chunk.groups[0]) == groups
-        self._hold(rising, f"{direction}_groups out of order")
-        self._hold(int(chunk.edges[0]) == edges, f"{direction} edges out of order")
-        inner = chunk.groups - groups
-        begin = len(chunk.starts) == len(chunk.relations) + 1
-        begin = begin and bool((chunk.starts[inner] == chunk.edges).all())
-        self._hold(begin, f"{direction} groups do not begin where their node's edges do")
-        self._hold(bool((np.diff(chunk.starts) > 0).all()), f"{direction} groups out of order")
-        ends = side.nodes.array(edges, int(chunk.edges[-1]))
-        relations = self._counts["relations"]
-        self._ascends(f"{direction}_relations", chunk.relations, inner, relations)
-        self._ascends(f"{direction}_nodes", ends, chunk.starts - edges, self._counts["nodes"])
-
-    def _ascends(self, name: str, items: Array, starts: Array, limit: int) -> None:
-        """Every run of items rises, and all of them are below the limit."""
-        falls = np.flatnonzero(np.diff(items) <= 0) + 1
-        self._hold(not len(falls[~np.isin(falls, starts)]), f"{name} out of order")
-        self._hold(not len(items) or int(items.max()) < limit, f"{name} out of range")
 
     def look_ups(self, graph: CompiledGraph) -> int:
         nodes = self._counts["nodes"]
@@ -149,10 +131,8 @@ class _Check:
     def listings(self, graph: CompiledGraph) -> None:
         """Stored listings, evenly spread, are what a walk over the CVT nodes finds."""
         for side in Direction:
-            if not self._layout.has(f"{side}_listed_nodes"):
-                continue
-            nodes = np.asarray(self._layout.array(f"{side}_listed_nodes")).astype(np.int64)
-            rising = bool((np.diff(nodes) > 0).all()) and int(nodes[-1]) < self._counts["nodes"]
+            nodes = self._array(f"{side}_listed_nodes").astype(np.int64)
+            rising = bool((np.diff(nodes, append=self._counts["nodes"]) > 0).all())
             self._hold(rising, f"listings, {side}, out of order")
             for node in nodes[:: 1 + len(nodes) // LISTED].tolist():
                 sound = graph.listing_is_sound(node, side)
@@ -169,20 +149,16 @@ class _Check:
                 edge = f"{entity_id} {relation} {other.id}"
                 self._hold(both and counted, f"{edge} is known from one end only")
 
-    def _offsets(self, name: str, count: int, end: int) -> None:
-        offsets = read_offsets(self._layout, name)
-        self._hold(len(offsets) == count + 1, f"length of {name}")
-        for _, values in self._chunks(name, count):
-            rising = np.diff(values)
-            self._hold(bool((rising >= 0).all()), f"{name} out of order")
-        self._hold(offsets[count] == end, f"end of {name}")
+    def _starts(self, name: str, count: int, end: int) -> None:
+        """Places where things start that stand end to end, and where the last one ends."""
+        starts = self._array(name)
+        self._hold(len(starts) == count + 1, f"length of {name}")
+        rising = int(starts[0]) == 0 and bool((starts[1:] >= starts[:-1]).all())
+        self._hold(rising, f"{name} out of order")
+        self._hold(int(starts[-1]) == end, f"end of {name}")
 
-    def _chunks(self, name: str, count: int) -> Iterator[tuple[int, Array]]:
-        """The offsets of things a to b with the end of the last one, chunk by chunk."""
-        offsets = read_offsets(self._layout, name)
-        for first in range(0, count, AT_ONCE):
-            last = min(count, first + AT_ONCE)
-            yield first, offsets.at(np.arange(first, last + 1))
+    def _array(self, name: str) -> Array:
+        return np.asarray(self._layout.array(name))
 
     def _hold(self, sound: bool, what: str) -> None:
         if not sound:

@@ -10,17 +10,12 @@ from typing import Any, TypeVar
 
 from graphwalker.errors import GraphError, GraphWalkerError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.graphs.compiled.hops import Hops, read_listings
-from graphwalker.graphs.format.arrays import (
-    Buckets,
-    NodeLists,
-    all_strings,
-    read_ids,
-    read_names,
-)
-from graphwalker.graphs.format.integers import read_integers
+from graphwalker.graphs.compiled.hops import Hops
+from graphwalker.graphs.compiled.listings import Listings
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.format.sides import EdgeSide, read_rows
+from graphwalker.graphs.format.nodes import HashTable, Nodes
+from graphwalker.graphs.format.sides import EdgeSide
+from graphwalker.graphs.format.texts import read_words
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.triples import ByDirection
@@ -74,9 +69,8 @@ class CompiledGraph(KnowledgeGraph):
     """A `KnowledgeGraph` over one read-only file; safe to share among threads and processes.
 
     Nodes are integers in the order of their ids as UTF-8 bytes. For each direction a node has a
-    run of groups (relation, start) and each group a run of destinations, so a hub costs what a
-    leaf does. Python reads the arrays through memory views: a single number costs less there
-    than through numpy.
+    run of edges in the order of relation and other node, so a hub costs what a leaf does. Python
+    reads the arrays through memory views: a single number costs less there than through numpy.
     """
 
     @decoding
@@ -85,21 +79,19 @@ class CompiledGraph(KnowledgeGraph):
         self.path = layout.path
         self.checksum = layout.checksum
         self.size = layout.counts["entities"]
-        self._id = read_ids(layout)
-        self._name = read_names(layout)
-        rows = read_rows(layout)
-        self._literals = range(rows.first, rows.end)
-        """Those found by their order; no bucket has them."""
-        self._by_id = Buckets(layout, "id")
-        self._by_name = Buckets(layout, "name")
-        self._entities = read_integers(layout, "entities")
+        self._nodes = Nodes(layout)
+        self._id, self._name = self._nodes.id, self._nodes.name
+        self._literals = range(self._nodes.rows.first, self._nodes.rows.end)
+        """Those found by their order; no table has them."""
+        self._by_id = HashTable(layout, "id")
+        self._by_name = HashTable(layout, "name")
+        self._entities = layout.array("entities")
         self._is_cvt = layout.array("is_cvt")
-        self._types = NodeLists(layout, "type")
-        self._type_ids = all_strings(layout, "type_id", layout.counts["types"])
-        self._relation_ids = all_strings(layout, "relation_id", layout.counts["relations"])
+        self._type_ids = read_words(layout, "type_ids")
+        self._relation_ids = read_words(layout, "relation_ids")
         self._relation_at = {r: i for i, r in enumerate(self._relation_ids)}
         self._sides = ByDirection({d: EdgeSide(layout, d.value) for d in Direction})
-        listings = ByDirection({d: read_listings(layout, d, self._relation_ids) for d in Direction})
+        listings = ByDirection({d: Listings(layout, d) for d in Direction})
         self._hops = Hops(
             self._sides, self._is_cvt, self._relation_ids, self._relation_at, listings
         )
@@ -164,11 +156,11 @@ class CompiledGraph(KnowledgeGraph):
         exact: list[Entity] = []
         others: list[Entity] = []
         for node in self._by_name.find(_bytes(folded)) if name else ():
-            found = self._name(node)
+            entity_id, found = self._nodes.id_and_name(node)
             if found == name:
-                exact.append(Entity(self._id(node), found))
+                exact.append(Entity(entity_id, found))
             elif fold(found) == folded:
-                others.append(Entity(self._id(node), found))
+                others.append(Entity(entity_id, found))
         return exact + others
 
     @decoding
@@ -200,12 +192,12 @@ class CompiledGraph(KnowledgeGraph):
         start, end = self._run(self._find(entity_id), relation, direction)
         if limit is not None:
             end = min(end, start + limit)
-        return [self._entity(n) for n in self._sides[direction].nodes.between(start, end)]
+        return [self._entity(n) for n in self._sides[direction].nodes[start:end]]
 
     @decoding
     def types(self, entity_id: str) -> list[str]:
         node = self._find(entity_id)
-        return [self._type_ids[t] for t in self._types.get(node)] if node >= 0 else []
+        return [self._type_ids[t] for t in self._nodes.types(node)] if node >= 0 else []
 
     @decoding
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
@@ -290,8 +282,8 @@ class CompiledGraph(KnowledgeGraph):
         known = self._known.get(node)
         if known is not None:
             return known
-        entity_id = self._id(node)
-        entity = Entity(entity_id, self._name(node) or _literal_or_nothing(entity_id))
+        entity_id, name = self._nodes.id_and_name(node)
+        entity = Entity(entity_id, name or _literal_or_nothing(entity_id))
         if len(self._numbers) >= RECENT:
             self._forget()
         self._numbers[entity_id] = node

@@ -1,6 +1,5 @@
-"""Hops on the node numbers of a compiled graph, and the listings that its file stores for hubs."""
+"""Hops on the node numbers of a compiled graph, through CVT nodes and over stored listings."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, pairwise
 from typing import Any
@@ -8,110 +7,9 @@ from typing import Any
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.graphs.compiled.listings import ENDS, Listings
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
-from graphwalker.graphs.format.layout import Arrays
-from graphwalker.graphs.format.offsets import read_offsets
 from graphwalker.graphs.format.sides import EdgeSide
-
-PLAIN = (1 << 32) - 1
-"""In place of the far half of a label: there is none."""
-LARGE = 255
-"""In place of a count that is as large or larger, which stands elsewhere."""
-
-
-class Listings:
-    """The listings of one direction that were made when the graph was built.
-
-    A label is a plain relation or a pair of them (`near`, `far`, as seen from the node); labels are
-    numbered in the order of `near << 32 | far`. A listing is a run of entries: labels with counts.
-    `crossed` are the entries whose first nodes are stored, too, in order.
-    """
-
-    def __init__(self, layout: Arrays, direction: Direction, relation_ids: Sequence[str]) -> None:
-        name = f"{direction.value}_listed"
-        self.nodes = layout.array(f"{name}_nodes")
-        self._starts = read_offsets(layout, f"{name}_starts")
-        self._keys = layout.array(f"{name}_keys")
-        self._labels = layout.array(f"{name}_labels")
-        self._counts = layout.array(f"{name}_counts")
-        self._large = layout.array(f"{name}_large")
-        self._large_counts = layout.array(f"{name}_large_counts")
-        self._cross_run = layout.array(f"{name}_crossed")
-        self._ends_starts = read_offsets(layout, f"{name}_ends_starts")
-        self._ends = layout.array(f"{name}_ends")
-        self.ends_limit: int = layout.array(f"{name}_ends_limit")[0]
-        """Nodes stored behind an entry at most; where there are fewer, they are all."""
-        self._names = _Names(self._keys, direction, relation_ids)
-
-    def get(self, node: int) -> list[tuple[str, int]] | None:
-        """The listing of a node, in order; `None` where none is stored."""
-        at = bisect_left(self.nodes, node)
-        if at == len(self.nodes) or self.nodes[at] != node:
-            return None
-        first, last = self._starts.span(at)
-        counts = self._counts[first:last].tolist()
-        if LARGE in counts:
-            counts = [self._count(entry) for entry in range(first, last)]
-        names = map(self._names.__getitem__, self._labels[first:last])
-        return list(zip(names, counts, strict=True))
-
-    def pairs(self, node: int) -> list[tuple[int, int]]:
-        """The pairs of relations (near, far) in the listing of a node that has one."""
-        first, last = self._starts.span(bisect_left(self.nodes, node))
-        keys = (divmod(self._keys[label], 1 << 32) for label in self._labels[first:last])
-        return [(near, far) for near, far in keys if far != PLAIN]
-
-    def first_ends(self, node: int, near: int, far: int) -> list[int]:
-        """The first nodes behind a pair of relations; an empty list where none are stored."""
-        at, key = bisect_left(self.nodes, node), near << 32 | far
-        label = bisect_left(self._keys, key)
-        known = at < len(self.nodes) and label < len(self._keys)
-        if not known or self.nodes[at] != node or self._keys[label] != key:
-            return []
-        first, last = self._starts.span(at)
-        labels = self._labels[first:last].tolist()
-        if label not in labels:
-            return []
-        entry = first + labels.index(label)
-        place = bisect_left(self._cross_run, entry)
-        if place == len(self._cross_run) or self._cross_run[place] != entry:
-            return []
-        start, end = self._ends_starts.span(place)
-        return self._ends[start:end].tolist()
-
-    def _count(self, entry: int) -> int:
-        count = self._counts[entry]
-        if count < LARGE:
-            return count
-        return self._large_counts[bisect_left(self._large, entry)]
-
-
-class _Names(dict[int, str]):
-    """What a label is called, by its number; made when it is asked for."""
-
-    def __init__(self, keys: memoryview, direction: Direction, relation_ids: Sequence[str]) -> None:
-        super().__init__()
-        self._keys, self._ids = keys, relation_ids
-        self._out = direction == Direction.OUT
-
-    def __missing__(self, label: int) -> str:
-        near, far = divmod(self._keys[label], 1 << 32)
-        name = self._ids[near]
-        if far != PLAIN:
-            other = self._ids[far]
-            name = FLATTENED.join((name, other) if self._out else (other, name))
-        self[label] = name
-        return name
-
-
-def read_listings(
-    layout: Arrays, direction: Direction, relation_ids: Sequence[str]
-) -> Listings | None:
-    """`None` for a graph without any."""
-    if not layout.has(f"{direction.value}_listed_nodes"):
-        return None
-    return Listings(layout, direction, relation_ids)
-
 
 MANY = 64
 """Destinations from which on numpy crosses faster than a loop."""
@@ -147,6 +45,7 @@ class Hops:
         self._sides, self._is_cvt, self._listings = sides, is_cvt, listings
         self._ids, self._at = relation_ids, relation_at
         self._pairs = {d: _Pairs(relation_ids, d) for d in Direction}
+        self._names = {d: _Names(self._pairs[d], relation_ids) for d in Direction}
         self._halves: dict[Direction, dict[str, tuple[int, int]]] = {d: {} for d in Direction}
         self._behind = {d: dict[int, NodesBehind]() for d in Direction}
         """What a listing found behind the CVT nodes of nodes that were listed last: a step there is
@@ -160,13 +59,20 @@ class Hops:
         """Whether what is stored of a node is what the edges say."""
         listings = self._listings[direction]
         walked = self._list_relations(node, direction, None)
-        if listings is None or listings.get(node) != walked:
+        stored = listings.get(node) if listings else None
+        if listings is None or stored is None or self._named(stored, direction) != walked:
             return False
-        for near, far in listings.pairs(node):
+        for (near, far), _ in stored:
             ends = listings.first_ends(node, near, far)
-            if ends and ends != self.cross(node, near, far, direction)[: listings.ends_limit]:
+            if ends and ends != self.cross(node, near, far, direction)[:ENDS]:
                 return False
         return True
+
+    def _named(
+        self, stored: list[tuple[tuple[int, int], int]], direction: Direction
+    ) -> list[tuple[str, int]]:
+        names = self._names[direction]
+        return [(names[pair], count) for pair, count in stored]
 
     def _list_relations(
         self, node: int, direction: Direction, listings: Listings | None
@@ -181,7 +87,7 @@ class Hops:
             return plain
         first, last = starts[mediated[0]], starts[mediated[-1] + 1]
         # The ends of all these relations, read at once where they are few.
-        near = side.nodes.between(first, last) if last - first < MANY else []
+        near = side.nodes[first:last].tolist() if last - first < MANY else []
         flags = [is_cvt[end] for end in near]
         around = flags.count(1)
         if near and not around:
@@ -190,7 +96,7 @@ class Hops:
         if listings is not None and not 0 < around < FEW_CVTS:
             stored = listings.get(node)
             if stored is not None:
-                return stored
+                return self._named(stored, direction)
         pairs, behind, whole = self._pairs[direction], NodesBehind(), bool(near)
         for i in mediated:
             start, end = starts[i], starts[i + 1]
@@ -198,7 +104,7 @@ class Hops:
                 ends = near[start - first : end - first]
                 cvts = [*compress(ends, flags[start - first : end - first])]
             else:
-                ends = side.nodes.between(start, min(end, start + CVTS_PER_RELATION))
+                ends = side.nodes[start : min(end, start + CVTS_PER_RELATION)].tolist()
                 cvts = [end for end in ends if is_cvt[end]]
             if cvts:
                 # Where all the ends looked at are CVT nodes, the relation itself leads nowhere: a
@@ -224,7 +130,8 @@ class Hops:
             # A flag of the relation, made when the graph was compiled: without it no end is a CVT
             # node, and the ends are one slice, without a look at each.
             if not side.to_cvts[number]:
-                return side.nodes.between(start, end if limit is None else min(end, start + limit))
+                end = end if limit is None else min(end, start + limit)
+                return side.nodes[start:end].tolist()
             return self._without_cvts(side, start, end, limit)
         behind = self._behind[direction].get(node)
         if behind is not None and relation in behind:
@@ -237,9 +144,9 @@ class Hops:
             return []
         listings, (start, end) = self._listings[direction], side.run(node, near)
         # Fewer CVT nodes than ends that are stored: nothing is stored behind them.
-        if limit is not None and listings is not None and end - start > listings.ends_limit:
+        if limit is not None and listings is not None and end - start > ENDS:
             stored = listings.first_ends(node, near, far)
-            if limit <= len(stored) or 0 < len(stored) < listings.ends_limit:
+            if limit <= len(stored) or 0 < len(stored) < ENDS:
                 return stored[:limit]
         return self._cross_run(node, start, end, far, side)[:limit]
 
@@ -263,9 +170,10 @@ class Hops:
         if end - start >= MANY:
             return _far_ends(side, is_cvt, (start, end), far, node)
         found: set[int] = set()
-        for cvt in side.nodes.between(start, end):
+        for cvt in side.nodes[start:end]:
             if is_cvt[cvt]:
-                found.update(side.nodes.between(*side.run(cvt, far)))
+                first, last = side.run(cvt, far)
+                found.update(side.nodes[first:last])
         found.discard(node)
         return sorted([other for other in found if not is_cvt[other]])
 
@@ -284,10 +192,10 @@ class Hops:
         """The first of these destinations that are no CVT nodes."""
         is_cvt = self._is_cvt
         if end - start < MANY:
-            return [n for n in side.nodes.between(start, end) if not is_cvt[n]][:limit]
+            return [n for n in side.nodes[start:end].tolist() if not is_cvt[n]][:limit]
         flags, found, size = np.asarray(is_cvt), list[int](), MANY
         while start < end and (limit is None or len(found) < limit):
-            ends = side.nodes.array(start, min(end, start + size))
+            ends = side.node_array[start : min(end, start + size)]
             found += ends[flags[ends] == 0].tolist()
             start, size = start + size, min(AT_ONCE, 8 * size)
         return found[:limit]
@@ -336,6 +244,20 @@ class _Pairs(dict[int, dict[int, str]]):
         return found
 
 
+class _Names(dict[tuple[int, int], str]):
+    """What an entry of a stored listing is called, by its pair of relations."""
+
+    def __init__(self, pairs: _Pairs, relation_ids: Sequence[str]) -> None:
+        super().__init__()
+        self._pairs, self._ids = pairs, relation_ids
+
+    def __missing__(self, pair: tuple[int, int]) -> str:
+        near, far = pair
+        plain = far == len(self._ids)
+        name = self[pair] = self._ids[near] if plain else self._pairs[near][far]
+        return name
+
+
 class _Behind(dict[int, str]):
     """Those with one nearer half."""
 
@@ -360,8 +282,8 @@ def _far_ends(
     flags = np.asarray(is_cvt)
     found: Array = np.zeros(0, dtype=np.int64)
     for first in range(run[0], run[1], AT_ONCE):
-        ends = side.nodes.array(first, min(run[1], first + AT_ONCE))
+        ends = side.node_array[first : min(run[1], first + AT_ONCE)]
         cvts = ends[flags[ends] != 0]
         # Unique after each piece: memory holds the distinct ends, not all the paths to them.
-        found = np.unique(np.concatenate((found, side.over(cvts, relation))))
+        found = np.unique(np.concatenate((found, side.over(cvts.astype(np.int64), relation))))
     return found[(flags[found] == 0) & (found != but)].tolist()

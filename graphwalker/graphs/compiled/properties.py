@@ -10,8 +10,9 @@ from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.compiled.graph import CompiledGraph, decoding
-from graphwalker.graphs.format.arrays import Buckets, read_strings
 from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.format.nodes import HashTable
+from graphwalker.graphs.format.texts import TextBlocks
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import (
     Label,
@@ -32,11 +33,11 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
     @decoding
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
-        self._by_value = Buckets(layout, "value")
+        self._by_value = HashTable(layout, "value")
         self._heads = layout.array("edge_property_heads")
         self._kinds = layout.array("edge_property_relations")
         self._tails = layout.array("edge_property_tails")
-        self._texts = read_strings(layout, "edge_property")
+        self._texts = TextBlocks(layout, "edge_property")
 
     @decoding
     def schema(self) -> Schema:
@@ -77,7 +78,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         kind, found = self.relation_number(relation), Counter[str]()
         for at in range(len(self._kinds)):
             if self._kinds[at] == kind:
-                facts = facts_of(json.loads(self._texts(at)))
+                facts = facts_of(json.loads(self._texts[at]))
                 found.update(value_literal(value) for known, value in facts if known == key)
         return rank_values(found, limit)
 
@@ -89,7 +90,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
         at = bisect_left(range(len(self._heads)), wanted, key=self._edge)
         found: list[dict[str, Any]] = []
         while at < len(self._heads) and self._edge(at) == wanted:
-            found.append(json.loads(self._texts(at)))
+            found.append(json.loads(self._texts[at]))
             at += 1
         return found
 

@@ -5,11 +5,11 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from graphwalker.errors import GraphError, UserError
 
@@ -19,39 +19,40 @@ _AT_ONCE = 64
 """Blocks that are read in one piece."""
 _THREADS = 8
 
+MAGIC = b"GWGRAPH\n"
+FORMAT_VERSION = 4
+HEADER_SPACE = 1 << 15
+WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
+_PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
+
 
 @dataclass(frozen=True, slots=True)
-class BlockTable:
-    """Where the digests stand, one after the other, and of what.
+class Section:
+    """One array of the file: where it stands, and of what integers."""
 
-    `digests` are those of the table itself, so that whoever vouches for them vouches for all.
-    """
-
-    start: int
-    """The first byte that is covered; the last one stands right before the table."""
     offset: int
     bytes: int
-    digests: tuple[str, ...]
+    typecode: str
 
-    @property
-    def end(self) -> int:
-        return self.offset + self.bytes
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "start": self.start,
-            "offset": self.offset,
-            "bytes": self.bytes,
-            "digests": list(self.digests),
-        }
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first bytes of the file say of the others."""
+
+    checksum: str
+    """The digest of this header, which holds those of all other bytes: that of the content."""
+    counts: dict[str, int]
+    sections: dict[str, Section]
+    table: int
+    """Where the digests of the blocks stand, behind all sections."""
+    table_digest: str
 
 
 class BlockWriter:
     """Writes through to a file and takes the digest of every block that passes."""
 
-    def __init__(self, out: BinaryIO, start: int) -> None:
-        self._out, self._start = out, start
-        self._hasher, self._filled = _block_digest(), 0
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._hasher, self._filled = out, _block_digest(), 0
         self._digests = bytearray()
 
     def write(self, data: bytes) -> None:
@@ -68,38 +69,33 @@ class BlockWriter:
     def tell(self) -> int:
         return self._out.tell()
 
-    def write_table(self) -> BlockTable:
-        """Write the digests behind all that was written."""
+    def write_table(self) -> tuple[int, str]:
+        """Write the digests behind all that was written: where they stand, and their digest."""
         if self._filled:
             self._close_block()
-        offset, table = self._out.tell(), bytes(self._digests)
-        self._out.write(table)
-        digests = tuple(_block_digest(piece).hexdigest() for piece in _pieces(table))
-        return BlockTable(self._start, offset, len(table), digests)
+        place = self._out.tell()
+        self._out.write(self._digests)
+        return place, _digest(bytes(self._digests)).hex()
 
     def _close_block(self) -> None:
         self._digests += self._hasher.digest()
         self._hasher, self._filled = _block_digest(), 0
 
 
-def first_damage(path: Path, table: BlockTable) -> int | None:
-    """The place of the first byte of a block that is not what was written, `None` where all are.
+def first_damage(path: Path, header: Header) -> int | None:
+    """The place of the first block that is not what was written, `None` where all are.
 
     Reads the file through, by several threads: about a gigabyte a second for each.
     """
     with path.open("rb") as file:
-        number = file.fileno()
-        listed = os.pread(number, table.bytes, table.offset)
-        for place, (piece, known) in enumerate(zip(_pieces(listed), table.digests, strict=False)):
-            if _block_digest(piece).hexdigest() != known:
-                return table.offset + place * BLOCK_BYTES
-        blocks = -(-(table.offset - table.start) // BLOCK_BYTES)
-        if len(listed) != blocks * DIGEST_BYTES or len(table.digests) != len(list(_pieces(listed))):
-            return table.offset
+        number, blocks = file.fileno(), block_count(header)
+        listed = os.pread(number, blocks * DIGEST_BYTES, header.table)
+        if _digest(listed).hex() != header.table_digest:
+            return header.table
 
         def check(first: int) -> int | None:
-            start = table.start + first * BLOCK_BYTES
-            data = os.pread(number, min(_AT_ONCE * BLOCK_BYTES, table.offset - start), start)
+            start = HEADER_SPACE + first * BLOCK_BYTES
+            data = os.pread(number, min(_AT_ONCE * BLOCK_BYTES, header.table - start), start)
             for place in range(min(_AT_ONCE, blocks - first)):
                 piece = data[place * BLOCK_BYTES : (place + 1) * BLOCK_BYTES]
                 at = (first + place) * DIGEST_BYTES
@@ -107,75 +103,31 @@ def first_damage(path: Path, table: BlockTable) -> int | None:
                     return start + place * BLOCK_BYTES
             return None
 
-        firsts = range(0, blocks, _AT_ONCE)
-        if len(firsts) < 4:
-            return next((bad for first in firsts if (bad := check(first)) is not None), None)
+        if blocks <= _AT_ONCE:
+            return check(0)
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as threads:
-            found = [bad for bad in threads.map(check, firsts) if bad is not None]
-        return min(found, default=None)
+            found = threads.map(check, range(0, blocks, _AT_ONCE))
+            return min((bad for bad in found if bad is not None), default=None)
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), BLOCK_BYTES):
-        yield data[start : start + BLOCK_BYTES]
-
-
-def _block_digest(data: bytes = b"") -> "hashlib.blake2b":
-    return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
-
-
-MAGIC = b"GWGRAPH\n"
-FORMAT_VERSION = 3
-NARROW, TEXTS = "offsets in steps of one byte", "literals in compressed blocks"
-COMPACT = "edges in few bits"
-FEATURES = frozenset({NARROW, TEXTS, COMPACT})
-"""What a file may say that its reader must know (`requires`): how a format grows without a new
-version. A section that readers may leave alone needs no such word."""
-HEADER_SPACE = 1 << 15
-WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
-
-_PREFIX = struct.Struct("<8sII16s")  # magic, format version, header bytes, header digest
-_FIELDS = {"offset", "bytes", "typecode"}
-_KEYS = {"counts", "sections", "blocks", "requires", "notes"}
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One array of the file: where it stands, and of what integers."""
-
-    offset: int
-    bytes: int
-    typecode: str
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What the first bytes of the file say of the others."""
-
-    version: int
-    checksum: str
-    """The digest of this header, which holds those of all other bytes: that of the content."""
-    counts: dict[str, int]
-    sections: dict[str, Section]
-    blocks: BlockTable
+def block_count(header: Header) -> int:
+    return -(-(header.table - HEADER_SPACE) // BLOCK_BYTES)
 
 
 def read_header(file: BinaryIO, path: Path) -> Header:
-    """Raises `UserError` for a foreign file and for one of a newer format, `GraphError` for one
-    that is damaged or does not make sense, naming what."""
+    """Raises `UserError` for a foreign file and for one of another format, `GraphError` for one
+    that is damaged or does not make sense."""
     space = file.read(HEADER_SPACE)
     if space[: len(MAGIC)] != MAGIC:
         raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
     if len(space) < _PREFIX.size:
         raise damage_error(path, "the header is cut")
     _, version, length, digest = _PREFIX.unpack_from(space)
-    if version > FORMAT_VERSION:
+    if version not in (0, FORMAT_VERSION):
         raise UserError(
-            f"{path}: written in format {version} by a newer GraphWalker; this one reads format "
-            f"{FORMAT_VERSION}: upgrade it, or build the graph again"
+            f"{path}: written in format {version} by another GraphWalker; this one reads format "
+            f"{FORMAT_VERSION}: build the graph again"
         )
-    if 0 < version < FORMAT_VERSION:
-        raise UserError(f"{path}: written in format {version} by an older one: build it again")
     text = space[_PREFIX.size : _PREFIX.size + length]
     if not version or _digest(text) != digest:
         raise damage_error(path, "the header does not match its checksum")
@@ -184,10 +136,10 @@ def read_header(file: BinaryIO, path: Path) -> Header:
     if sys.byteorder != "little":
         raise GraphError(f"{path}: graph files are little-endian and this machine is not")
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise damage_error(path, "the header is no JSON") from None
-    return _Reader(path).header(data, digest.hex())
+        return _parse_header(json.loads(text), digest.hex())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        why = f"the header makes no sense ({type(error).__name__}: {error})"[:200]
+        raise damage_error(path, why) from None
 
 
 def header_bytes(header: Mapping[str, Any], path: Path) -> bytes:
@@ -198,93 +150,33 @@ def header_bytes(header: Mapping[str, Any], path: Path) -> bytes:
     return _PREFIX.pack(MAGIC, FORMAT_VERSION, len(text), _digest(text)) + text
 
 
-def needed_features(sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a reader of these sections must know."""
-    narrow = any(n.endswith("_steps") and s["typecode"] == "B" for n, s in sections.items())
-    return [
-        feature
-        for feature, used in (
-            (NARROW, narrow),
-            (TEXTS, "literal_blocks" in sections),
-            (COMPACT, "out_begins" in sections),
-        )
-        if used
-    ]
-
-
 def damage_error(path: Path, why: str) -> GraphError:
     return GraphError(f"{path}: damaged graph file: {why}; build it again")
 
 
-class _Reader:
-    """Takes a header apart; every surprise is told by its name."""
+def _parse_header(data: Any, checksum: str) -> Header:
+    counts = {name: _count(value) for name, value in data["counts"].items()}
+    sections = {name: _section(*fields) for name, fields in data["sections"].items()}
+    table, digest = data["blocks"]
+    return Header(checksum, counts, sections, _count(table), str(digest))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def header(self, data: Any, checksum: str) -> Header:
-        header = self._object(data, "the header")
-        if unknown := sorted(set(header) - _KEYS):
-            raise self._newer(f"`{unknown[0]}` in its header")
-        required = header.get("requires", [])
-        if not isinstance(required, list):
-            raise damage_error(self._path, "`requires` of the header is no list")
-        for feature in cast(list[Any], required):
-            if feature not in FEATURES:
-                raise self._newer(f"feature {feature!r}")
-        counts = {
-            name: self._number(value, f"count {name}")
-            for name, value in self._object(header.get("counts"), "`counts`").items()
-        }
-        sections = {
-            name: self._section(name, self._object(value, f"section {name}"))
-            for name, value in self._object(header.get("sections"), "`sections`").items()
-        }
-        return Header(FORMAT_VERSION, checksum, counts, sections, self._blocks(header))
+def _section(offset: Any, size: Any, typecode: Any) -> Section:
+    section = Section(_count(offset), _count(size), str(typecode))
+    if section.offset < HEADER_SPACE or section.bytes % WIDTHS[section.typecode]:
+        raise ValueError(f"no section can stand at {offset} with {size} bytes")
+    return section
 
-    def _section(self, name: str, fields: dict[str, Any]) -> Section:
-        if unknown := sorted(set(fields) - _FIELDS):
-            raise self._newer(f"`{unknown[0]}` of section {name}")
-        if missing := sorted(_FIELDS - set(fields)):
-            raise damage_error(self._path, f"section {name} has no `{missing[0]}`")
-        code = fields["typecode"]
-        if code not in WIDTHS:
-            raise self._newer(f"integers of type {code!r} in section {name}")
-        offset = self._number(fields["offset"], f"offset of section {name}")
-        size = self._number(fields["bytes"], f"size of section {name}")
-        if size % WIDTHS[code] or offset < HEADER_SPACE:
-            raise damage_error(self._path, f"section {name} cannot stand where the header says")
-        return Section(offset, size, code)
 
-    def _blocks(self, header: dict[str, Any]) -> BlockTable:
-        fields = self._object(header.get("blocks"), "`blocks`")
-        digests = fields.get("digests")
-        if not isinstance(digests, list):
-            raise damage_error(self._path, "`blocks` of the header has no digests")
-        start, offset, size = (
-            self._number(fields.get(key), f"`{key}` of the blocks")
-            for key in ("start", "offset", "bytes")
-        )
-        if start != HEADER_SPACE:
-            raise damage_error(self._path, "the blocks do not begin behind the header")
-        return BlockTable(start, offset, size, tuple(map(str, cast(list[Any], digests))))
-
-    def _object(self, value: Any, what: str) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise damage_error(self._path, f"{what} is missing or no object")
-        return cast(dict[str, Any], value)
-
-    def _number(self, value: Any, what: str) -> int:
-        if type(value) is not int or value < 0:
-            raise damage_error(self._path, f"{what} is no count: {str(value)[:40]!r}")
-        return value
-
-    def _newer(self, what: str) -> UserError:
-        return UserError(
-            f"{self._path}: has {what}, which this GraphWalker does not read: upgrade it, or build "
-            "the graph again"
-        )
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"no count: {str(value)[:40]!r}")
+    return value
 
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _block_digest(data: bytes = b"") -> "hashlib.blake2b":
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES)

@@ -10,20 +10,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
-from graphwalker.errors import GraphError, UserError
+import numpy as np
+
+from graphwalker.errors import UserError
 from graphwalker.graphs.format.header import (
+    DIGEST_BYTES,
+    FORMAT_VERSION,
     HEADER_SPACE,
     WIDTHS,
     BlockWriter,
     Section,
+    block_count,
     damage_error,
     first_damage,
     header_bytes,
-    needed_features,
     read_header,
 )
+
+Array = np.ndarray[Any, Any]
 
 _MACHINE = Path("/etc/machine-id")
 
@@ -111,6 +117,13 @@ def typecode(largest: int) -> str:
     return next(code for code, width in WIDTHS.items() if largest < 1 << 8 * width)
 
 
+class Arrays(Protocol):
+    """Sections that can be read, of a file or of one that is being built."""
+
+    def array(self, name: str) -> memoryview: ...
+    def has(self, name: str) -> bool: ...
+
+
 class Layout:
     """An open file: read-only views on its sections, shared with every process that maps it.
 
@@ -126,8 +139,7 @@ class Layout:
                 self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be opened ({error.strerror})") from None
-        self.version, self.checksum = self._header.version, self._header.checksum
-        self.counts: dict[str, int] = self._header.counts
+        self.checksum, self.counts = self._header.checksum, self._header.counts
         self._sections = self._header.sections
         self._check_size()
         self._check_once()
@@ -138,7 +150,7 @@ class Layout:
 
     def info(self) -> dict[str, int | str]:
         """Counts, bytes, checksum and format version."""
-        about = {"format_version": self.version, "checksum": self.checksum}
+        about = {"format_version": FORMAT_VERSION, "checksum": self.checksum}
         return {**self.counts, "bytes": len(self.map), **about}
 
     def array(self, name: str) -> memoryview:
@@ -158,23 +170,21 @@ class Layout:
         try:
             return self._sections[name]
         except KeyError:
-            raise GraphError(
-                f"{self.path}: damaged graph file, or one of an older GraphWalker: no section "
-                f"{name}; build it again"
-            ) from None
+            raise damage_error(self.path, f"no section {name}") from None
 
     def verify(self) -> None:
         """Check every byte. Raises `GraphError` naming the section that is damaged."""
-        place = first_damage(self.path, self._header.blocks)
+        place = first_damage(self.path, self._header)
         if place is not None:
             raise damage_error(self.path, f"{self._at(place)} does not match its checksum")
 
     def _check_size(self) -> None:
-        size, end = len(self.map), self._header.blocks.end
+        table = self._header.table
+        size, end = len(self.map), table + block_count(self._header) * DIGEST_BYTES
         if size != end:
             raise damage_error(self.path, f"{size:,} bytes where {end:,} should be")
         for name, section in self._sections.items():
-            if section.offset + section.bytes > end:
+            if section.offset + section.bytes > table:
                 raise damage_error(self.path, f"section {name} reaches behind the end")
 
     def _check_once(self) -> None:
@@ -201,47 +211,17 @@ class SectionWriter:
 
     def __init__(self, path: Path, code: str) -> None:
         self.path, self.typecode = path, code
-        self._out: BinaryIO | None = None
+        self._out = path.open("wb")
 
-    def write(self, data: Any) -> None:
-        """Append bytes, or an array whose integers have the section's type."""
-        if self._out is None:
-            self._out = self.path.open("wb")
+    def write(self, data: bytes) -> None:
         self._out.write(data)
 
+    def write_ints(self, values: Array) -> None:
+        """Append integers in the section's type, little-endian."""
+        self._out.write(values.astype(f"<u{WIDTHS[self.typecode]}").tobytes())
+
     def close(self) -> None:
-        """A section that nothing was written to is empty."""
-        self.write(b"")
-        if self._out is not None:
-            self._out.close()
-
-
-class Arrays(Protocol):
-    """Sections that can be read, of a file or of one that is being built."""
-
-    path: Path
-
-    def array(self, name: str) -> memoryview: ...
-    def has(self, name: str) -> bool: ...
-
-
-class ClosedSections:
-    """Sections of a file that is being built, read as those of a `Layout` are."""
-
-    def __init__(self, folder: Path, closed: Mapping[str, tuple[str, int]]) -> None:
-        self.path, self._closed = folder, dict(closed)
-
-    def array(self, name: str) -> memoryview:
-        """The integers of a section; indexing gives plain `int`s."""
-        code, size = self._closed[name]
-        if not size:
-            return memoryview(b"").cast(code)  # type: ignore[call-overload]
-        with (self.path / f"{name}.section").open("rb") as file:
-            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return view.cast(code)  # type: ignore[call-overload]
-
-    def has(self, name: str) -> bool:
-        return name in self._closed
+        self._out.close()
 
 
 class LayoutWriter:
@@ -250,59 +230,38 @@ class LayoutWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sections: dict[str, SectionWriter] = {}
-        self._closed: dict[str, tuple[str, int]] = {}
 
     def section(self, name: str, code: str) -> SectionWriter:
-        writer = SectionWriter(self._folder / f"{name}.section", code)
-        self._sections[name] = writer
-        return writer
+        found = self._sections[name] = SectionWriter(self._folder / f"{name}.section", code)
+        return found
 
-    def rename(self, name: str, new: str) -> None:
-        """Give an open section another name."""
-        section = self._sections[new] = self._sections.pop(name)
-        section.write(b"")
-        section.path = section.path.replace(self._folder / f"{new}.section")
+    def write(self, name: str, code: str, values: Array) -> None:
+        """Write a whole section of integers."""
+        self.section(name, code).write_ints(values)
 
-    def drop(self, name: str) -> None:
-        """Forget an open section."""
-        section = self._sections.pop(name)
+    def array(self, name: str) -> memoryview:
+        """The integers of a section that is written."""
+        section = self._sections[name]
         section.close()
-        section.path.unlink()
+        if not section.path.stat().st_size:
+            return memoryview(b"").cast(section.typecode)  # type: ignore[call-overload]
+        with section.path.open("rb") as file:
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return view.cast(section.typecode)  # type: ignore[call-overload]
 
-    def close_sections(self) -> dict[str, tuple[str, int]]:
-        """Close the sections so far: typecodes and sizes by name, for `adopt` in a later run."""
-        for name, writer in self._sections.items():
-            writer.close()
-            self._closed[name] = writer.typecode, writer.path.stat().st_size
-        self._sections.clear()
-        return dict(self._closed)
-
-    def adopt(self, sections: Mapping[str, tuple[str, int]]) -> None:
-        """Take over sections that an earlier run closed. Raises `GraphError` for one not whole."""
-        for name, (_, size) in sections.items():
-            path = self._folder / f"{name}.section"
-            if not path.is_file() or path.stat().st_size != size:
-                raise GraphError(f"{path}: damaged since it was written; remove {self._folder}")
-        self._closed = {name: (code, size) for name, (code, size) in sections.items()}
-
-    def closed_sections(self) -> "ClosedSections":
-        """The sections that are closed, to be read."""
-        return ClosedSections(self._folder, self._closed)
+    def has(self, name: str) -> bool:
+        return name in self._sections
 
     def finish(self, path: Path, counts: Mapping[str, int]) -> None:
         """Write the file from all sections, in the order of their names."""
-        sections: dict[str, Any] = {}
+        sections: dict[str, tuple[int, int, str]] = {}
         with path.open("wb") as out:
             out.write(bytes(HEADER_SPACE))
-            blocks = BlockWriter(out, HEADER_SPACE)
-            for name, (code, _) in sorted(self.close_sections().items()):
-                sections[name] = _copy_section(self._folder / f"{name}.section", code, blocks)
-            blocks.write(bytes(-blocks.tell() % 64))
-            table = blocks.write_table()
-            header: dict[str, Any] = {"counts": dict(counts), "sections": sections}
-            header["blocks"] = table.to_json()
-            if features := needed_features(sections):
-                header["requires"] = features
+            blocks = BlockWriter(out)
+            for name, section in sorted(self._sections.items()):
+                section.close()
+                sections[name] = _copy_section(section, blocks)
+            header = {"counts": dict(counts), "sections": sections, "blocks": blocks.write_table()}
             out.seek(0)
             out.write(header_bytes(header, path))
             out.flush()
@@ -319,10 +278,10 @@ def graph_file(path: Path) -> Path:
     return found
 
 
-def _copy_section(path: Path, code: str, out: BlockWriter) -> dict[str, Any]:
+def _copy_section(section: SectionWriter, out: BlockWriter) -> tuple[int, int, str]:
     out.write(bytes(-out.tell() % 64))
     offset = out.tell()
-    with path.open("rb") as file:
+    with section.path.open("rb") as file:
         while block := file.read(_COPIED):
             out.write(block)
-    return {"offset": offset, "bytes": out.tell() - offset, "typecode": code}
+    return offset, out.tell() - offset, section.typecode

@@ -18,7 +18,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import no_file
 
 BLOCK_BYTES = 8 << 20
-"""Read, stored and noted at once; a killed build resumes behind the last whole block."""
+"""Read and stored at once."""
 LINE_LIMIT = 64 << 20
 """Bytes of the longest line that is read; a longer one is malformed."""
 
@@ -48,8 +48,8 @@ class Block:
         return self.first + self.text.count("\n")
 
 
-def read_blocks(path: Path, after: int = 0) -> Iterator[Block]:
-    """The lines of a file behind line `after`, which must be the last one of a block.
+def read_blocks(path: Path) -> Iterator[Block]:
+    """The lines of a file.
 
     Raises `UserError` for a file that is missing, or a damaged archive.
     """
@@ -64,10 +64,9 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[Block]:
                 raise UserError(f"{path}: damaged file after line {number - 1} ({error})") from None
             if raw is None:
                 return
-            if number > after:
-                text, broken = _decode(raw, number)
-                position = os.lseek(packed.fileno(), 0, os.SEEK_CUR)
-                yield Block(number, text, position, size, broken)
+            text, broken = _decode(raw, number)
+            position = os.lseek(packed.fileno(), 0, os.SEEK_CUR)
+            yield Block(number, text, position, size, broken)
             number += raw.count(b"\n") + 1
 
 

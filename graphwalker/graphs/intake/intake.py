@@ -3,7 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import PACKED, Block, is_csv, read_blocks
 from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.phases import Phases
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rows import (
     LINE_BITS,
@@ -22,7 +21,7 @@ from graphwalker.graphs.intake.rows import (
     Relations,
     Source,
 )
-from graphwalker.graphs.intake.sorter import Sorter, Table
+from graphwalker.graphs.intake.sorter import Sorter
 from graphwalker.workers import Pool, Processes
 
 LEAST_BYTES = 64 << 20
@@ -58,22 +57,18 @@ class ParallelReader(BlockReader):
         self._source, self._filters, self._workers = source, filters, workers
         self._numbers = relations
 
-    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
         backend = Processes(_parser, (self._source, self._filters), self._workers)
         under_way: list[Block] = []
 
         def jobs() -> Iterator[Block]:
-            for block in read_blocks(self.path, after):
-                under_way.append(Block(block.first, "", block.position, block.size))
+            for block in read_blocks(self.path):
+                under_way.append(replace(block, text="", broken=()))
                 yield block
 
         with Pool[Block, tuple[int, _BlockResult]](backend, self._workers + 1) as pool:
             for last, parsed in pool.results(jobs()):
-                block = under_way.pop(0)
-                yield (
-                    ParsedBlock(block.first, "", block.position, block.size, (), last),
-                    self._own(parsed),
-                )
+                yield ParsedBlock(**asdict(under_way.pop(0)), end=last), self._own(parsed)
 
     def _own(self, parsed: _BlockResult) -> IntakeRows:
         """The rows with our numbers of relations."""
@@ -122,7 +117,7 @@ def suits(source: Source) -> bool:
 
 def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _BlockResult]]:
     gc.disable()  # rows are many small objects, none of them in a cycle
-    relations, noted = Relations(filters, []), _RejectList()
+    relations, noted = Relations(filters), _RejectList()
     reader = open_reader(source, filters, relations, noted)
 
     def parse(block: Block) -> tuple[int, _BlockResult]:
@@ -155,85 +150,71 @@ _TABLES = {
 
 
 class Intake:
-    """Tables `fact` (h, r, t), `relation_number` (r, k), `name` and `type` from input files."""
+    """Tables `fact` (h, r, t), `relation_number` (r, k), `name`, `type` and `edge_property` from
+    input files."""
 
     def __init__(
         self,
         sorter: Sorter,
-        phases: Phases,
         filters: Filters,
         rejects: Rejects,
         say: Callable[[str], None],
         workers: int = 1,
     ) -> None:
-        self._sorter, self._phases, self._say = sorter, phases, say
-        self._workers = workers
+        self._sorter, self._say, self._workers = sorter, say, workers
         self._filters, self._rejects = filters, rejects
-        self._tables: dict[str, Table] = {}
-        self._stored_relations = 0
-        self._counts: dict[str, int] = phases.get(
-            "counts", {"lines": 0, "filtered": 0, "divided": 0}
-        )
-        rejects.restore(phases.get("rejects", rejects.save()))
+        self._tables = {name: sorter.table(name, **columns) for name, columns in _TABLES.items()}
+        self._counts = {"lines": 0, "filtered": 0, "divided": 0}
 
     def read(self, sources: Sequence[Source]) -> None:
-        """Read what is not read yet. Raises `UserError` naming file and line."""
-        if self._phases.notes_of("read") is not None:
-            return
-        self._tables = {name: self._sorter.existing(name, **_TABLES[name]) for name in _TABLES}
-        relations = Relations(self._filters, self._load_relations())
-        reading, after = self._phases.get("reading", (0, 0))
+        """Read all files. Raises `UserError` naming file and line."""
+        relations = Relations(self._filters)
         self._rejects.origins = {source.path: source.shown for source in sources}
-        for source in sources[reading:]:
+        for source in sources:
             try:
-                self._read_one(source, relations, after if source.number == reading else 0)
+                self._read_one(source, relations)
             except UserError as error:
                 why = str(error).replace(str(source.path), str(source.shown))
                 raise type(error)(why) from None
+        listed = relations.listed
+        self._tables["relation_number"].extend([listed, list(range(len(listed)))])
         if all(source.kind != "triples" for source in sources):
             self._drop_strays(sources)
         self._rejects.close()
-        self._phases.finish("read", {"relations": len(relations.listed)})
 
     def facts(self) -> dict[str, Any]:
         """Lines read, and how many were malformed or dropped by the filters."""
         return {**self._counts, "malformed": self._rejects.count}
 
-    def _read_one(self, source: Source, relations: Relations, after: int) -> None:
-        self._say(f"reading {source.shown}" + (f" from line {after + 1:,}" if after else ""))
-        rejected, reported = self._rejects.count, time.monotonic()
+    def _read_one(self, source: Source, relations: Relations) -> None:
+        self._say(f"reading {source.shown}")
+        rejected, reported, line = self._rejects.count, time.monotonic(), 0
         reader = self._reader(source, relations)
-        line = after
-        for block, rows in reader.blocks(after):
-            self._store(rows, relations)
-            self._note((source.number, block.last), block.last - line, reader)
+        for block, rows in reader.blocks():
+            self._store(rows)
             line = block.last
             if time.monotonic() - reported > _SAY_EVERY_S:
                 reported = time.monotonic()
                 self._say(_standing(source, block))
-        if not after:
-            check_read(reader, source, self._rejects.count - rejected)
-        self._note((source.number + 1, 0), 0, reader)
+        check_read(reader, source, self._rejects.count - rejected)
+        self._counts["lines"] += line
+        self._counts["filtered"] += reader.dropped
+        self._counts["divided"] += reader.divided
 
     def _drop_strays(self, sources: Sequence[Source]) -> None:
         """Reject the relationships of property-graph files whose ends no record has as a node."""
-        records = self._sorter.records
-        stray = "(SELECT e.line FROM edge_property e WHERE NOT (h IN {0} AND t IN {0}))"
-        stray = stray.format("(SELECT id FROM name)")
-        if not self._phases.get("strays", False):
-            for line, h, t, h_known in records(
-                "SELECT DISTINCT line, h, t, h IN (SELECT id FROM name) FROM edge_property"
-                f" WHERE line IN {stray} ORDER BY line LIMIT {self._rejects.limit + 1}"
-            ):
-                source, number = sources[int(line) >> LINE_BITS], int(line) % (1 << LINE_BITS)
-                why = f"no record is the node {t if h_known else h}"
-                self._rejects.add(source.path, number, why)
-            self._phases.put(strays=True, rejects=self._rejects.save())
-        self._sorter.run(
-            "DELETE FROM fact WHERE NOT starts_with(t, '\"')"
-            " AND NOT (h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
+        strays = self._sorter.records(
+            "SELECT DISTINCT line, h, t, h IN (SELECT id FROM name) FROM edge_property WHERE NOT"
+            " (h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
+            f" ORDER BY line LIMIT {self._rejects.limit + 1}"
         )
-        self._sorter.run(f"DELETE FROM edge_property WHERE line IN {stray}")
+        for line, h, t, h_known in strays:
+            source, number = sources[int(line) >> LINE_BITS], int(line) % (1 << LINE_BITS)
+            why = f"no record is the node {t if h_known else h}"
+            self._rejects.add(source.path, number, why)
+        for table, exempt in (("fact", "starts_with(t, '\"') OR"), ("edge_property", "")):
+            known = "(h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
+            self._sorter.run(f"DELETE FROM {table} WHERE NOT ({exempt} {known})")
 
     def _reader(self, source: Source, relations: Relations) -> BlockReader:
         given = source, self._filters, relations, self._rejects
@@ -241,29 +222,12 @@ class Intake:
             return ParallelReader(*given, self._workers)
         return open_reader(*given)
 
-    def _store(self, rows: IntakeRows, relations: Relations) -> None:
-        known = self._stored_relations
-        new = relations.listed[known:]
-        self._tables["relation_number"].extend([new, list(range(known, len(relations.listed)))])
-        self._stored_relations = len(relations.listed)
+    def _store(self, rows: IntakeRows) -> None:
         self._tables["fact"].extend([rows.heads, rows.relations, rows.tails])
         listed_in = (("name", rows.names), ("type", rows.types), ("edge_property", rows.edges))
         for name, listed in listed_in:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
-
-    def _note(self, reading: tuple[int, int], lines: int, reader: BlockReader) -> None:
-        """Where to resume: the number of a source, and its last line that is stored."""
-        self._counts["lines"] += lines
-        self._counts["filtered"] += reader.dropped
-        self._counts["divided"] += reader.divided
-        reader.dropped = reader.divided = 0
-        self._phases.put(reading=reading, counts=self._counts, rejects=self._rejects.save())
-
-    def _load_relations(self) -> list[str]:
-        listed = self._sorter.records("SELECT r FROM relation_number ORDER BY k")
-        self._stored_relations = len(listed)
-        return [relation for (relation,) in listed]
 
 
 def _standing(source: Source, block: Block) -> str:

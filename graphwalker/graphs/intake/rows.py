@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, read_blocks
@@ -52,21 +52,6 @@ class Rejects:
             )
         if self.count <= SHOWN:
             log.warning("skipped %s", where)
-
-    def save(self) -> dict[str, Any]:
-        """Where the record stands, for `restore` in a later run."""
-        if self._file is not None:
-            self._file.flush()
-        size = self._file.tell() if self._file is not None else 0
-        return {"count": self.count, "first": self.first, "bytes": size}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume from there; what was written after it is cut off."""
-        self.count, self.first = state["count"], state["first"]
-        if self._path is not None and self._path.is_file() and state["bytes"]:
-            self._file = self._path.open("r+b")
-            self._file.truncate(state["bytes"])
-            self._file.seek(0, 2)
 
     def close(self) -> None:
         if self._file is not None:
@@ -123,9 +108,9 @@ class IntakeRows:
 class Relations(dict[str, int]):
     """What happens to a line, by its relation: a number from 0 on, or one of `NAMES` and so on."""
 
-    def __init__(self, filters: Filters, known: list[str]) -> None:
-        super().__init__({relation: number for number, relation in enumerate(known)})
-        self.listed = known
+    def __init__(self, filters: Filters) -> None:
+        super().__init__()
+        self.listed: list[str] = []
         self._keeps = filters.relation_test()
 
     def __missing__(self, relation: str) -> int:
@@ -168,8 +153,8 @@ class BlockReader(ABC):
         """Fields that held several values."""
 
     @abstractmethod
-    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
-        """Each block with its rows; the lines up to `after` are skipped."""
+    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
+        """Each block with its rows."""
 
 
 class FileReader(BlockReader):
@@ -181,8 +166,8 @@ class FileReader(BlockReader):
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
-    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
-        for block in read_blocks(self.path, after):
+    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
+        for block in read_blocks(self.path):
             yield block, self.rows_of(block)
 
     def rows_of(self, block: Block) -> IntakeRows:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwalker.errors import GraphError, UserError
-from graphwalker.graphs.intake.phases import LimitError, MemoryLimitError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,14 +25,15 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
 
 
-class Sorter:
-    """A scratch database in a folder; it survives a kill if it is `kept`, at the price of waiting
-    for the disk. Memory stays under its limit; the rest goes to disk, `disk_limit` bytes of it at
-    most (checked from statement to statement)."""
+class LimitError(UserError):
+    """Memory or disk ran out, or reached its limit."""
 
-    def __init__(
-        self, folder: Path, memory_limit: str, disk_limit: str | None = None, kept: bool = True
-    ) -> None:
+
+class Sorter:
+    """A scratch database in a folder. Memory stays under its limit; the rest goes to disk,
+    `disk_limit` bytes of it at most (checked from statement to statement)."""
+
+    def __init__(self, folder: Path, memory_limit: str, disk_limit: str | None = None) -> None:
         memory = size_of("memory_limit", memory_limit)
         self._disk = size_of("disk_limit", disk_limit) if disk_limit else None
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ class Sorter:
         self.memory = max(1 << 20, int(memory * _SHARE))
         """Bytes that DuckDB may take."""
         with self._translate_errors():
-            self._db = _connect(folder, self.memory, kept)
+            self._db = _connect(folder, self.memory)
 
     def __enter__(self) -> "Sorter":
         return self
@@ -57,28 +57,11 @@ class Sorter:
     def table(self, name: str, /, **columns: str) -> "Table":
         """A new, empty table of that name."""
         listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-        self.run(f"CREATE OR REPLACE TABLE {name} ({listed})")
+        self.run(f"CREATE TABLE {name} ({listed})")
         return Table(self, name, list(columns))
 
-    def existing(self, name: str, /, **columns: str) -> "Table":
-        """The table of that name, made if it is not there."""
-        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-        self.run(f"CREATE TABLE IF NOT EXISTS {name} ({listed})")
-        return Table(self, name, list(columns))
-
-    def run(self, sql: str, **values: str | int | None) -> None:
-        """Run a statement with values for its `$names`."""
-        self._execute(sql, values)
-
-    @contextmanager
-    def joins_as_written(self) -> Generator[None, None, None]:
-        """Within, what stands behind a JOIN is held in memory and what stands before it streams:
-        DuckDB chooses by numbers of rows, and does not know how many bytes each has."""
-        self.run("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-        try:
-            yield
-        finally:
-            self.run("SET disabled_optimizers = ''")
+    def run(self, sql: str) -> None:
+        self._execute(sql)
 
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows, given as one array for each column."""
@@ -90,8 +73,8 @@ class Sorter:
     def rows(self, table: str) -> int:
         return self.scalar(f"SELECT count(*) FROM {table}")
 
-    def scalar(self, sql: str, **values: str) -> int:
-        row = self._execute(sql, values).fetchone()
+    def scalar(self, sql: str) -> int:
+        row = self._execute(sql).fetchone()
         return int(row[0] or 0) if row else 0
 
     def strings(self, sql: str) -> list[str]:
@@ -102,21 +85,23 @@ class Sorter:
         """A short result, row by row."""
         return self._execute(sql).fetchall()
 
+    def columns(self, sql: str, *columns: str) -> list[Any]:
+        """A result as numpy arrays by column."""
+        arrays = self._execute(sql).fetchnumpy()
+        return [np.asarray(arrays[name]) for name in columns]
+
     def chunks(self, table: str, columns: Sequence[str], rows: int = 0) -> Iterator[list[Any]]:
         """The table's rows in the order in which it was made, as numpy arrays by column."""
         total, picked, step = self.rows(table), ", ".join(columns), rows or CHUNK_ROWS
         for start in range(0, total, step):
             sql = f"SELECT {picked} FROM {table} WHERE rowid >= {start} AND rowid < {start + step}"
-            arrays = self._execute(sql).fetchnumpy()
-            yield [np.asarray(arrays[name]) for name in columns]
+            yield self.columns(sql, *columns)
 
-    def _execute(
-        self, sql: str, values: Mapping[str, str | int | None] | None = None
-    ) -> "DuckDBPyConnection":
+    def _execute(self, sql: str) -> "DuckDBPyConnection":
         with self._translate_errors():
             if self._disk is not None:
                 self._db.execute(f"SET max_temp_directory_size = '{self._disk_left()}B'")
-            return self._db.execute(sql, values or None)
+            return self._db.execute(sql)
 
     def _disk_left(self) -> int:
         assert self._disk is not None
@@ -142,7 +127,7 @@ class Sorter:
                 raise LimitError(f"{self._folder.parent}: cannot be written to ({why})") from None
             if isinstance(error, duckdb.OutOfMemoryException):
                 why = "memory_limit is too small for this graph: raise it"
-                raise MemoryLimitError(why) from None
+                raise LimitError(why) from None
             raise GraphError(f"building the graph: {text}") from error
 
 
@@ -177,7 +162,7 @@ def _column(values: Any) -> Any:
     return column
 
 
-def _connect(folder: Path, memory_bytes: int, kept: bool) -> "DuckDBPyConnection":
+def _connect(folder: Path, memory_bytes: int) -> "DuckDBPyConnection":
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -188,5 +173,4 @@ def _connect(folder: Path, memory_bytes: int, kept: bool) -> "DuckDBPyConnection
         "threads": max(1, min(len(os.sched_getaffinity(0)), memory_bytes // THREAD_BYTES)),
         "autoinstall_known_extensions": "false",
     }
-    database = str(folder / "sort.duckdb") if kept else ":memory:"
-    return duckdb.connect(database, config=settings)
+    return duckdb.connect(str(folder / "sort.duckdb"), config=settings)

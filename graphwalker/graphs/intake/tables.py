@@ -39,9 +39,9 @@ class CsvFile(FileReader, ABC):
 
     header_lines = 1
 
-    def blocks(self, after: int) -> Iterator[tuple[Block, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
-        found = read_blocks(self.path, after)
+        found = read_blocks(self.path)
         block = next(found, None)
         while block is not None:
             behind = next(found, None)

@@ -101,7 +101,7 @@ class Preparer:
                 self._rejects.add(path, number, str(error), line)
 
     def _lines(self, path: Path) -> Iterator[tuple[int, str]]:
-        for block in read_blocks(path, 0):
+        for block in read_blocks(path):
             broken = {number: (why, line) for number, why, line in block.broken}
             for number, line in enumerate(block.text.split("\n"), start=block.first):
                 if number in broken:

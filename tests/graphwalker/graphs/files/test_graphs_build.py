@@ -8,7 +8,6 @@ import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
@@ -63,22 +62,6 @@ def test_several_files_are_one_graph(tmp_path: Path) -> None:
     lines = ntriples().splitlines(keepends=True)
     parts = [put(tmp_path / f"{i}.nt", "".join(lines[i::3])) for i in range(3)]
     assert build(tmp_path, *parts).checksum == toy_tsv(tmp_path).checksum
-
-
-def test_nodes_found_in_many_parts_are_the_same_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = toy_tsv(tmp_path).checksum
-    monkeypatch.setattr(numbering, "MENTION_BYTES", 1 << 28)
-    statements: list[str] = []
-    run = sorter.Sorter.run
-    monkeypatch.setattr(
-        sorter.Sorter,
-        "run",
-        lambda self, sql, **values: (statements.append(sql), run(self, sql, **values))[1],
-    )
-    assert toy_tsv(tmp_path).checksum == whole
-    assert sum(sql.startswith("INSERT INTO node") for sql in statements) > 5
 
 
 def test_english_names_are_preferred_then_a_names_file_wins(tmp_path: Path) -> None:

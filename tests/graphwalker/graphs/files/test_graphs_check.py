@@ -10,17 +10,10 @@ import numpy as np
 import pytest
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.format import offsets
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
-from graphwalker.graphs.format.offsets import (
-    OffsetsWriter,
-    StartsWriter,
-    read_offsets,
-)
+from graphwalker.graphs.format.nodes import EMPTY, HashTable, HashTableWriter
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
@@ -62,28 +55,28 @@ def swap_ends(data: bytearray) -> None:
     data[0], data[-1] = data[-1], data[0]
 
 
-def roll(data: bytearray) -> None:
-    data[:] = data[1:] + data[:1]
-
-
-def cut(data: bytearray) -> None:
-    del data[-len(data) // 2 :]
+def shift_slots(data: bytearray) -> None:
+    data[4:-4] = data[8:-4] + data[4:8]
 
 
 @pytest.mark.parametrize(
     ("section", "change", "told"),
     [
-        ("id", lambda data: data.__setitem__(slice(0, 3), b"zzz"), "id 1 out of order"),
-        ("id_ends", swap_ends, "id_ends out of order"),
-        ("out_groups", swap_ends, "out_groups out of order"),
-        ("out_relations", lambda data: data.__setitem__(0, 255), "out_relations out of"),
-        ("in_nodes", lambda data: data.__setitem__(0, 255), "in_nodes out of"),
-        ("out_edges", swap_ends, "out edges out of order"),
-        ("out_begins", lambda data: data.__setitem__(0, 0), "out groups do not begin"),
+        ("records", lambda data: data.__setitem__(slice(0, 3), b"zzz"), "id 4 out of order"),
+        ("record_starts", swap_ends, "record_starts out of order"),
+        ("out_starts", swap_ends, "out_starts out of order"),
+        ("out_relations", lambda data: data.__setitem__(0, 255), "out edges out of range"),
+        ("in_nodes", lambda data: data.__setitem__(0, 255), "in edges out of range"),
+        ("out_nodes", lambda data: data.reverse(), "out edges out of"),
+        (
+            "in_starts",
+            lambda data: data.__setitem__(slice(1, 9), bytes(8)),
+            "in edges out of order",
+        ),
         ("relation_counts", lambda data: data.__setitem__(0, 200), "triples of the relations"),
-        ("id_bucket_items", lambda data: data.__setitem__(0, 255), "id_bucket_items out of range"),
-        ("id_bucket_items", roll, "is not found by its id"),
-        ("name_bucket_items", roll, "is not found by its name"),
+        ("id_table", lambda data: data.__setitem__(4, 200), "id_table out of range"),
+        ("id_table", shift_slots, "is not found by its id"),
+        ("name_table", shift_slots, "is not found by its name"),
         ("entities", lambda data: data.reverse(), "entities out of order"),
     ],
 )
@@ -108,60 +101,24 @@ def test_the_commands_check_and_info_speak_json(sound: Path) -> None:
 
 
 def test_the_command_check_fails_on_damage(sound: Path, tmp_path: Path) -> None:
-    result = command("check", str(rewritten(sound, tmp_path, "out_groups", swap_ends)))
+    result = command("check", str(rewritten(sound, tmp_path, "out_starts", swap_ends)))
     assert result.returncode == 1
-    assert "out_groups out of order" in result.stderr
+    assert "out_starts out of order" in result.stderr
 
 
-@pytest.mark.parametrize("below", [0, 1 << 16])
-def test_offsets_read_what_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: int
-) -> None:
-    monkeypatch.setattr(offsets, "PLAIN_BELOW", below)
-    rng = np.random.default_rng(0)
-    steps = rng.choice([0, 1, 7, 300, 5_000, 70_000, 3_000_000], 10_000, p=[0.3, 0.3, *[0.08] * 5])
-    values = np.concatenate([[0], np.cumsum(steps)])
+@pytest.mark.parametrize("count", [0, 1, 7, 3_000])
+def test_a_hash_table_finds_what_was_written_in_its_order(tmp_path: Path, count: int) -> None:
+    hashes = np.sort(np.random.default_rng(0).integers(0, 1 << 32, count, dtype=np.int64))
+    hashes[count // 2 :] = hashes[count // 2 :] >> 3 << 3  # some come more than once
+    hashes[count - 2 :] = EMPTY
     writer = LayoutWriter(tmp_path)
-    offset_writer = OffsetsWriter(writer, "x", int(values[-1]))
-    for start in range(0, len(values), 777):
-        offset_writer.write(values[start : start + 777])
-    offset_writer.close()
+    table = HashTableWriter(writer, "x", count)
+    for start in range(0, count, 777):
+        piece = hashes[start : start + 777]
+        table.write(piece, np.arange(start, start + len(piece)))
+    table.close()
     writer.finish(tmp_path / FILE_NAME, {})
-    found = read_offsets(Layout(tmp_path), "x")
-    assert len(found) == len(values)
-    assert [found[i] for i in range(len(values))] == values.tolist()
-    assert [found.span(i) for i in range(100)] == list(
-        zip(values[:100].tolist(), values[1:101].tolist(), strict=True)
-    )
-    for first, last in ((0, 40), (3, 4), (777, 1999), (9_990, len(values)), (5, 5)):
-        assert found.between(first, last) == values[first:last].tolist()
-        assert found.at(np.arange(first, last)).tolist() == values[first:last].tolist()
-
-
-def test_starts_of_runs_count_the_items_before_them(tmp_path: Path) -> None:
-    keys = np.sort(np.random.default_rng(0).integers(0, 5_000, 3_000))
-    writer = LayoutWriter(tmp_path)
-    starts = StartsWriter(writer, "x", 6_000, len(keys))
-    for start in range(0, len(keys), 500):
-        starts.add(keys[start : start + 500])
-    starts.close()
-    writer.finish(tmp_path / FILE_NAME, {})
-    found = read_offsets(Layout(tmp_path), "x")
-    assert len(found) == 6_001
-    assert found.between(0, 6_001) == np.searchsorted(keys, np.arange(6_001)).tolist()
-
-
-def test_a_graph_with_packed_offsets_answers_the_same(
-    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(offsets, "PLAIN_BELOW", 0)
-    packed, plain = open_compiled(toy(tmp_path)), open_compiled(sound)
-    assert Layout(packed.path).has("id_ends_steps")
-    assert check_graph(packed.path)["triples"] == len(TOY_TRIPLES)
-    for number in range(plain.info()["nodes"]):  # type: ignore[arg-type]
-        entity = plain.node_at(number)
-        assert packed.node_at(number) == entity
-        for way in Direction:
-            side = [Side(entity.id, way)]
-            assert packed.triples_many(side) == plain.triples_many(side)
-            assert packed.flat_relations(entity.id, way) == plain.flat_relations(entity.id, way)
+    found = HashTable(Layout(tmp_path), "x")
+    for one in {*hashes.tolist(), 0, 5}:
+        wanted = np.flatnonzero(hashes == one).tolist()
+        assert [node for node in found.find_hash(one) if hashes[node] == one] == wanted

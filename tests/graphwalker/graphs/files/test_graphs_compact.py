@@ -1,41 +1,20 @@
-"""Compact arrays: numbers of any width, edges by bits, no rows for literals."""
+"""The arrays of edges: no rows for literals, relations searched for around a hub."""
 
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build import numbering
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import sides
-from graphwalker.graphs.format.integers import IntegersWriter, read_integers
-from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
+from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.memory import MemoryGraph
 
 Facts = list[tuple[str, str, str]]
-
-
-@pytest.mark.parametrize("most", [1, 255, 256, 511, 1000, 4095, 4096, 65536, 200_000, 1 << 20,
-                                  1 << 23, (1 << 32) - 1])  # fmt: skip
-def test_integers_of_any_width_read_what_was_written(tmp_path: Path, most: int) -> None:
-    values = np.random.default_rng(0).integers(0, most, 1001, endpoint=True, dtype=np.int64)
-    writer = LayoutWriter(tmp_path)
-    integers = IntegersWriter(writer, "x", most)
-    for start in range(0, len(values), 77):
-        integers.write(values[start : start + 77])
-    integers.close()
-    writer.finish(tmp_path / FILE_NAME, {})
-    found, known = read_integers(Layout(tmp_path), "x"), values.tolist()
-    assert [found[place] for place in range(len(found))] == known
-    for first, last in ((0, 0), (5, 5), (3, 4), (7, 20), (0, 48), (13, 900), (990, 1001)):
-        assert found.between(first, last) == known[first:last]
-        assert found.array(first, last).tolist() == known[first:last]
-    assert found.at(np.array([1000, 0, 500])).tolist() == [known[1000], known[0], known[500]]
 
 
 def world() -> tuple[Facts, dict[str, str], dict[str, list[str]]]:
@@ -56,12 +35,12 @@ def world() -> tuple[Facts, dict[str, str], dict[str, list[str]]]:
 FACTS, NAMES, TYPES = world()
 
 
-def build(folder: Path, **settings: str) -> Path:
+def build(folder: Path) -> Path:
     (folder / "t.tsv").write_text("".join("\t".join(fact) + "\n" for fact in FACTS))
     (folder / "n.tsv").write_text("".join(f"{node}\t{name}\n" for node, name in NAMES.items()))
     (folder / "y.tsv").write_text("".join(f"{n}\t{t}\n" for n in TYPES for t in TYPES[n]))
     out = folder / "graph"
-    build_graph([folder / "t.tsv"], out, folder / "n.tsv", folder / "y.tsv", **settings)
+    build_graph([folder / "t.tsv"], out, folder / "n.tsv", folder / "y.tsv")
     return out
 
 
@@ -87,26 +66,14 @@ def assert_same(graph: CompiledGraph) -> None:
 
 def test_literals_have_no_rows_and_nothing_is_lost(built: Path) -> None:
     layout = Layout(built)
-    first, end = layout.array("skipped")
+    first, end = layout.array("literals")
     assert end - first == layout.counts["literals"] > 100 and first > 0
     assert_same(open_compiled(built))
     check_graph(built)
 
 
-@pytest.mark.long
-def test_the_groups_of_nodes_with_very_many_edges_are_written_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_relations_of_a_node_with_many_edges_are_searched_for(
+    built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "LARGE_NODE", 30)
-    monkeypatch.setattr("graphwalker.graphs.build.listings.LARGE_NODE", 30)
-    out = build(tmp_path)
-    assert len(Layout(out).array("out_large")) > 1
-    assert_same(open_compiled(out))
-    check_graph(out)
-
-
-def test_nodes_taken_in_ranges_of_ids_give_the_same_bytes(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(numbering, "MENTION_BYTES", 1 << 20)
-    assert Layout(build(tmp_path)).checksum == Layout(built).checksum
+    monkeypatch.setattr(sides, "FEW", 4)
+    assert_same(open_compiled(built))

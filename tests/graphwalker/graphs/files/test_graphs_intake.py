@@ -1,20 +1,16 @@
 """The intake of a build: blocks and filters, what is rejected, and going on after a stop."""
 
 import gzip
-import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
-from graphwalker.graphs.build import build
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
@@ -94,84 +90,42 @@ class Stop(KeyboardInterrupt):
     """A person at the keyboard."""
 
 
-def stop_at(number: int, said: list[str]):
-    def say(text: str) -> None:
+def test_a_stopped_build_leaves_nothing_and_starts_again(
+    tmp_path: Path, whole: CompiledGraph
+) -> None:
+    path, steps = put(tmp_path / "dump.nt", dump()), 0
+
+    def stop(text: str) -> None:
         said.append(text)
-        if len(said) == number:
+        if len(said) > steps:
             raise Stop
 
-    return say
-
-
-def test_a_build_goes_on_from_every_phase_where_it_was_stopped(
-    tmp_path: Path, whole: CompiledGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
-    path, said = put(tmp_path / "dump.nt", dump()), list[str]()
-    for number in range(1, 100):
-        stop = stop_at(len(said) + (3 if number > 1 else 2), said)  # one phase further each time
+    while steps < 99:
+        said: list[str] = []
         try:
             graph = made(tmp_path, path, progress=stop)
+            break
         except Stop:
-            assert not (tmp_path / "graph").exists()
-            continue
-        break
-    assert number > 10
-    assert graph.checksum == whole.checksum
-    assert said.count("sorting nodes") == 2  # begun, stopped as it was said, and done once
+            assert [p.name for p in tmp_path.iterdir()] == ["dump.nt"]
+        steps += 1
+    assert steps > 8 and graph.checksum == whole.checksum
     assert sorted(p.name for p in tmp_path.iterdir()) == ["dump.nt", "graph"]
 
 
-def test_reading_goes_on_behind_the_last_block(
-    tmp_path: Path, whole: CompiledGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 50_000)
-    monkeypatch.setattr("graphwalker.graphs.intake.intake._SAY_EVERY_S", 0.0)
-    path, said = put(tmp_path / "dump.nt", dump().replace("# a comment", "broken")), list[str]()
-    with pytest.raises(Stop):
-        made(tmp_path, path, progress=stop_at(6, said))
-    info = build_graph([path], tmp_path / "graph", progress=said.append)
-    assert "from line" in said[7]
-    assert open_compiled(tmp_path / "graph").checksum == whole.checksum
-    assert info["malformed"] == 1
-    rejected = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
-    assert [line.split("\t")[1] for line in rejected] == ["line", "1"]
-    told = json.loads((tmp_path / "graph" / "build.json").read_text())
-    assert told["lines"] == path.read_text().count("\n")
-
-
-def test_a_build_killed_without_warning_goes_on(
-    tmp_path: Path, whole: CompiledGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
+def test_a_build_killed_without_warning_starts_again(tmp_path: Path, whole: CompiledGraph) -> None:
     path = put(tmp_path / "dump.nt", dump())
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from graphwalker.graphs.build import build; build.RESUMABLE_BYTES = 0\n"
+        "from graphwalker.graphs.build import build\n"
         "def say(text):\n"
-        "    if text == 'writing types': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    if text == 'listing hubs': os.kill(os.getpid(), signal.SIGKILL)\n"
         "build.build_graph([Path(sys.argv[1])], Path(sys.argv[2]), progress=say)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(tmp_path / "graph")])
     assert killed.returncode == -signal.SIGKILL
-    said: list[str] = []
-    assert made(tmp_path, path, progress=said.append).checksum == whole.checksum
-    assert said[:2] == ["resuming the build that was stopped", "writing types"]
-
-
-def test_other_input_does_not_go_on_but_starts_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
-    path = put(tmp_path / "t.tsv", "m.1\ta.b.c\tm.2\n")
-    with pytest.raises(Stop):
-        made(tmp_path, path, progress=stop_at(5, []))
-    put(path, "m.1\ta.b.c\tm.3\n")
-    os.utime(path, (time.time() + 5, time.time() + 5))
-    graph = made(tmp_path, path)
-    assert [e.id for e in graph.neighbors("m.1", "a.b.c", Direction.OUT)] == ["m.3"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["graph", "t.tsv"]
+    assert not (tmp_path / "graph").exists()
+    assert made(tmp_path, path).checksum == whole.checksum
+    assert not list(tmp_path.glob(".graph.building-*"))
 
 
 def test_two_processes_do_not_build_the_same_graph_at_once(tmp_path: Path) -> None:
@@ -340,7 +294,6 @@ import resource, sys
 from pathlib import Path
 from graphwalker.errors import UserError
 from graphwalker.graphs.build import build
-build.RESUMABLE_BYTES = 0
 limit = int(sys.argv[3])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 try:
@@ -352,10 +305,7 @@ except UserError as error:
 
 
 @pytest.mark.parametrize("limit", [100_000, 1_000_000])
-def test_a_disk_that_fills_up_leaves_no_graph_and_the_build_goes_on_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
-) -> None:
-    monkeypatch.setattr(build, "RESUMABLE_BYTES", 0)
+def test_a_disk_that_fills_up_leaves_no_graph(tmp_path: Path, limit: int) -> None:
     path = put(tmp_path / "dump.nt", dump(8_000))
     arguments = [sys.executable, "-c", FULL, str(path), str(tmp_path / "graph"), str(limit)]
     result = subprocess.run(arguments, capture_output=True, text=True)

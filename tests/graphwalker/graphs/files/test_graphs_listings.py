@@ -8,9 +8,10 @@ import pytest
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.build.listings import ENDS, LEAST_CROSSED, LEAST_CVTS
+from graphwalker.graphs.build.listings import LEAST_CROSSED, LEAST_CVTS
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
+from graphwalker.graphs.compiled.listings import ENDS
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.memory import MemoryGraph
@@ -58,16 +59,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "graph"
 
 
-def without_listings(built: Path, folder: Path) -> Path:
-    """The same graph as it was written before listings were stored."""
-    layout, writer = Layout(built), LayoutWriter(folder)
-    for name in layout.section_names():
-        if "_listed_" not in name:
-            writer.section(name, layout.section(name).typecode).write(bytes(layout.array(name)))
-    writer.finish(folder / FILE_NAME, layout.counts)
-    return folder
-
-
 def assert_same(graph: CompiledGraph, memory: MemoryGraph) -> None:
     for node in NAMES:
         for way in Direction:
@@ -90,7 +81,6 @@ def test_stored_listings_and_first_entities_are_those_of_a_walk(built: Path) -> 
     assert "m.less" not in stored
     assert len(layout.array("in_listed_nodes")) > 0
     assert len(layout.array("out_listed_ends")) > ENDS
-    assert len(layout.array("out_listed_large")) > 0
     assert_same(graph, MemoryGraph(FACTS, NAMES))
     check_graph(built)
 
@@ -103,7 +93,7 @@ def test_an_entity_offers_what_it_may_list_and_nothing_else(built: Path) -> None
     assert not graph.offers([("a.b", Direction.OUT)])("m.unknown")
 
 
-@pytest.mark.parametrize("section", ["labels", "counts", "nodes", "ends"])
+@pytest.mark.parametrize("section", ["near", "far", "counts", "nodes", "ends"])
 def test_a_listing_that_says_something_else_is_found_by_the_check(
     built: Path, tmp_path: Path, section: str
 ) -> None:

@@ -336,7 +336,7 @@ def test_blocks_change_nothing_of_what_is_read(
             rejects = Rejects(limit=1000)
             filters = Filters()
             source = Source(path, "property", 0)
-            reader = CsvReader(source, filters, rejects, Relations(filters, []))
-            rows = [row for _, some in reader.blocks(0) for row in some.names]
+            reader = CsvReader(source, filters, rejects, Relations(filters))
+            rows = [row for _, some in reader.blocks() for row in some.names]
             found.append((rows, rejects.count))
     assert found[0] == found[1]

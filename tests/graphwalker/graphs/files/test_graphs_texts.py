@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.base import Direction
-from graphwalker.graphs.build import nodes
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.format import arrays
-from graphwalker.graphs.format.arrays import TextBlocks, TextBlockWriter
+from graphwalker.graphs.format import texts
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
+from graphwalker.graphs.format.texts import TextBlocks, TextBlockWriter
+from graphwalker.graphs.literals import is_literal
 
 STRINGS = [b"", b"a", "schön".encode(), b"x\n\x00y" * 900, b"", b"long " * 5_000, b"end"]
 
@@ -44,7 +43,7 @@ def test_a_block_that_cannot_be_unpacked_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(arrays, "_compress", lambda data, _: b"no" + data)
+        patched.setattr(texts, "_compress", lambda data, _: b"no" + data)
         folder = write_texts(tmp_path, STRINGS)
     with pytest.raises(ValueError, match="block 0 of texts"):
         TextBlocks(Layout(folder), "literal")[0]
@@ -70,30 +69,20 @@ def built(source: Path, out: Path) -> CompiledGraph:
     return open_compiled(out)
 
 
-def test_a_graph_with_compressed_literals_answers_as_one_without(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = built(source, tmp_path / "plain")
-    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    packed = built(source, tmp_path / "packed")
-    layout = Layout(packed.path)
-    assert layout.has("literal_blocks") and not Layout(plain.path).has("literal_blocks")
-    assert layout.section("id").bytes < Layout(plain.path).section("id").bytes / 5
-    for number in range(plain.info()["nodes"]):  # type: ignore[arg-type]
-        entity = plain.node_at(number)
-        assert packed.node_at(number) == entity
-        assert packed.node_number(entity.id) == number
-        for relation, _ in plain.relations(entity.id, Direction.OUT):
-            asked = entity.id, relation, Direction.OUT
-            assert packed.neighbors(*asked) == plain.neighbors(*asked)
-    assert check_graph(packed.path)["triples"] == 1_200
+def test_compressed_literals_are_found_by_number_and_by_id(source: Path, tmp_path: Path) -> None:
+    graph = built(source, tmp_path / "graph")
+    ids = [graph.node_at(number).id for number in range(len(list(graph._literals)))]
+    assert len(ids) > 400 and ids == sorted(ids) and all(map(is_literal, ids))
+    assert [graph.node_number(one) for one in ids] == [*range(len(ids))]
+    size = Layout(graph.path).section("literal_blocks").bytes
+    assert size < sum(map(len, ids)) / 5
+    assert check_graph(graph.path)["triples"] == 1_200
 
 
 def test_literals_that_are_no_texts_are_damage(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "PACKED_BYTES", 0)
-    monkeypatch.setattr(arrays, "_compress", lambda data, _: b"no" + data)
+    monkeypatch.setattr(texts, "_compress", lambda data, _: b"no" + data)
     packed = built(source, tmp_path / "packed")
     with pytest.raises(GraphError, match="damaged graph file"):
         packed.node_at(0)
