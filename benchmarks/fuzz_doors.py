@@ -142,9 +142,9 @@ def doors(folder: Path) -> dict[str, Door]:
 
     def rows(data: bytes, name: str, kind: str) -> None:
         source = Source(file(data, name), kind, 0)
-        reader = open_reader(source, Filters(), Relations(Filters(), []), Rejects(limit=1 << 40))
-        for block, found in reader.blocks(0):
-            assert block.last >= block.first and len(found.heads) == len(found.tails)
+        reader = open_reader(source, Filters(), Relations(Filters()), Rejects(limit=1 << 40))
+        for place, found in reader.blocks():
+            assert place.line > 0 and len(found.heads) == len(found.tails)
 
     def settings(data: bytes, name: str, read: Callable[[Path], object]) -> None:
         try:

@@ -107,7 +107,7 @@ def build(
 ) -> None:
     """Compile triples into a memory-mapped graph that opens in milliseconds.
 
-    A build that was killed resumes when the same command is typed again.
+    A build that was killed leaves no graph: type the same command again.
 
     Example: graphwalker graph build --triples kb.tsv.gz --names names.tsv --out runs/graph
 

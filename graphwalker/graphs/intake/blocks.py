@@ -29,6 +29,14 @@ _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """How far a file is read: the number of the last line, and the share of the bytes."""
+
+    line: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines: `first` is the number of the first one, from 1; the last one has no line end.
 
@@ -43,9 +51,9 @@ class Block:
     broken: tuple[tuple[int, str, bytes], ...] = ()
 
     @property
-    def last(self) -> int:
-        """The number of its last line."""
-        return self.first + self.text.count("\n")
+    def place(self) -> Place:
+        """Where it ends."""
+        return Place(self.first + self.text.count("\n"), self.position / max(1, self.size))
 
 
 def read_blocks(path: Path) -> Iterator[Block]:

@@ -3,14 +3,14 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import PACKED, Block, is_csv, read_blocks
+from graphwalker.graphs.intake.blocks import PACKED, Block, Place, is_csv, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rows import (
@@ -57,18 +57,18 @@ class ParallelReader(BlockReader):
         self._source, self._filters, self._workers = source, filters, workers
         self._numbers = relations
 
-    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
         backend = Processes(_parser, (self._source, self._filters), self._workers)
-        under_way: list[Block] = []
+        under_way: list[Place] = []
 
         def jobs() -> Iterator[Block]:
             for block in read_blocks(self.path):
-                under_way.append(replace(block, text="", broken=()))
+                under_way.append(block.place)
                 yield block
 
-        with Pool[Block, tuple[int, _BlockResult]](backend, self._workers + 1) as pool:
-            for last, parsed in pool.results(jobs()):
-                yield ParsedBlock(**asdict(under_way.pop(0)), end=last), self._own(parsed)
+        with Pool[Block, _BlockResult](backend, self._workers + 1) as pool:
+            for parsed in pool.results(jobs()):
+                yield under_way.pop(0), self._own(parsed)
 
     def _own(self, parsed: _BlockResult) -> IntakeRows:
         """The rows with our numbers of relations."""
@@ -82,17 +82,6 @@ class ParallelReader(BlockReader):
             numbers = np.array([self._numbers[name] for name in parsed.relations], dtype=np.int64)
             rows.relations = numbers[rows.relations]
         return rows
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedBlock(Block):
-    """A block whose lines were read elsewhere."""
-
-    end: int = 0
-
-    @property
-    def last(self) -> int:
-        return self.end
 
 
 class _RejectList(Rejects):
@@ -115,12 +104,12 @@ def suits(source: Source) -> bool:
     return source.path.stat().st_size * times >= LEAST_BYTES
 
 
-def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _BlockResult]]:
+def _parser(source: Source, filters: Filters) -> Callable[[Block], _BlockResult]:
     gc.disable()  # rows are many small objects, none of them in a cycle
     relations, noted = Relations(filters), _RejectList()
     reader = open_reader(source, filters, relations, noted)
 
-    def parse(block: Block) -> tuple[int, _BlockResult]:
+    def parse(block: Block) -> _BlockResult:
         reader.kept = reader.dropped = reader.divided = 0
         noted.lines = []
         rows: Any = reader.rows_of(block)
@@ -128,7 +117,7 @@ def _parser(source: Source, filters: Filters) -> Callable[[Block], tuple[int, _B
         rows.relations = places.astype(np.int32)
         names: list[str] = [relations.listed[int(number)] for number in used]
         counts = reader.kept, reader.dropped, reader.divided
-        return block.last, _BlockResult(rows, names, *counts, noted.lines)
+        return _BlockResult(rows, names, *counts, noted.lines)
 
     return parse
 
@@ -188,16 +177,15 @@ class Intake:
 
     def _read_one(self, source: Source, relations: Relations) -> None:
         self._say(f"reading {source.shown}")
-        rejected, reported, line = self._rejects.count, time.monotonic(), 0
+        rejected, reported, place = self._rejects.count, time.monotonic(), Place(0, 0)
         reader = self._reader(source, relations)
-        for block, rows in reader.blocks():
+        for place, rows in reader.blocks():
             self._store(rows)
-            line = block.last
             if time.monotonic() - reported > _SAY_EVERY_S:
-                reported = time.monotonic()
-                self._say(_standing(source, block))
+                reported, share = time.monotonic(), f"{100 * place.share:.0f} %"
+                self._say(f"reading {source.shown}: {share}, {place.line:,} lines")
         check_read(reader, source, self._rejects.count - rejected)
-        self._counts["lines"] += line
+        self._counts["lines"] += place.line
         self._counts["filtered"] += reader.dropped
         self._counts["divided"] += reader.divided
 
@@ -212,9 +200,14 @@ class Intake:
             source, number = sources[int(line) >> LINE_BITS], int(line) % (1 << LINE_BITS)
             why = f"no record is the node {t if h_known else h}"
             self._rejects.add(source.path, number, why)
+        if not strays:
+            return
         for table, exempt in (("fact", "starts_with(t, '\"') OR"), ("edge_property", "")):
+            # Not deleted: the rows that stay would be numbered anew, at any time.
             known = "(h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
-            self._sorter.run(f"DELETE FROM {table} WHERE NOT ({exempt} {known})")
+            self._sorter.run(f"CREATE TABLE kept AS FROM {table} WHERE {exempt} {known}")
+            self._sorter.run(f"DROP TABLE {table}")
+            self._sorter.run(f"ALTER TABLE kept RENAME TO {table}")
 
     def _reader(self, source: Source, relations: Relations) -> BlockReader:
         given = source, self._filters, relations, self._rejects
@@ -228,8 +221,3 @@ class Intake:
         for name, listed in listed_in:
             if listed:
                 self._tables[name].extend(list(zip(*listed, strict=True)))
-
-
-def _standing(source: Source, block: Block) -> str:
-    share = 100 * block.position / max(1, block.size)
-    return f"reading {source.shown}: {share:.0f} %, {block.last:,} lines"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, read_blocks
+from graphwalker.graphs.intake.blocks import Block, Place, read_blocks
 from graphwalker.graphs.intake.columns import TABLES, TableForm
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.literals import is_literal
@@ -153,8 +153,8 @@ class BlockReader(ABC):
         """Fields that held several values."""
 
     @abstractmethod
-    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
-        """Each block with its rows."""
+    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
+        """The rows of each block, and where it ends."""
 
 
 class FileReader(BlockReader):
@@ -166,9 +166,9 @@ class FileReader(BlockReader):
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
-    def blocks(self) -> Iterator[tuple[Block, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
         for block in read_blocks(self.path):
-            yield block, self.rows_of(block)
+            yield block.place, self.rows_of(block)
 
     def rows_of(self, block: Block) -> IntakeRows:
         """The rows of one block."""

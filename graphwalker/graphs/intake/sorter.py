@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -60,8 +60,9 @@ class Sorter:
         self.run(f"CREATE TABLE {name} ({listed})")
         return Table(self, name, list(columns))
 
-    def run(self, sql: str) -> None:
-        self._execute(sql)
+    def run(self, sql: str, **values: str | None) -> None:
+        """Run a statement with values for its `$names`."""
+        self._execute(sql, values)
 
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows, given as one array for each column."""
@@ -97,11 +98,13 @@ class Sorter:
             sql = f"SELECT {picked} FROM {table} WHERE rowid >= {start} AND rowid < {start + step}"
             yield self.columns(sql, *columns)
 
-    def _execute(self, sql: str) -> "DuckDBPyConnection":
+    def _execute(
+        self, sql: str, values: Mapping[str, str | None] | None = None
+    ) -> "DuckDBPyConnection":
         with self._translate_errors():
             if self._disk is not None:
                 self._db.execute(f"SET max_temp_directory_size = '{self._disk_left()}B'")
-            return self._db.execute(sql)
+            return self._db.execute(sql, values or None)
 
     def _disk_left(self) -> int:
         assert self._disk is not None

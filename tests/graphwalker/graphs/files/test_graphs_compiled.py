@@ -226,9 +226,9 @@ def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:
         open_compiled(path)
 
 
-def test_a_file_of_a_newer_format_is_refused(toy: CompiledGraph, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused(toy: CompiledGraph, tmp_path: Path) -> None:
     path = damaged(toy, tmp_path, lambda data: data[:8] + b"\x63" + data[9:])
-    with pytest.raises(UserError, match="format 99 by a newer GraphWalker"):
+    with pytest.raises(UserError, match="format 99 by another GraphWalker"):
         open_compiled(path)
 
 
