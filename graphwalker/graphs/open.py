@@ -144,10 +144,11 @@ def compile_file(path: Path) -> Path:
 
     from graphwalker.files import cache_folder
     from graphwalker.graphs.build.build import build_graph
+    from graphwalker.graphs.format.header import FORMAT_VERSION
 
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    out = cache_folder() / "graphs" / f"{path.name[:60]}-{digest[:16]}"
+    out = cache_folder() / "graphs" / f"{path.name[:60]}-{digest[:16]}-{FORMAT_VERSION}"
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         build_graph([path], out)

@@ -30,7 +30,7 @@ class EdgeSide:
         self.starts = layout.array(f"{side}_starts")
         self.to_cvts = bytes(layout.array(f"{side}_to_cvts"))
         self.node_array, self.relation_array = np.asarray(self.nodes), np.asarray(self.relations)
-        self._start_array = np.asarray(self.starts)
+        self.start_array = np.asarray(self.starts)
         self.rows = rows = read_rows(layout)
         self._first, self._end, self._gap = rows.first, rows.end, rows.gap
         self._known: dict[int, tuple[list[int], Sequence[int]]] = {}
@@ -77,7 +77,7 @@ class EdgeSide:
 
     def edges_at(self, nodes: Array) -> Array:
         """Where the edges of each node start; of the number behind the last, where all end."""
-        return self._start_array[self.rows.of(nodes)].astype(np.int64)
+        return self.start_array[self.rows.of(nodes)].astype(np.int64)
 
     def over(self, nodes: Array, relation: int) -> Array:
         """The nodes at the other ends of all those nodes' edges of one relation."""

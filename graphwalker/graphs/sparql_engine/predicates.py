@@ -62,7 +62,7 @@ class RelationEdges:
         return self._count(self._graph.into, tail)
 
     def total(self) -> int:
-        return int(self._graph.totals("relation")[self._relation])
+        return int(self._graph.relation_totals[self._relation])
 
     def scan(self) -> Iterator[EdgeEnds]:
         for heads, tails in self._chunks():
@@ -81,19 +81,14 @@ class RelationEdges:
 
     def _chunks(self) -> Iterator[tuple[Any, Any]]:
         """Heads and tails of all edges."""
-        side, nodes = self._graph.out, self._graph.nodes
-        for first in range(0, nodes, CHUNK):
+        side, rows = self._graph.out, self._graph.rows
+        for first in range(0, len(side.nodes), CHUNK):
             self._terms.check()
-            chunk = side.chunk(first, min(first + CHUNK, nodes))
-            groups = np.flatnonzero(chunk.relations == self._relation)
-            if not len(groups):
-                continue
-            places = groups + int(chunk.groups[0])
-            heads = first + np.searchsorted(chunk.groups, places, side="right") - 1
-            starts = chunk.starts[groups]
-            sizes = chunk.starts[groups + 1] - starts
-            edges = np.arange(int(sizes.sum())) + (starts - (sizes.cumsum() - sizes)).repeat(sizes)
-            yield heads.repeat(sizes), side.nodes.at(edges)
+            found = np.flatnonzero(side.relation_array[first : first + CHUNK] == self._relation)
+            if len(found):
+                places = (first + found).astype(side.start_array.dtype)
+                heads = np.searchsorted(side.start_array, places, side="right") - 1
+                yield np.where(heads < rows.first, heads, heads + rows.gap), side.node_array[places]
 
     def _ends(self, side: Any, node: int) -> Iterable[int]:
         if not 0 <= node < self._graph.nodes:
@@ -101,7 +96,7 @@ class RelationEdges:
         start, end = side.run(node, self._relation)
         if end - start > CHUNK:
             return self._terms.in_chunks(side.nodes, start, end)
-        return side.nodes.between(start, end)
+        return side.nodes[start:end].tolist()
 
     def _count(self, side: Any, node: int) -> int:
         if not 0 <= node < self._graph.nodes:
@@ -162,7 +157,7 @@ class TypeEdges:
     def forward(self, head: int) -> Iterable[int]:
         if not 0 <= head < self._graph.nodes:
             return ()
-        return [self._graph.kinds[kind] for kind in self._graph.types.get(head)]
+        return [self._graph.kinds[kind] for kind in self._graph.types(head)]
 
     def backward(self, tail: int) -> Iterable[int]:
         kind = self._graph.kind_at.get(tail)
@@ -176,10 +171,10 @@ class TypeEdges:
 
     def count_backward(self, tail: int) -> int:
         kind = self._graph.kind_at.get(tail)
-        return 0 if kind is None else int(self._graph.totals("type")[kind])
+        return 0 if kind is None else int(self._graph.type_totals[kind])
 
     def total(self) -> int:
-        return len(self._graph.type_items)
+        return len(self._graph.type_arrays[1])
 
     def scan(self) -> Iterator[EdgeEnds]:
         return self._pairs(None)
@@ -190,11 +185,11 @@ class TypeEdges:
     def _pairs(self, kind: int | None) -> Iterator[EdgeEnds]:
         """Nodes with that type, or with any."""
         graph, kinds = self._graph, np.array(self._graph.kinds)
-        rows, starts = len(graph.type_starts) - 1, graph.type_starts
-        for first in range(0, rows, CHUNK):
+        starts, every = graph.type_arrays
+        for first in range(0, len(starts) - 1, CHUNK):
             self._terms.check()
-            places = starts.at(np.arange(first, min(first + CHUNK, rows) + 1))
-            items = graph.type_items.array(int(places[0]), int(places[-1]))
+            places = starts[first : first + CHUNK + 1]
+            items = every[int(places[0]) : int(places[-1])]
             heads = np.arange(first, first + len(places) - 1).repeat(np.diff(places))
             if kind is not None:
                 heads, items = heads[items == kind], items[items == kind]

@@ -2,7 +2,10 @@
 
 import re
 import time
+from array import array
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -12,11 +15,10 @@ from rdflib import BNode, URIRef
 
 from graphwalker.errors import QueryLimitError
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.format.arrays import NodeLists, all_strings, read_ids, read_names
-from graphwalker.graphs.format.integers import read_integers
 from graphwalker.graphs.format.layout import Layout
-from graphwalker.graphs.format.offsets import read_offsets
-from graphwalker.graphs.format.sides import EdgeSide, read_rows
+from graphwalker.graphs.format.nodes import Nodes
+from graphwalker.graphs.format.sides import EdgeSide
+from graphwalker.graphs.format.texts import read_words
 from graphwalker.graphs.literals import is_literal, literal_id, literal_name
 from graphwalker.graphs.ntriples import FREEBASE, XSD_STRING
 from graphwalker.graphs.sparql.terms import RDF_TYPE, RDFS_LABEL
@@ -46,14 +48,13 @@ class NumberedGraph:
         assert isinstance(graph.path, Path)
         layout = Layout(graph.path)
         self.graph, self.nodes = graph, layout.counts["nodes"]
-        self.node_id, self.name = read_ids(layout), read_names(layout)
-        self.rows = read_rows(layout)
+        records = Nodes(layout)
+        self.node_id, self.name, self.types = records.id, records.name, records.types
+        self.rows = records.rows
         self.out, self.into = EdgeSide(layout, "out"), EdgeSide(layout, "in")
-        self.types = NodeLists(layout, "type")
-        self.type_starts = read_offsets(layout, "type_starts")
-        self.type_items = read_integers(layout, "type_items")
         self.relation_ids = graph.relation_ids()
-        self.type_ids = all_strings(layout, "type_id", layout.counts["types"])
+        self.type_ids = read_words(layout, "type_ids")
+        self.relation_totals = np.asarray(layout.array("relation_counts"))
         self.base = base or self._usual_base()
         own = self.base == FREEBASE
         self.name_ids = (RDFS_LABEL, NAME) if own else (RDFS_LABEL,)
@@ -69,7 +70,22 @@ class NumberedGraph:
         self.name_predicates = {numbers[one] for one in self.name_ids}
         self.kind_predicates = {numbers[one] for one in self.kind_ids}
         self.has_names = graph.size > 0
-        self._totals: dict[str, Array] = {}
+
+    @cached_property
+    def type_arrays(self) -> tuple[Array, Array]:
+        """For queries that go through all types: where those of each row start, and the types."""
+        nodes = chain(range(self.rows.first), range(self.rows.end, self.nodes))
+        sizes, items = array("I"), array("I")
+        for found in map(self.types, nodes):
+            sizes.append(len(found))
+            items.extend(found)
+        starts = np.concatenate([[0], np.cumsum(np.asarray(sizes), dtype=np.int64)])
+        return starts, np.asarray(items)
+
+    @cached_property
+    def type_totals(self) -> Array:
+        """Nodes of each type."""
+        return np.bincount(self.type_arrays[1], minlength=len(self.type_ids))
 
     def number(self, node_id: str) -> int:
         """The number of an id, -1 where the graph has none."""
@@ -95,24 +111,6 @@ class NumberedGraph:
 
     def is_literal(self, number: int) -> bool:
         return self.rows.first <= number < self.rows.end
-
-    def totals(self, of: str) -> Array:
-        """Triples of each relation (`relation`), or nodes of each type (`type`); counted once."""
-        if of not in self._totals:
-            count = len(self.relation_ids if of == "relation" else self.type_ids)
-            found = np.zeros(count + 1, dtype=np.int64)
-            if of == "type":
-                for first in range(0, len(self.type_items), CHUNK):
-                    last = min(first + CHUNK, len(self.type_items))
-                    found += np.bincount(self.type_items.array(first, last), minlength=count + 1)
-            else:
-                for first in range(0, self.nodes, CHUNK):
-                    chunk = self.out.chunk(first, min(first + CHUNK, self.nodes))
-                    sizes = np.diff(chunk.starts)
-                    counted = np.bincount(chunk.relations, sizes, minlength=count + 1)
-                    found += counted.astype(np.int64)
-            self._totals[of] = found
-        return self._totals[of]
 
     def _number(self, one: str) -> int:
         if (found := self.number(one)) >= 0:
@@ -205,7 +203,7 @@ class QueryTerms:
         """The integers of a long run, a piece at a time."""
         for start in range(first, last, CHUNK):
             self.check()
-            yield from numbers.between(start, min(start + CHUNK, last))
+            yield from numbers[start : min(start + CHUNK, last)].tolist()
 
     def _decode(self, node_id: str) -> Any:
         if node_id.startswith("_:"):
