@@ -29,7 +29,7 @@ _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockEnd:
     """How far a file is read: the number of the last line, and the share of the bytes."""
 
     line: int
@@ -51,9 +51,9 @@ class Block:
     broken: tuple[tuple[int, str, bytes], ...] = ()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> BlockEnd:
         """Where it ends."""
-        return Place(self.first + self.text.count("\n"), self.position / max(1, self.size))
+        return BlockEnd(self.first + self.text.count("\n"), self.position / max(1, self.size))
 
 
 def read_blocks(path: Path) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import PACKED, Block, Place, is_csv, read_blocks
+from graphwalker.graphs.intake.blocks import PACKED, Block, BlockEnd, is_csv, read_blocks
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.readers import check_read, open_reader
 from graphwalker.graphs.intake.rows import (
@@ -57,9 +57,9 @@ class ParallelReader(BlockReader):
         self._source, self._filters, self._workers = source, filters, workers
         self._numbers = relations
 
-    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         backend = Processes(_parser, (self._source, self._filters), self._workers)
-        under_way: list[Place] = []
+        under_way: list[BlockEnd] = []
 
         def jobs() -> Iterator[Block]:
             for block in read_blocks(self.path):
@@ -177,7 +177,7 @@ class Intake:
 
     def _read_one(self, source: Source, relations: Relations) -> None:
         self._say(f"reading {source.shown}")
-        rejected, reported, place = self._rejects.count, time.monotonic(), Place(0, 0)
+        rejected, reported, place = self._rejects.count, time.monotonic(), BlockEnd(0, 0)
         reader = self._reader(source, relations)
         for place, rows in reader.blocks():
             self._store(rows)

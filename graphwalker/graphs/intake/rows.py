@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, Place, read_blocks
+from graphwalker.graphs.intake.blocks import Block, BlockEnd, read_blocks
 from graphwalker.graphs.intake.columns import TABLES, TableForm
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.literals import is_literal
@@ -153,7 +153,7 @@ class BlockReader(ABC):
         """Fields that held several values."""
 
     @abstractmethod
-    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         """The rows of each block, and where it ends."""
 
 
@@ -166,7 +166,7 @@ class FileReader(BlockReader):
         self._keeps_node = filters.node_test()
         self._keeps_language = filters.language_test()
 
-    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         for block in read_blocks(self.path):
             yield block.place, self.rows_of(block)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import Block, Place, first_lines, read_blocks
+from graphwalker.graphs.intake.blocks import Block, BlockEnd, first_lines, read_blocks
 from graphwalker.graphs.intake.columns import (
     SAMPLED,
     TABLE,
@@ -39,7 +39,7 @@ class CsvFile(FileReader, ABC):
 
     header_lines = 1
 
-    def blocks(self) -> Iterator[tuple[Place, IntakeRows]]:
+    def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
         found = read_blocks(self.path)
         block = next(found, None)
