@@ -100,11 +100,11 @@ class Connections:
                 )
                 body = answer.read(self._max_bytes + 1)
         except NewConnectionError as error:  # urllib3 counts it among the time-outs
-            raise Refusal(f"{type(error).__name__}: {error}") from None
+            raise Refusal(_reason(error)) from None
         except PoolTimeoutError:
             raise TimeoutError("timed out") from None
         except (HTTPError, OSError) as error:
-            raise Refusal(f"{type(error).__name__}: {error}") from None
+            raise Refusal(_reason(error)) from None
         except ValueError:
             raise UserError(
                 "a header of more than one line: mend the user, password or headers"
@@ -179,3 +179,9 @@ class _Connection(_Noted):
 
 class _TlsConnection(_Noted, HTTPSConnection):
     pass
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system said, without urllib3's frame around it."""
+    error = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return f"{type(error).__name__}: {error}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from graphwalker.graphs.base import Direction
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.open import open_graph
 from support.paths import ROOT
@@ -36,10 +37,12 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_networkx_example_prints_what_the_page_says(tmp_path):
+def test_the_networkx_graph_of_the_page_opens(tmp_path, monkeypatch):
     write_files(tmp_path)
-    (shown,) = [text for language, text in BLOCKS if not language]
-    assert run(tmp_path, "try_networkx.py") == shown
+    monkeypatch.chdir(tmp_path)
+    graph = open_graph("my_graph:make")
+    (alien,) = graph.resolve("Alien")
+    assert graph.flat_relations(alien.id, Direction.OUT) == [("cast..actor", 1), ("directed by", 1)]
 
 
 @pytest.mark.long
