@@ -3,6 +3,7 @@
 import pytest
 
 from eval.report.published import load_published, published_names
+from eval.score.metrics import family_of
 from graphwalker.errors import UserError
 
 TOML = """
@@ -32,6 +33,62 @@ def test_every_table_loads_and_names_its_source(name):
     assert any(value is not None for row in table.rows for value in row.values.values())
 
 
+@pytest.mark.parametrize("name", published_names())
+def test_percentages_stay_within_a_hundred(name):
+    table = load_published(name)
+    if table.unit == "percent":
+        figures = [
+            value
+            for row in table.rows
+            for key, value in row.values.items()
+            if value is not None and key != "delta_em"
+        ]
+        assert figures and all(0 <= value <= 100 for value in figures)
+
+
+@pytest.mark.parametrize("name", published_names())
+def test_metrics_that_we_compute_are_called_by_our_names(name):
+    for column in load_published(name).columns:
+        if "_" in column.metric:
+            assert column.metric in family_of(column.metric).names
+
+
+@pytest.mark.parametrize(
+    ("name", "ems"),
+    [
+        ("graphwalker-table3", ("grailqa_em", "bench_em")),
+        ("graphwalker-table4", ("cwq_em", "webqsp_em")),
+    ],
+)
+def test_the_printed_mean_change_is_that_of_the_printed_ems(name, ems):
+    full, *ablations = load_published(name).rows
+    for row in ablations:
+        change = sum(row.values[em] - full.values[em] for em in ems) / 2
+        assert row.values["delta_em"] == pytest.approx(change, abs=0.005)
+
+
+def test_the_full_method_has_the_same_figures_in_three_tables():
+    first = load_published("graphwalker-table2").rows[-1].values
+    for name in ("graphwalker-table4", "graphwalker-table8"):
+        values = load_published(name).rows[0].values
+        assert {key: values[key] for key in first} == first
+    without_rl = load_published("graphwalker-table4").rows[4].values
+    sft = load_published("graphwalker-table2").rows[14].values
+    assert {key: without_rl[key] for key in sft} == sft
+
+
+def test_correct_answers_by_category_sum_to_the_totals_of_both_tables():
+    categories = load_published("graphwalk-table3")
+    for row in categories.rows:
+        assert row.values["total"] == sum(row.values.values()) - row.values["total"]
+    correct = {
+        (row.backbone, "t" if row.group == "with tools" else "nt"): row.values["correct"]
+        for row in load_published("graphwalk-table2").rows
+    }
+    for (backbone, tools), total in correct.items():
+        assert sum(categories.column(f"{backbone}_{tools}")) == total
+
+
 def test_accuracy_is_the_share_correct_but_for_the_one_misprint_that_is_noted():
     table = load_published("graphwalk-table2")
     off = [
@@ -41,6 +98,14 @@ def test_accuracy_is_the_share_correct_but_for_the_one_misprint_that_is_noted():
     ]
     assert off == ["in context (gpt-4.1-mini)"]
     assert "17.7" in table.notes[0]
+
+
+def test_graph_size_table_begins_with_the_figures_of_the_query_table():
+    sizes = load_published("graphwalk-table4").column("100")
+    by_model = {(row.group, row.backbone): row for row in load_published("graphwalk-table2").rows}
+    keys = ("accuracy", "precision", "recall", "f1", "false_positives")
+    runs = [("with tools", "gpt-4.1"), ("without tools", "gpt-4.1"), ("without tools", "o4-mini")]
+    assert sizes == [by_model[run].values[key] for run in runs for key in keys]
 
 
 def test_an_unknown_name_lists_the_known_ones():
