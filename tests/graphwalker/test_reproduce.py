@@ -70,7 +70,7 @@ def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
     done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)
     assert done.returncode == 1 and not list(tmp_path.iterdir())
     found = {row["what"]: f"{row['verdict']} {row['found']}" for row in json.loads(done.stdout)}
-    assert found["graph"].startswith("wrong graphs/freebase: no such file or folder")
+    assert found["graph"].startswith("wrong graphs/freebase: no such graph")
     assert found["teacher's key"] == "wrong OPENAI_API_KEY is not set"
     assert found["grpo"].startswith("ok peak ") and " of 80" in found["grpo"]
     assert "checkpoints" in found["disk"] and "max_cost" in found["money"]

@@ -62,10 +62,8 @@ class QueryShape:
 def read_shape(query: str, prefixes: Mapping[str, str]) -> QueryShape:
     """The shape of a query. `prefixes` are known besides `PREFIXES`. Raises `UserError`.
 
-    >>> read_shape("SELECT ?x { ns:m.1 ns:a ?x FILTER (?x != 'b'@en OR 1) }", {"ns": "urn:"})
-    ... # doctest: +NORMALIZE_WHITESPACE
-    QueryShape(text="SELECT ?x { <x-constant:0> <x-constant:1> ?x
-        FILTER (?x != <x-constant:2> || 1) }", constants=('<urn:m.1>', '<urn:a>', '"b"@en'))
+    >>> read_shape("ASK { ns:m.1 ns:a ?x FILTER (?x OR 1) }", {"ns": "urn:"}).text
+    'ASK { <x-constant:0> <x-constant:1> ?x FILTER (?x || 1) }'
     """
     return _Reader(query, prefixes).read()
 

@@ -175,11 +175,11 @@ def plain(text):
 
 def read(path, folder):
     """The facts of a file, as the first stage of a build reads them."""
-    relations, rejects = Relations(Filters(), []), Rejects(None, 0)
+    relations, rejects = Relations(Filters()), Rejects(None, 0)
     source = convert(Source(path, "triples", 0), folder)
     reader = open_reader(source, Filters(), relations, rejects)
     found = set()
-    for _, rows in reader.blocks(0):
+    for _, rows in reader.blocks():
         named = (relations.listed[number] for number in rows.relations)
         facts = zip(rows.heads, named, rows.tails, strict=True)
         found |= {tuple(map(str.strip, fact)) for fact in facts}
