@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from pyoxigraph import QueryResultsFormat
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql_engine.engine import SparqlEngine
 from graphwalker.graphs.sparql_engine.results import JSON, write_results
 
@@ -16,7 +17,7 @@ class EngineStore:
     """A compiled graph in place of a store."""
 
     def __init__(self, graph):
-        self.engine = SparqlEngine(graph)
+        self.engine = SparqlEngine(graph, FREEBASE)
 
     def query(self, text):
         try:
