@@ -228,8 +228,7 @@ def main() -> int:
         road.prepare()
         found: dict[str, Any] = read_json(place) if place.is_file() else {}
         for row, figures in road.rows():
-            known = found.get(row, {})
-            found[row] = {**known, **figures}
+            found[row] = found.get(row, {}) | figures
             write_json(place, found)
             console.facts(row, {part: figures[part].get("em") for part in given.parts})
     except subprocess.CalledProcessError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.files import read_json
 from graphwalker.hub.cards import (
     CARD,
     data_facts,
@@ -188,6 +189,7 @@ def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[],
     """What the folder is, and how its card is made where it has none."""
     names = {path.name for path in paths if path.parent == folder}
     if names & {"config.json", "adapter_config.json"}:
+        _refuse_local_base(folder / "adapter_config.json")
         return "model", lambda: model_card(folder, folder.parent)
     if "graph.gwk" in names:
         from graphwalker.graphs.open import open_graph
@@ -202,3 +204,13 @@ def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[],
         )
     title = f"# {folder.resolve().name}\n"
     return "data", lambda: with_front_matter(data_facts(data), title)
+
+
+def _refuse_local_base(config: Path) -> None:
+    """An adapter names the model below it: a path of this machine is of no use to others."""
+    base = read_json(config).get("base_model_name_or_path") if config.is_file() else None
+    if base and (Path(base).is_absolute() or Path(base).is_dir()):
+        raise UserError(
+            f"{config}: base_model_name_or_path is a folder of this machine; write the model's "
+            "name on the Hub there, or publish the folder that `graphwalker merge` makes"
+        )

@@ -145,8 +145,14 @@ def test_a_push_without_a_token_says_so(run, monkeypatch):
         push(plan_publication(run, "ada/agent"))
 
 
+def test_an_adapter_over_a_folder_of_this_machine_is_refused(run):
+    write_json(run / "final/adapter_config.json", {"base_model_name_or_path": str(run)})
+    with pytest.raises(UserError, match="graphwalker merge"):
+        plan_publication(run, "ada/agent")
+
+
 @pytest.fixture
-def cached(tmp_path, monkeypatch):
+def snapshot_folder(tmp_path, monkeypatch):
     """The snapshot of a data set that was downloaded before."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     repo = tmp_path / "hub/datasets--ada--world"
@@ -158,15 +164,15 @@ def cached(tmp_path, monkeypatch):
     return snapshot
 
 
-def test_a_name_of_the_hub_stands_where_a_path_may(cached):
-    assert load_questions("ada/world") == load_questions(cached / "questions.jsonl")
-    assert open_graph("ada/world").checksum == open_graph(cached / "graph").checksum
+def test_a_name_of_the_hub_stands_where_a_path_may(snapshot_folder):
+    assert load_questions("ada/world") == load_questions(snapshot_folder / "questions.jsonl")
+    assert open_graph("ada/world").checksum == open_graph(snapshot_folder / "graph").checksum
     assert open_graph("ada/world/graph").size
     with pytest.raises(UserError, match=r"ada/world/none: the data set of the Hub has no none"):
         open_graph("ada/world/none")
 
 
 @pytest.mark.parametrize("opened", [load_questions, open_graph])
-def test_a_name_that_is_not_here_says_what_fetches_it(cached, opened):
+def test_a_name_that_is_not_here_says_what_fetches_it(snapshot_folder, opened):
     with pytest.raises(UserError, match="hf download --repo-type dataset ada/other"):
         opened("ada/other")

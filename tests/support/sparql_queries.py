@@ -57,7 +57,7 @@ class QueryMaker:
         if kind < 0.12:
             return f"{PREFIXES} ASK {{ {body} }}"
         if kind < 0.3:
-            return PREFIXES + self.grouped(shown, body)
+            return PREFIXES + self.group_query(shown, body)
         some = self.rng.sample(shown, self.rng.randint(1, len(shown)))
         distinct = self.rng.choice(["", "DISTINCT "])
         head = f"SELECT {distinct}{' '.join(some)} WHERE {{ {body} }}"
@@ -68,7 +68,7 @@ class QueryMaker:
             return f"{PREFIXES} SELECT (COUNT(*) AS ?count) WHERE {{ {head} }}"
         return PREFIXES + head
 
-    def grouped(self, shown, body):
+    def group_query(self, shown, body):
         key, of = self.rng.choice(shown), self.rng.choice(shown)
         what = self.rng.choice(
             [f"COUNT({of})", f"COUNT(DISTINCT {of})", f"MIN(COALESCE(STR({of}), ''))",

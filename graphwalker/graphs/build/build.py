@@ -104,7 +104,7 @@ class _Compiler:
         for what, step in numbering.steps():
             say(what)
             step()
-        self._unwanted = numbering.unwanted()
+        self._unwanted = numbering.count_unwanted()
 
     def choose_names(self, ids_are_names: bool, names_from_ids: bool) -> Callable[[str], str]:
         """What an entity without a name is called, by its id."""

@@ -45,7 +45,7 @@ class Numbering:
             ("choosing names", self._choose_names),
         )
 
-    def unwanted(self) -> int:
+    def count_unwanted(self) -> int:
         """Nodes whose only names are in a language that was not asked for."""
         return self._sorter.scalar(f"SELECT count(*) FROM named WHERE rank >= {UNWANTED_LANGUAGE}")
 

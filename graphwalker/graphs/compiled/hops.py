@@ -60,7 +60,7 @@ class Hops:
         listings = self._listings[direction]
         walked = self._list_relations(node, direction, None)
         stored = listings.get(node) if listings else None
-        if listings is None or stored is None or self._named(stored, direction) != walked:
+        if listings is None or stored is None or self._with_names(stored, direction) != walked:
             return False
         for (near, far), _ in stored:
             ends = listings.first_ends(node, near, far)
@@ -68,7 +68,7 @@ class Hops:
                 return False
         return True
 
-    def _named(
+    def _with_names(
         self, stored: list[tuple[tuple[int, int], int]], direction: Direction
     ) -> list[tuple[str, int]]:
         names = self._names[direction]
@@ -96,7 +96,7 @@ class Hops:
         if listings is not None and not 0 < around < FEW_CVTS:
             stored = listings.get(node)
             if stored is not None:
-                return self._named(stored, direction)
+                return self._with_names(stored, direction)
         pairs, behind, whole = self._pairs[direction], NodesBehind(), bool(near)
         for i in mediated:
             start, end = starts[i], starts[i + 1]

@@ -42,7 +42,7 @@ class Connections:
         self.address, self._is_secure = address, parts.scheme == "https"
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
-        self._pool, self._process = self._open(), os.getpid()
+        self._pool, self._process = self._open_pool(), os.getpid()
 
     def send(self, request: HttpRequest) -> Response:
         """POST and read the whole answer. Raises `Refusal` or `TimeoutError`.
@@ -51,7 +51,7 @@ class Connections:
         may be sent again. The response then says so.
         """
         if self._process != os.getpid():
-            self._pool, self._process = self._open(), os.getpid()
+            self._pool, self._process = self._open_pool(), os.getpid()
         _thread.deadline = time.monotonic() + REQUEST_TIMEOUTS * self._timeout_s
         try:
             return self._exchange(request)
@@ -62,10 +62,10 @@ class Connections:
 
     def close(self) -> None:
         """Close the idle connections; a later request opens a new one."""
-        pool, self._pool = self._pool, self._open()
+        pool, self._pool = self._pool, self._open_pool()
         pool.close()
 
-    def _open(self) -> HTTPConnectionPool:
+    def _open_pool(self) -> HTTPConnectionPool:
         if not self._is_secure:
             pool = HTTPConnectionPool(
                 self._host, self._port, timeout=self._timeout_s, maxsize=_IDLE, retries=False
@@ -155,7 +155,7 @@ def _assert_time() -> None:
         raise TimeoutError("the answer came too slowly")
 
 
-class _Noted(HTTPConnection):
+class _WatchedConnection(HTTPConnection):
     """A connection that says when it is opened, and when the other side has closed it."""
 
     def connect(self) -> None:
@@ -169,7 +169,7 @@ class _Noted(HTTPConnection):
         return is_connected
 
 
-class _Connection(_Noted):
+class _Connection(_WatchedConnection):
     def connect(self) -> None:
         super().connect()
         plain = self.sock
@@ -177,7 +177,7 @@ class _Connection(_Noted):
         self.sock.settimeout(self.timeout)
 
 
-class _TlsConnection(_Noted, HTTPSConnection):
+class _TlsConnection(_WatchedConnection, HTTPSConnection):
     pass
 
 

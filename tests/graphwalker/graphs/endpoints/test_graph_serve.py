@@ -26,7 +26,7 @@ NS = "http://rdf.freebase.com/ns/"
 
 
 @contextmanager
-def served(folder, *options):
+def server(folder, *options):
     """The address of a server process, and the process."""
     command = [sys.executable, "-m", "graphwalker", "graph", "serve", str(folder), "--port", "0"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -49,7 +49,7 @@ def graph(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(graph):
     options = ("--workers", "2", "--memory-mb", "400", "--max-rows", "5000")
-    with served(graph.path, *options) as (found, _):
+    with server(graph.path, *options) as (found, _):
         yield found
 
 
@@ -183,7 +183,7 @@ def test_a_body_of_100_mb_is_not_read(address):
 
 
 def test_the_server_says_what_comes_next_and_ends_with_its_processes(graph):
-    with served(graph.path, "--workers", "1") as (address, process):
+    with server(graph.path, "--workers", "1") as (address, process):
         line = process.stdout.readline()
         assert line.startswith("next: graphwalker graph conformance --endpoint http://127.")
         assert json.loads(send(address, "ASK { ?s ?p ?o }")[1])["boolean"]
