@@ -96,9 +96,10 @@ def _watchdog(label: str, every_s: float) -> Generator[Callable[[], None]]:
             if idle < every_s:
                 continue
             done_since = work_figures(work_since(before), idle)
-            what = f"at work: {done_since}" if done_since else "at work, no request"
+            found = [f"at work: {done_since}"] if done_since else []
             if wait and wait[1] > idle / 2:
-                what = f"waiting for {wait[0]} since {clock(wait[1])}"
+                found.append(f"waiting for {wait[0]} since {clock(wait[1])}")
+            what = "; ".join(found) or "at work, no request"
             note(f"{label}: nothing new for {clock(idle)}; {what}")
 
     threading.Thread(target=watch, daemon=True, name=f"watchdog of {label}").start()

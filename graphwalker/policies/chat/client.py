@@ -20,6 +20,7 @@ from graphwalker.policies.chat.connection import (
 )
 from graphwalker.policies.chat.store import SUMMARY, Store, StoredAnswer, Usage
 from graphwalker.policies.chat.wire import finish_of, first_choice, text_of
+from graphwalker.workers import count_work
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -81,6 +82,8 @@ class Completions:
             reply = self._connection.post(body, size // 4 + limit, again, retries)
             actual = self._charge(reply, worst)
             state, answer = "paid", _answer(reply, actual, purpose)
+            read, written = actual.prompt_tokens, actual.completion_tokens
+            count_work(read=read, written=written, cost=actual.cost)
             return answer
         except ChatError as error:
             if not error.billed:  # counted, at no cost

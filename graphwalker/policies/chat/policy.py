@@ -17,7 +17,6 @@ from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
 from graphwalker.policies.chat.store import StoredAnswer, Usage
 from graphwalker.policies.chat.wire import to_wire
-from graphwalker.workers import count_work
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,6 @@ class ChatPolicy:
                 ready.append((key, result))
                 if isinstance(result, Completion) and not result.context_full:
                     self.turns += 1
-                    count_work(written=result.completion_tokens, cost=result.cost)
                     self.empty_turns += not result.text.strip()
         return ready
 
