@@ -21,7 +21,7 @@ from benchmarks.record import record
 from data_pipeline.verification.replay import Replayer
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import settings_for, write_environment
-from graphwalker.api.terminal import printable
+from graphwalker.viewer.terminal import printable
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError

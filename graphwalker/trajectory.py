@@ -1,6 +1,7 @@
 """The one record of the whole pipeline: what an agent saw, thought, did and answered."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,6 +16,21 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Listed, ShownTriple
 
 FORMAT_VERSION = 2
+
+_HTML = """\
+<div class="graphwalker-trajectory">
+<p><b>{{ trajectory.question.text }}</b></p>
+<ol>
+{%- for turn in trajectory.turns %}
+<li>{% if turn.thought %}<i>{{ turn.thought }}</i><br>{% endif %}<code>{{ turn.in_words() }}</code>
+{%- if turn.observation %}
+<pre style="white-space:pre-wrap;max-height:12em;overflow:auto\
+{{ ';color:#b00020' if turn.error }}">{{ turn.observation }}</pre>
+{%- endif %}</li>
+{%- endfor %}
+</ol>
+<p><b>{{ trajectory.ending() }}</b>{% if gold %} <span>Gold: {{ gold }}.</span>{% endif %}</p>
+</div>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,26 @@ class Turn:
     """Tokens of the completion, as its server counted them, where there are no ids to count."""
     cost: float = 0.0
     """Money that the completion cost, in the currency of the prices."""
+
+    def in_words(self) -> str:
+        """What the turn did, in one line."""
+        if "answer" in self.action:
+            return "answers " + ", ".join(self.action["answer"])
+        if "malformed" in self.action:
+            return f"writes no valid action: {self.completion[:200]!r}"
+        calls = [self.action, *self.action.get("further", ())]
+        given = (", ".join(map(str, call.get("arguments", {}).values())) for call in calls)
+        return "; ".join(f"{c.get('tool', '?')}({g})" for c, g in zip(calls, given, strict=True))
+
+    def lines(self, number: int) -> Iterator[tuple[str, str]]:
+        """The turn for people: its thought, its action and what came back, each with rich's style
+        for it."""
+        yield f"Turn {number}", "bold"
+        if self.thought:
+            yield f"  thinks    {self.thought}", "italic"
+        yield f"  does      {self.in_words()}", "cyan"
+        if self.observation:
+            yield f"  observes  {self.observation}", "red" if self.error else ""
 
     def without_time(self) -> "Turn":
         """The turn without its clock reading. By place: `replace` looks every field up."""
@@ -153,16 +189,40 @@ class Trajectory:
             messages.append(Message("assistant", turn.completion))
         return messages
 
+    def ending(self) -> str:
+        """The answer with the ids behind its names, or why there is none."""
+        if self.answer is None:
+            return f"No answer ({self.stop.value})."
+        names = zip(self.answer, self.answer_ids, strict=False)
+        shown = (f"{name} ({id_})" if id_ else f"{name} (never seen)" for name, id_ in names)
+        return f"Answer: {', '.join(shown) or 'nothing'}"
+
     def show(self) -> None:
         """Print the episode turn by turn: rich text in a terminal, HTML in a notebook."""
-        from graphwalker.api.show import show
+        shell = sys.modules.get("IPython")  # a Jupyter kernel alone has a shell of that name
+        if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
+            from IPython.display import HTML, display  # pyright: ignore
 
-        show(self)
+            display(HTML(self._repr_html_()))
+            return
+        from rich.text import Text
+
+        from graphwalker.viewer.terminal import PrintableConsole
+
+        console = PrintableConsole()
+        console.print(Text(self.question.text, style="bold"))
+        for number, turn in enumerate(self.turns, start=1):
+            for text, style in turn.lines(number):
+                console.print(Text(text, style=style))
+        console.print(Text(self.ending(), style="bold"))
 
     def _repr_html_(self) -> str:
-        from graphwalker.api.show import as_html
+        """The episode as an HTML fragment; every text in it is escaped."""
+        from jinja2 import Environment
 
-        return as_html(self)
+        gold = ", ".join(answer.name for answer in self.question.answers)
+        page = Environment(autoescape=True).from_string(_HTML)
+        return page.render(trajectory=self, gold=gold)
 
     def with_scores(self, **scores: float) -> "Trajectory":
         return replace(self, scores={**self.scores, **scores})

@@ -15,7 +15,7 @@ from graphwalker.agents.published.kg_r1 import KG_R1
 from graphwalker.agents.published.rag import GRAPH_RAG, TEXT_RAG
 from graphwalker.agents.published.released import GRAPHWALKER_CODE
 from graphwalker.agents.published.rog import ROG
-from graphwalker.agents.published.search_on_graph.agent import SEARCH_ON_GRAPH
+from graphwalker.agents.published.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.tog import TOG
 from graphwalker.agents.react import ANSWERS_ORACLE, REASONING_ORACLE, IOPromptAgent, react
 from graphwalker.errors import UserError

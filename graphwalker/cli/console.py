@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from graphwalker.api.terminal import PrintableConsole, PrintableFormatter, printable
+from graphwalker.viewer.terminal import PrintableConsole, PrintableFormatter, printable
 from graphwalker.workers import longest_wait, work_since
 
 if TYPE_CHECKING:
@@ -214,17 +214,13 @@ def _flat(rows: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 
 def show_turn(number: int, turn: "Turn") -> None:
     """A turn: its thought, its action, and what came back."""
-    from graphwalker.api.show import turn_lines
-
-    for line in turn_lines(number, turn):
-        out.print(line)
+    for text, style in turn.lines(number):
+        out.print(Text(text, style=style))
 
 
 def show_answer(trajectory: "Trajectory") -> None:
     """The last line of an episode."""
-    from graphwalker.api.show import ending
-
-    out.print(Text(ending(trajectory), style="bold red" if trajectory.answer is None else "bold"))
+    out.print(Text(trajectory.ending(), style="bold red" if trajectory.answer is None else "bold"))
 
 
 def settings(rows: "Iterable[Setting]") -> None:

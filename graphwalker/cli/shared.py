@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from graphwalker.api.terminal import printable
 from graphwalker.cli import console
 from graphwalker.errors import UserError
 from graphwalker.named import QUESTION_FILES, local_path
+from graphwalker.viewer.terminal import printable
 
 if TYPE_CHECKING:
     from graphwalker.config import Config

@@ -8,7 +8,7 @@ import pytest
 
 from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
-from graphwalker.api.terminal import PrintableConsole
+from graphwalker.viewer.terminal import PrintableConsole
 from graphwalker.cli import console
 from graphwalker.cli.app import run
 from graphwalker.cli.config import Setting

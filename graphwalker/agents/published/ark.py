@@ -12,7 +12,7 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.oracles import (
+from graphwalker.agents.published.decisions import (
     DecisionOracle,
     EntitySearch,
     FilledForm,

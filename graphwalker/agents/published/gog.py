@@ -10,16 +10,19 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.oracles import (
+from graphwalker.agents.published.decisions import (
     DecisionOracle,
     EntitySearch,
+    PathOptions,
+    PathTools,
     decide,
     ends_in_graph,
     give_answers,
+    path_tools,
+    prompt_for,
     query_of,
     walk_query,
 )
-from graphwalker.agents.published.paths import PathOptions, PathTools, path_tools, prompt_for
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.plan import OwnOracle, Plan, View
 from graphwalker.protocols.forms import FormProtocol

@@ -11,15 +11,16 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.oracles import (
+from graphwalker.agents.published.decisions import (
     DecisionOracle,
     EntitySearch,
     decide,
     give_answers,
+    listed_hop,
     read_gold,
+    shown_triple,
     walk_query,
 )
-from graphwalker.agents.published.paths import listed_hop, shown_triple
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal

@@ -11,18 +11,16 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.oracles import (
+from graphwalker.agents.published.decisions import (
     DecisionOracle,
+    PathOptions,
+    PathTools,
     branches_with_tail,
     decide,
     give_answers,
-    query_of,
-)
-from graphwalker.agents.published.paths import (
-    PathOptions,
-    PathTools,
     path_tools,
     prompt_for,
+    query_of,
     shown_triple,
     triple_text,
 )

@@ -11,21 +11,19 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.oracles import (
+from graphwalker.agents.published.decisions import (
     DecisionOracle,
     EntitySearch,
+    PathOptions,
+    PathTools,
     branches_with_tail,
     decide,
     ends_in_graph,
     give_answers,
-    query_of,
-)
-from graphwalker.agents.published.paths import (
-    PathOptions,
-    PathTools,
     listed_hop,
     path_tools,
     prompt_for,
+    query_of,
     shown_triple,
     triple_text,
 )

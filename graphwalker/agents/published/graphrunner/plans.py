@@ -1,17 +1,146 @@
-"""Traversal plans: read from what a model wrote, and verified before anything runs."""
+"""Traversal plans: the schema they are made of, read from what a model wrote, and verified."""
 
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from graphwalker.agents.published.graphrunner.schema import VALUE, TraversalSchema
-from graphwalker.graphs.base import Direction
+from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.ranking.bm25 import bm25_stems
 from graphwalker.tools.namebook import quote
+
+VALUE, UNTYPED = "value", "entity"
+"""The types of a literal, and of a node without one."""
+LARGEST = 200_000
+"""Nodes of a graph without a schema of its own that are read to make one."""
+NAMED_ENDS = 3
+"""Types of either end that a prompt names, the most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeType:
+    """Which types it joins: each (start, end), most frequent first."""
+
+    pairs: Mapping[tuple[str, str], int]
+
+    def ends(self, standing: Iterable[str], direction: Direction) -> frozenset[str]:
+        """The types that the edge leads to from any of those."""
+        known = set(standing)
+        out = direction is Direction.OUT
+        return frozenset(
+            (end if out else start) for start, end in self.pairs if (start if out else end) in known
+        )
+
+    def types(self, direction: Direction) -> list[str]:
+        """The types that it leaves in that direction, most frequent first."""
+        at = 0 if direction is Direction.OUT else 1
+        counted: Counter[str] = Counter()
+        for pair, count in self.pairs.items():
+            counted[pair[at]] += count
+        return sorted(counted, key=lambda one: (-counted[one], one))
+
+
+@dataclass(frozen=True)
+class TraversalSchema:
+    """Node types with their attribute keys; edge types."""
+
+    nodes: Mapping[str, Sequence[str]]
+    edges: Mapping[str, EdgeType]
+
+    def direction(self, standing: Iterable[str], edge: str, wanted: str = "") -> Direction | None:
+        """Along the edge where it leaves one of those types, else against it (an edge type may be
+        stored at one end only); `None` where neither is possible. `wanted`: `out` or `in`."""
+        ways = [Direction(wanted)] if wanted else [Direction.OUT, Direction.IN]
+        types = self.edges[edge]
+        return next((way for way in ways if types.ends(standing, way)), None)
+
+    @cached_property
+    def _near(self) -> dict[str, set[str]]:
+        near: dict[str, set[str]] = {}
+        for start, end in (pair for edge in self.edges.values() for pair in edge.pairs):
+            near.setdefault(start, set()).add(end)
+            near.setdefault(end, set()).add(start)
+        return near
+
+    def reachable(self, standing: Iterable[str]) -> set[str]:
+        """The types on any path of up to `RINGS` edges, whatever their direction."""
+        ring, seen = set(standing), set[str]()
+        for _ in range(RINGS):
+            ring = {other for one in ring for other in self._near.get(one, ())} - seen
+            seen |= ring
+        return seen
+
+    def describe(self, question: str, most: int) -> str:
+        """The schema for a prompt; of more than `most` edge types those that fit the question."""
+        edges = sorted(self.edges)
+        hidden = max(0, len(edges) - most)
+        if hidden:
+            edges = sorted(bm25_stems(question, "", tuple(edges))[:most])
+        used = {t for e in edges for pair in self.edges[e].pairs for t in pair}
+        nodes = [n for n in sorted(self.nodes) if not hidden or n in used]
+        return "\n".join(
+            [
+                "Node types (attributes):",
+                *(f"- {name} ({', '.join(self.nodes[name])})" for name in nodes),
+                "Edge types (from -> to):",
+                *(f"- {name}: {self._sides(name)}" for name in edges),
+                *([f"({hidden} more edge types are not shown)"] if hidden else []),
+            ]
+        )
+
+    def _sides(self, name: str) -> str:
+        sides = [self.edges[name].types(way)[:NAMED_ENDS] for way in Direction]
+        return " -> ".join(" | ".join(side) for side in sides)
+
+
+def types_of(graph: KnowledgeGraph, entity: Entity) -> Sequence[str]:
+    """The types of a node; never none."""
+    if is_literal(entity.id):
+        return (VALUE,)
+    return graph.types(entity.id) or (UNTYPED,)
+
+
+def traversal_schema(graph: KnowledgeGraph) -> TraversalSchema:
+    """The schema of a property graph, else one read from every node, CVT nodes crossed.
+
+    Raises `UserError` for a graph without types that is too large to be read.
+    """
+    if isinstance(graph, PropertyGraph):
+        own = graph.schema()
+        pairs: dict[str, dict[tuple[str, str], int]] = {}
+        for row in own.relationships:
+            pairs.setdefault(row.type, {})[row.start, row.end] = row.count
+        keys = {label.name: sorted(label.keys) for label in own.labels}
+        return TraversalSchema(keys, {name: EdgeType(found) for name, found in pairs.items()})
+    if not 0 < graph.size <= LARGEST:
+        raise UserError(
+            f"graphrunner plans over node and edge types: give a property graph, or a graph of at "
+            f"most {LARGEST:,} named nodes (this one lists {graph.size:,})"
+        )
+    nodes: set[str] = set()
+    edges: dict[str, Counter[tuple[str, str]]] = {}
+    for number in range(graph.size):
+        here = graph.entity_at(number)
+        starts = types_of(graph, here)
+        nodes.update(starts)
+        (listed,) = graph.flat_relations_many([Side(here.id, Direction.OUT)])
+        steps = [Step(here.id, relation, Direction.OUT) for relation, _ in listed]
+        for step, ends in zip(steps, graph.step_many(steps), strict=True):
+            counted = edges.setdefault(step.relation, Counter())
+            for end in ends:
+                counted.update((a, b) for a in starts for b in types_of(graph, end))
+    nodes.update(end for pairs in edges.values() for pair in pairs for end in pair)
+    found = {name: EdgeType(pairs) for name, pairs in edges.items() if pairs}
+    return TraversalSchema(dict.fromkeys(nodes, ()), found)
+
 
 FIND, FETCH, COMMON = "Find_Node", "Fetch_Neighbors", "Find_Common_Nodes"
 ACTIONS: Mapping[str, str] = {
@@ -65,8 +194,7 @@ class PlanFault(Exception):
 
     def __init__(self, kind: str, reason: str, step: int = 1, written: str = "") -> None:
         super().__init__(kind, reason)
-        self.kind, self.reason = kind, reason
-        self.step, self.written = step, written
+        self.kind, self.reason, self.step, self.written = kind, reason, step, written
 
     def __str__(self) -> str:
         return f"step {self.step} {self.written}: {self.reason}"
@@ -100,9 +228,8 @@ def types_of_steps(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[fr
 def shipped_plans() -> Sequence[tuple[str, str, list[Any]]]:
     """The example plans: question, thought, steps in JSON."""
     text = Path(__file__).with_name("examples.toml").read_text(encoding="utf-8")
-    return [
-        (p["question"], p["thought"], json.loads(p["steps"])) for p in tomllib.loads(text)["plan"]
-    ]
+    plans = tomllib.loads(text)["plan"]
+    return [(plan["question"], plan["thought"], json.loads(plan["steps"])) for plan in plans]
 
 
 def examples_of(schema: TraversalSchema) -> str:
@@ -218,9 +345,8 @@ def _types_after(
             return _along(standing[-1], edge, direction, schema)
         case FetchByType(node_type):
             _require_known("node type", node_type, list(schema.nodes))
-            if node_type not in schema.reachable(standing[-1], RINGS):
-                here = _some(standing[-1])
-                reason = f"no path of {RINGS} edges from {here} to {node_type}"
+            if node_type not in schema.reachable(standing[-1]):
+                reason = f"no path of {RINGS} edges from {_some(standing[-1])} to {node_type}"
                 raise PlanFault("unreachable", reason)
             return frozenset([node_type])
         case FindCommon(sources):
@@ -270,5 +396,5 @@ def _require_known(what: str, name: str, known: Sequence[str]) -> None:
 
 
 def _some(types: Sequence[str] | frozenset[str]) -> str:
-    listed = sorted(types) if isinstance(types, frozenset) else list(types)
+    listed = sorted(types) if isinstance(types, frozenset) else types
     return " | ".join(listed[:3]) + (" | ..." if len(listed) > 3 else "")

@@ -16,9 +16,9 @@ from graphwalker.agents.published.graphrunner.plans import (
     read_plan,
     shipped_plans,
     to_json,
+    traversal_schema,
     types_of_steps,
 )
-from graphwalker.agents.published.graphrunner.schema import traversal_schema
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError

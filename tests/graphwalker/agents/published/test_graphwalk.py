@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.published.graphwalk.oracle import GRAPHWALK_ORACLE, GraphWalkOracle
+from graphwalker.agents.published.graphwalk.agent import GRAPHWALK, GraphWalkOracle
 from graphwalker.agents.published.graphwalk.properties import FUNCTIONS, PropertyTools
 from graphwalker.agents.rollout import rollout
 from graphwalker.answers.reading import read_path, read_rows
@@ -223,7 +223,7 @@ def run(environment: Environment, questions: list[Question], policy: Any) -> lis
 def test_the_oracle_answers_every_template_through_the_tools(folder: Path) -> None:
     questions = load_questions(folder / QUESTIONS)
     environment = Environment(open_graph(folder), EnvironmentConfig(preset="graphwalk"))
-    assert all(map(GRAPHWALK_ORACLE.plays, questions)) and not GRAPHWALK_ORACLE.plays(QUESTION)
+    assert all(map(GRAPHWALK.oracle.plays, questions)) and not GRAPHWALK.oracle.plays(QUESTION)
     policy = GraphWalkOracle(environment)
     made = run(environment, questions, policy)
     assert {t.question.structure: score(t)["em"] for t in made if score(t)["em"] < 1} == {}
