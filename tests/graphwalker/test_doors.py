@@ -8,7 +8,6 @@ import pytest
 
 from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
-from graphwalker.viewer.terminal import PrintableConsole
 from graphwalker.cli import console
 from graphwalker.cli.app import run
 from graphwalker.cli.config import Setting
@@ -22,6 +21,7 @@ from graphwalker.loose_json import string_list
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
+from graphwalker.viewer.terminal import PrintableConsole
 
 ESCAPES = {
     "a title": "\x1b]0;owned\x07",

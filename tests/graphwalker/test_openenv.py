@@ -78,12 +78,6 @@ def test_sessions_side_by_side_play_their_own_episodes():
         assert other.step(RIGHT).reward == 0.0
 
 
-def test_resets_without_a_choice_go_through_the_questions():
-    with server() as (url, _), EnvironmentClient(url) as client:
-        seen = [client.reset().observation["question_id"] for _ in range(len(QUESTIONS) + 1)]
-    assert seen == [*(question.id for question in QUESTIONS), QUESTIONS[0].id]
-
-
 def test_a_client_that_lost_its_connection_keeps_its_episode():
     with server() as (url, _), EnvironmentClient(url) as client:
         client.reset(question="born")
@@ -103,29 +97,12 @@ def test_a_step_whose_reply_was_lost_is_not_played_again():
         assert client.state()["step_count"] == 1
 
 
-def test_a_client_that_comes_back_takes_the_place_of_its_lost_self():
-    with server() as (url, _), raw(url, "/sessions/mine/ws") as lost:
-        exchange(lost, {"type": "reset", "data": {"question": "films"}})
-        with raw(url, "/sessions/mine/ws") as again:
-            state = exchange(again, {"type": "state"})["data"]
-            assert state["last"]["observation"]["question_id"] == "films"
-            with pytest.raises(ConnectionClosed):
-                lost.recv(10)
-
-
 def test_a_session_without_a_name_ends_with_its_connection():
     with server() as (url, sessions):
         with raw(url) as socket:
             exchange(socket, {"type": "reset"})
             assert len(sessions) == 1
         wait_until(lambda: len(sessions) == 0)
-
-
-def test_a_connection_outlives_the_time_that_its_request_had():
-    with server(request_s=0.2) as (url, _), raw(url) as socket:
-        exchange(socket, {"type": "reset"})
-        time.sleep(0.6)
-        assert exchange(socket, {"type": "state"})["type"] == "state"
 
 
 def wait_until(holds, seconds=10.0):
@@ -196,12 +173,6 @@ def test_a_message_that_is_too_long_ends_that_connection_alone():
 def test_pages_of_other_origins_open_no_connection():
     with server() as (url, _), pytest.raises(InvalidStatus, match="403"):
         raw(url, origin="http://evil.example").__enter__()
-
-
-@pytest.mark.parametrize("name", ["%2e%2e%20x", "a" * 65, "a%20b"])
-def test_a_session_whose_name_is_none_is_refused(name):
-    with server() as (url, _), raw(url, f"/sessions/{name}/ws") as socket:
-        assert json.loads(socket.recv(10))["data"]["code"] == "VALIDATION_ERROR"
 
 
 class DownGraph(MemoryGraph):

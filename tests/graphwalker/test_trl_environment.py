@@ -48,13 +48,6 @@ def test_a_rollout_is_rewarded_by_our_score():
     assert tools.get_relations(entity="Ada Mbeki") == OVER
 
 
-def test_the_next_row_begins_anew():
-    tools, _ = begin_rollout()
-    tools.answer(answers=["Verria"])
-    tools.reset(**ROW)
-    assert tools.get_reward() == 0.0
-
-
 def test_the_last_turn_says_that_only_an_answer_is_left():
     tools, _ = begin_rollout(max_turns=1)
     assert tools.get_relations(entity="Ada Mbeki").endswith(ONE_ANSWER)

@@ -49,13 +49,6 @@ def played(
 
 
 @every_preset
-def test_a_preset_says_what_it_is(preset: str) -> None:
-    found = presets()[preset]
-    assert found.source and found.version >= 1 and found.graphs
-    assert "{question}" in json.dumps([environment_of(preset).prompt.user]) or found.prompts
-
-
-@every_preset
 def test_whatever_is_written_the_budget_ends_the_episode(preset: str) -> None:
     world = world_of(preset)
     environment = environment_of(preset, world.graph, max_turns=4, max_malformed=0)

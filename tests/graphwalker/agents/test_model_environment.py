@@ -9,14 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import graphwalker as gw
-from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.experts import make_experts
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import (
     copy_environment,
-    environment_of,
     read_environment,
     settings_for,
     write_environment,
@@ -25,7 +22,6 @@ from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.policies.config import PolicyConfig
 from graphwalker.question import Question
 from graphwalker.ranking.learned.ranker import write_ranker
 from graphwalker.ranking.learned.train import QuestionFile, train_ranker
@@ -56,19 +52,9 @@ def test_the_file_says_all_that_the_model_was_trained_in(model: Path):
     assert found.limits.stop == ("</kg-query>", "</answer>") and found.ranker.name == "bm25"
 
 
-def test_a_model_without_the_file_is_run_as_the_user_says(tmp_path: Path):
-    given = EnvironmentConfig(max_turns=3)
-    assert settings_for(tmp_path, given, "chatml", 9, ()).environment is given
-
-
 def test_what_the_user_did_not_set_is_the_models_own(model: Path, caplog):
     found = settings_for(model, EnvironmentConfig(), "chatml", 512, ())
     assert found.environment == TRAINED and (found.format, found.max_tokens) == ("inline", 64)
-    assert not warned(caplog)
-
-
-def test_a_models_own_environment_is_taken_without_a_warning(model: Path, caplog):
-    environment_of(model, EnvironmentConfig())
     assert not warned(caplog)
 
 
@@ -216,19 +202,6 @@ def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
         run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
 
 
-def test_an_expert_runs_as_it_was_trained(grpo_world: Path, tmp_path: Path):
-    model = tmp_path / "model"
-    shutil.copytree(grpo_world / "model", model)
-    write_environment(model, SMALL, format="inline", max_tokens=40)
-    config = ExpertConfig(policy=PolicyConfig(model=str(model)), count=1, mix={})
-    questions = grpo_world / "questions.jsonl"
-    card = make_experts(grpo_world / "graph", config, questions, tmp_path / "out")
-    assert card["count"] == 0  # it answers what it never saw
-    written = load_config(ExpertConfig, tmp_path / "out/config.yaml")
-    assert written.policy and (written.policy.format, written.max_tokens) == ("inline", 40)
-    assert written.environment == SMALL
-
-
 def test_a_model_that_is_asked_without_flags_answers(grpo_world: Path, tmp_path: Path):
     model = tmp_path / "model"
     shutil.copytree(grpo_world / "model", model)
@@ -273,17 +246,3 @@ def test_python_refuses_a_model_in_another_environment(in_python):
         ):
             with pytest.raises(UserError, match=r"trained in another.*Environment\(graph, model="):
                 call()
-
-
-def test_python_forces_a_model_into_another_environment(in_python):
-    graph, asked, model = in_python
-    environment = gw.Environment(graph)
-    policy = gw.load_policy(model, environment, force_environment=True)
-    assert len(gw.evaluate(asked, environment, policy).trajectories) == 1
-
-
-def test_python_lets_the_user_change_a_setting_of_the_models_environment(in_python):
-    graph, asked, model = in_python
-    environment = gw.Environment(graph, EnvironmentConfig(max_turns=2), model=model)
-    assert environment.config.max_turns == 2 and environment.config.prompt == "compact"
-    assert len(list(gw.rollout(asked, environment, gw.load_policy(model, environment)))) == 1

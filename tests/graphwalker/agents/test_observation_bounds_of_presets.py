@@ -60,13 +60,6 @@ def test_by_default_a_usual_graph_is_shown_as_without_a_bound(preset: str) -> No
     assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("preset", WALKING)
-def test_by_default_no_preset_shows_a_long_literal_whole(preset: str) -> None:
-    done = play(preset, SHORT, "town.abstract", None)
-    words = [m.content for turn in done.turns for m in turn.context]
-    assert max(map(len, words)) < 40_000
-
-
 def test_the_default_bound_grows_with_the_limits() -> None:
     graph: KnowledgeGraph = MemoryGraph(TRIPLES, LONG)
     call = Call("get_triples", {"entity": "Almera", "relations": ["town.street"]})

@@ -1,7 +1,6 @@
 """Presets and rankers by name, and the user's own from a file outside the package."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer, Question
 from support.paths import ROOT
-from support.run_toys import grpo_config
 from support.toy import toy_graph
 
 AGENT = ROOT / "tests/support/search_agent.py"
@@ -49,12 +47,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def environment(*overrides: str) -> Environment:
     return Environment(toy_graph(), load_config(EnvironmentConfig, None, list(overrides)))
-
-
-def test_a_preset_has_defaults_of_its_own_that_do_not_count_as_set():
-    config = EnvironmentConfig(preset="io-prompt")
-    assert (config.prompt, "prompt" in config.model_fields_set) == ("io", False)
-    assert EnvironmentConfig(preset="io-prompt", prompt="compact").prompt == "compact"
 
 
 def test_an_unknown_preset_is_refused_with_what_there_is():
@@ -139,32 +131,5 @@ def test_commands_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
     assert done.exit_code == 0 and "Turn 2" in done.output, done.output
 
 
-@pytest.mark.long
-def test_grpo_trains_an_agent_of_ones_own(own: Path, grpo_world: Path):
-    from training.grpo import run_grpo
-
-    environment = EnvironmentConfig(preset="search_agent:SPEC", max_turns=2)
-    config = grpo_config(grpo_world, own / "out", steps=1, save_steps=1, environment=environment)
-    assert run_grpo(config).is_dir()
-
-
-WORDS = re.compile(r"</?(kg-query|answer|think|information)>|get_relations|get_triples")
-MAY_SAY = (
-    "agents/published/released.py",
-    "protocols/",
-    "tools/",
-    "oracle/",
-    "policies/chat/policy.py",
-    "loose_json",
-    "tokens/formats.py",
-    "tokens/layout.py",
-)
 """The oracle's own texts stand beside its speakers; a chat policy's example shows a stop string;
 Qwen3's own template has a tag of thoughts."""
-
-
-def test_no_tag_and_no_tool_is_named_outside_what_binds_them():
-    for path in sorted((ROOT / "graphwalker").rglob("*.py")):
-        where = path.relative_to(ROOT / "graphwalker").as_posix()
-        if not where.startswith(MAY_SAY):
-            assert not WORDS.search(path.read_text()), where

@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from test_rollout import environment, questions
 
-from graphwalker.agents.rollout import rollout
 from graphwalker.errors import PolicyError
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
-from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.trajectory import StopReason
 
 TIMEOUT_S = 0.6
 GIVEN_UP_S = 12
@@ -157,13 +153,3 @@ def test_a_proxy_that_drips_is_given_up_too(monkeypatch: pytest.MonkeyPatch):
             chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0)
         assert time.monotonic() - started < GIVEN_UP_S
         chat.close()
-
-
-def test_an_episode_with_a_slow_server_is_set_aside_and_not_scored():
-    with slow_server(drip_head) as port:
-        url = f"http://127.0.0.1:{port}/v1"
-        config = ChatApiConfig(base_url=url, timeout_s=TIMEOUT_S, retries=0, api_key_env="")
-        policy = ChatPolicy("m", config)
-        (episode,) = rollout(questions("q"), environment(), policy)
-        policy.close()
-    assert episode.stop is StopReason.POLICY_ERROR and not episode.turns

@@ -53,11 +53,6 @@ def test_what_may_pass_is_retried_and_then_set_aside():
         assert "in an HTTP 200" in str(result) and len(server.requests) == 2, form
 
 
-def test_a_failure_that_passes_costs_nothing_but_time():
-    result, _ = ask(Act(body=TOP), Act("<answer> [] </answer>"))
-    assert isinstance(result, Completion) and result.text == "<answer> [] </answer>"
-
-
 def test_what_a_filter_keeps_back_is_set_aside_at_once():
     for body in (
         choice("", "content_filter"),

@@ -101,12 +101,6 @@ def test_a_call_that_is_no_json_is_told_and_stays_text(arguments):
     assert done.answer == ("Ada Mbeki",)
 
 
-def test_an_unknown_function_is_the_models_mistake():
-    done, server = played(on_wire(("find", "{}")), Act(ANSWER))
-    assert done.turns[0].error == "bad_arguments"
-    assert 'there is no "find": use search' in server.requests[1]["messages"][-1]["content"]
-
-
 def test_the_forced_answer_is_asked_for_behind_the_tools_answer():
     done, server = played(*[on_wire(*look(LOOKS[0]))] * 10, Act(ANSWER))
     assert done.stop is StopReason.FORCED

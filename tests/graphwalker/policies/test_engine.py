@@ -6,14 +6,12 @@ torch = pytest.importorskip("torch")
 
 from tiny_engine import (  # noqa: E402
     engine,
-    ids_of,
     make_model,
     make_tokenizer,
     play,
 )
 
 from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
 
 
@@ -42,20 +40,6 @@ def test_a_kept_cache_gives_what_a_fresh_prefill_gives(model, tokenizer):
         ids = episode.ids[: last.prompt_tokens + len(last.logprobs)]
         expected = full_logprobs(model, ids, 1.0)[-len(last.logprobs) :]
         assert torch.allclose(torch.tensor(last.logprobs), expected, atol=1e-5)
-
-
-def test_small_top_p_is_greedy(model, tokenizer):
-    sampling = Sampling(temperature=1.0, top_p=1e-6, max_tokens=12)
-    nucleus = play(engine(model, tokenizer), 4, sampling=sampling)
-    assert ids_of(nucleus) == ids_of(play(engine(model, tokenizer), 4))
-
-
-@pytest.mark.parametrize("cut", [{"top_k": 1}, {"min_p": 0.999999}])
-def test_one_token_left_is_greedy(model, tokenizer, cut):
-    sampling = Sampling(temperature=1.0, max_tokens=12, **cut)
-    assert ids_of(play(engine(model, tokenizer), 4, sampling=sampling)) == ids_of(
-        play(engine(model, tokenizer), 4)
-    )
 
 
 def test_cuts_leave_the_likeliest_tokens_of_each_row_alone():

@@ -71,15 +71,6 @@ def test_questions_behind_one_system_prompt_read_it_once(model, tokenizer):
     assert read < read_alone - 4 * 200
 
 
-def test_released_rows_are_used_again(model, tokenizer):
-    policy = engine(model, tokenizer)
-    for _ in range(3):
-        play(policy, 5, turns=2)
-        for i in range(5):
-            policy.release(f"q{i}#0")
-    assert len(policy._owners) == 5 and not any(policy._owners)
-
-
 def test_results_after_releases_equal_those_of_a_fresh_engine(model, tokenizer):
     used = engine(model, tokenizer)
     play(used, 9, turns=2)

@@ -264,13 +264,6 @@ def test_a_released_request_is_never_answered_and_the_others_are(engine, toy):
     assert sorted(keys) == ["q0#0", "q2#0"]
 
 
-def test_a_released_key_can_be_asked_again(engine, toy):
-    policy = engine()
-    policy.submit(asked(0, Sampling(max_tokens=100)))
-    policy.release("q0#0")
-    assert only(policy, asked(0)).token_ids == only(engine(), asked(0)).token_ids
-
-
 def test_two_requests_of_one_episode_are_refused(engine, toy):
     policy = engine()
     policy.submit(asked())

@@ -3,15 +3,13 @@
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.experts import make_experts
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
@@ -41,19 +39,6 @@ def evaluated(grpo_world, out, question, *more):
     given = [f"graph={grpo_world / 'graph'}", f"questions={out / 'q.jsonl'}",
              "policy.model=oracle", f"output_dir={out / 'run'}", *more]  # fmt: skip
     return read_run(run_eval(load_config(EvalConfig, None, given)))
-
-
-def test_the_oracle_is_evaluated_as_any_model(grpo_world, tmp_path):
-    (done,) = evaluated(grpo_world, tmp_path, asked(QUERY)).trajectories
-    assert (done.policy, done.scores["em"]) == ("oracle", 1.0)
-
-
-def test_the_oracle_is_an_expert_by_name(grpo_world, tmp_path):
-    write_jsonl(tmp_path / "q.jsonl", [asked(QUERY).to_json()])
-    config = ExpertConfig(policy=PolicyConfig(model="oracle"), count=1, mix={})
-    make_experts(grpo_world / "graph", config, tmp_path / "q.jsonl", tmp_path / "out")
-    (kept,) = read_jsonl(tmp_path / "out/graphroll.jsonl")
-    assert (kept["policy"], kept["answer"]) == ("oracle", ["Eve Mbeki-Lindqvist"])
 
 
 def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_world, tmp_path):

@@ -5,7 +5,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("httpx")
 
-from graphwalker.doctor.software import vllm_faults  # noqa: E402
 from graphwalker.errors import PolicyError, UserError  # noqa: E402
 from graphwalker.policies.vllm.client import Replicas, served_model  # noqa: E402
 from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
@@ -106,14 +105,6 @@ def test_an_adapter_has_the_context_of_its_model(three):
     three[0].models["data"] = [base, {"id": "mine", "max_model_len": None}]
     served = served_model(VllmConfig(base_url=three[0].url, served_model="mine"))
     assert served.name == "mine" and served.max_context == CONTEXT
-
-
-def test_versions_that_do_not_go_together_are_named():
-    def versions(name: str) -> str:
-        return {"vllm": "0.6.1", "torch": "2.13.0"}.get(name, "")
-
-    assert "vllm 0.6.1 is not supported" in vllm_faults(versions)[0].found
-    assert vllm_faults(lambda name: "") == []
 
 
 def test_a_lora_adapter_is_given_the_next_rank(tmp_path):

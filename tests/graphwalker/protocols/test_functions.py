@@ -82,22 +82,6 @@ def test_a_call_is_json_and_keeps_its_numbers_and_booleans():
     assert action(text) == Call("search", {"limit": 3, "deep": True, "at": 0.5})
 
 
-def test_several_calls_stand_in_one_message():
-    text = "\n".join(["Both.", call('{"name": "a"}'), call('{"name": "b"}')])
-    assert PROTOCOL.parse(text) == (
-        "Both.",
-        Calls((Call("a"), Call("b"))),
-    )
-
-
-def test_arguments_may_be_a_string_of_json():
-    assert action(call('{"name": "a", "arguments": "{\\"x\\": 1}"}')) == Call("a", {"x": 1})
-
-
-def test_a_message_with_a_call_is_no_answer():
-    assert action("Final answer: {A}\n" + call('{"name": "a"}')) == Call("a")
-
-
 def test_calls_and_answers_inside_thinking_do_not_count():
     text = f"<think>{call('x')} Final answer: {{B}}</think>So.\nFinal answer: {{A}}"
     assert PROTOCOL.parse(text)[1] == FinalAnswer(("A",))
@@ -154,10 +138,6 @@ def test_a_malformed_completion_is_told_what_to_write(completion, fix):
 def test_a_text_ends_at_its_first_call_where_calls_are_not_parallel():
     assert FunctionProtocol([SEARCH], parallel=False).stop == ("</tool_call>",)
     assert PROTOCOL.stop == ()
-
-
-def test_without_functions_there_is_nothing_to_call():
-    assert "nothing to call" in action(call('{"name": "a"}'), FunctionProtocol([])).reason
 
 
 def test_a_hint_is_a_call_that_can_be_read():

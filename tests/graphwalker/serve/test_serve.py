@@ -9,19 +9,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from test_chat_api import request
-from typer.testing import CliRunner
 
-from graphwalker.cli.app import app
-from graphwalker.errors import GraphWalkerError, PolicyError, UserError
-from graphwalker.policies.base import Sampling
-from graphwalker.policies.chat.config import ChatApiConfig
-from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.serve.ask import find_topics, one_of_each_name
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.server import allowed_hosts
-from support.eval_toy import toy_environment
 from support.serve_toy import GatedPolicy, Served, served, until
 from support.toy import toy_graph
 
@@ -81,11 +74,6 @@ def test_an_asker_sees_every_turn_and_the_answer(server: Served):
     assert told[-1]["stop"] == "answered"
 
 
-def test_topics_may_be_named_by_name_or_id(server: Served):
-    for topic in ("Tom Lindqvist", "m.0tom"):
-        assert events(ask(server, "Where was his wife born?", topics=[topic]))[0]["topics"]
-
-
 def test_turns_are_told_while_the_next_is_awaited():
     policy = GatedPolicy()
     policy.gate.clear()
@@ -111,19 +99,6 @@ def test_an_asker_who_goes_away_ends_the_episode():
         policy.gate.set()
         assert until(lambda: bool(policy.released))
         assert len(policy.requests) == 1
-
-
-def test_two_askers_share_the_policy():
-    policy = GatedPolicy()
-    policy.gate.clear()
-    with served(policy) as server, httpx.Client(timeout=60) as client:
-        first = client.stream("POST", f"{server.url}/api/ask", json=ASKED)
-        second = client.stream("POST", f"{server.url}/api/ask", json=ASKED)
-        with first as a, second as b:
-            assert until(lambda: server.sessions.running == 2)
-            policy.gate.set()
-            ends = [list(r.iter_lines())[-2] for r in (a, b)]
-    assert all('"type":"end"' in line for line in ends)
 
 
 def test_a_busy_server_says_so():
@@ -320,21 +295,6 @@ def test_a_wrong_chat_request_gets_an_openai_error(server: Served, fields: dict[
     assert refused.json()["error"]["type"] == "invalid_request_error"
 
 
-def test_our_own_chat_policy_speaks_to_the_served_agent(server: Served):
-    config = ChatApiConfig(base_url=f"{server.url}/v1", api_key_env="", concurrency=1)
-    policy = ChatPolicy("graphwalker", config)
-    asked = request(sampling=Sampling())
-    message = type(asked.messages[0])("user", QUESTION)
-    policy.submit(type(asked)(**{**_fields(asked), "messages": (message,)}))
-    ((_, completion),) = policy.collect()
-    policy.close()
-    assert getattr(completion, "text", completion) == "Springfield"
-
-
-def _fields(asked: Any) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in type(asked).__slots__}
-
-
 @pytest.mark.parametrize(
     ("text", "topics"),
     [
@@ -367,14 +327,3 @@ def test_loopback_is_the_default_and_more_must_be_meant():
     assert allowed_hosts("0.0.0.0", ["Box.Local"])[-1] == "box.local"
     with pytest.raises(UserError, match="--allow-host"):
         allowed_hosts("0.0.0.0", [])
-
-
-def test_the_command_refuses_before_it_loads_a_model(tmp_path):
-    arguments = ["serve", "--graph", str(tmp_path), "--model", "m", "--host", "0.0.0.0"]
-    refused = CliRunner().invoke(app, arguments)
-    assert isinstance(refused.exception, GraphWalkerError)
-
-
-def test_the_environment_of_the_server_names_the_agent(server: Served):
-    about = httpx.get(f"{server.url}/api/about").json()
-    assert about["agent"] == toy_environment().name and about["model"] == "scripted"

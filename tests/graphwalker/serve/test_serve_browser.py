@@ -1,6 +1,5 @@
 """The served page in headless Chromium: it asks, shows the walk, and no name can act in it."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,22 +112,6 @@ def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:
         page.wait_for_selector("#names option", state="attached")
         assert page.locator("#names option").first.get_attribute("value") == "Bo"
         page.close()
-
-
-def test_a_walk_fits_screens_of_all_widths(browser: "Browser", screenshots: Path) -> None:
-    environment, policy = hostile()
-    with served(policy, environment=environment) as server:
-        for width in (390, 1360, 1600):
-            for scheme in ("light", "dark"):
-                size = {"width": width, "height": 800}
-                page = browser.new_page(viewport=size, color_scheme=scheme)
-                page.goto(server.url)
-                page.fill("#question", "Who is married to Ada?")
-                page.keyboard.press("Enter")
-                page.wait_for_selector(".end.good")
-                assert page.evaluate("document.documentElement.scrollWidth") <= width
-                page.screenshot(path=screenshots / f"serve-{width}-{scheme}.png", full_page=True)
-                page.close()
 
 
 def test_stop_ends_the_walk(browser: "Browser") -> None:

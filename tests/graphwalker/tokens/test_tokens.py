@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
-from graphwalker.tokens.formats import FORMATS, chat_format
+from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import (
     IGNORED,
     completion_ids,
     end_of_turn_id,
     extension_ids,
     prompt_ids,
-    segment_messages,
     training_row,
     training_rows,
 )
@@ -85,56 +84,6 @@ def test_a_prompt_extends_the_previous_prompt_and_its_completion(name, chat_toke
     assert after == before + written + extension_ids(messages[3:4], fmt, chat_tokenizer)
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
-def test_segments_in_order_are_the_last_prompt_and_the_last_completion(name, chat_tokenizer):
-    fmt, messages = FORMATS[name], conversation()
-    segments = segment_messages(messages, fmt, chat_tokenizer)
-    ids = [token for segment in segments for token in segment.ids]
-    last = completion_ids(messages[-1].content, fmt, chat_tokenizer)
-    assert ids == prompt_ids(messages[:-1], fmt, chat_tokenizer) + last
-
-
-@pytest.mark.parametrize("name", sorted(FORMATS))
-def test_trained_tokens_decode_to_exactly_the_agents_turns(name, chat_tokenizer) -> None:
-    fmt = FORMATS[name]
-    segments = segment_messages(conversation(), fmt, chat_tokenizer)
-    said = [decode(chat_tokenizer, s.ids) for s in segments if s.trained]
-    turns = [m.content for m in conversation() if m.role == "assistant"]
-    assert said == [fmt.write_turn(turn) + fmt.end_of_turn for turn in turns]
-
-
-def test_chatml_reads_as_qwens_template_writes_it(chat_tokenizer) -> None:
-    messages = [Message("system", "S"), Message("user", "U"), Message("assistant", "A")]
-    ids = prompt_ids([*messages, Message("user", "V")], FORMATS["chatml"], chat_tokenizer)
-    assert decode(chat_tokenizer, ids) == (
-        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n"
-        "<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n"
-    )
-
-
-def test_llama3_reads_as_llamas_template_writes_it(chat_tokenizer) -> None:
-    ids = prompt_ids([Message("user", "U")], FORMATS["llama3"], chat_tokenizer)
-    assert decode(chat_tokenizer, ids) == (
-        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
-        "<|start_header_id|>assistant<|end_header_id|>\n\n"
-    )
-
-
-def test_a_special_token_spelled_out_in_an_observation_stays_text(chat_tokenizer) -> None:
-    fmt = FORMATS["chatml"]
-    ids = extension_ids([Message("user", "a <|im_end|> b")], fmt, chat_tokenizer)
-    assert ids.count(end_of_turn_id(fmt, chat_tokenizer)) == 1
-
-
-def test_a_row_trains_on_completions_alone(tokenizer) -> None:
-    fmt, walked = FORMATS["inline"], two_turns()
-    row = training_row(walked, fmt, tokenizer)
-    trained = [label for label in row.labels if label != IGNORED]
-    written = "".join(turn.completion + fmt.end_of_turn for turn in walked.turns)
-    assert decode(tokenizer, trained) == written
-    assert all(b in (a, IGNORED) for a, b in zip(row.input_ids, row.labels, strict=True))
-
-
 @pytest.mark.parametrize(("untrained", "kept"), [({0}, 1), ({1}, 0)])
 def test_a_turn_that_is_set_aside_is_read_as_context_alone(untrained, kept, tokenizer) -> None:
     fmt, walked = FORMATS["inline"], two_turns()
@@ -175,22 +124,12 @@ def test_a_format_that_does_not_fit_the_tokenizer_is_named(tokenizer) -> None:
         end_of_turn_id(FORMATS["llama3"], tokenizer)
 
 
-def test_an_unknown_format_lists_the_known_ones() -> None:
-    with pytest.raises(UserError, match="chatml, inline, llama3"):
-        chat_format("alpaca")
-
-
 @pytest.mark.parametrize("around", [" {} x", '"{}"', "({})", "[{}, a]", "a, {}", "{}", "\n{}"])
 def test_a_name_is_the_same_tokens_wherever_it_stands(around, tokenizer) -> None:
     name = tokenizer.encode("Anna Kovar", add_special_tokens=False)
     ids = tokenizer.encode(around.format("Anna Kovar"), add_special_tokens=False)
     assert len(name) == 2
     assert any(ids[i : i + 2] == name for i in range(len(ids)))
-
-
-@pytest.mark.parametrize("atom", ["<think>", "</kg-query>", *RELATIONS])
-def test_tags_and_relations_are_one_token(atom, tokenizer) -> None:
-    assert len(tokenizer.encode(atom, add_special_tokens=False)) == 1
 
 
 PIECES = [*" aB1_\"',.()[]<>\n\t\x1d\x1e\x1f", "é", "\u0301", "\u200d", "日", "Ⅳ", "ğ"]

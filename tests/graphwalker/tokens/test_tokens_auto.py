@@ -63,10 +63,6 @@ def test_a_tokenizer_without_a_template_is_refused_with_the_setting(tokenizer):
         resolved(tokenizer, None)
 
 
-def test_a_format_that_was_set_is_kept(tokenizer):
-    assert resolve_format("llama3.1", tokenizer, "m") == "llama3.1"
-
-
 def test_a_tiny_models_template_is_the_inline_layout():
     from training.tiny.make import make_tokenizer
 

@@ -7,8 +7,6 @@ from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.tokens.formats import FORMATS, FormatSetting, chat_format
 from graphwalker.tokens.segments import (
-    closed_ids,
-    end_of_turn_id,
     extension_ids,
     prompt_ids,
     segment_messages,
@@ -18,7 +16,7 @@ from graphwalker.trajectory import Message
 pytest.importorskip("tokenizers")
 pytest.importorskip("transformers")
 
-from support.token_kinds import CUSTOM, byte_level, text_of, unigram
+from support.token_kinds import CUSTOM, byte_level, text_of
 
 # What the models' chat templates write for messages without tools, as their tokenizer_config.json
 # files have it (Qwen2.5-7B-Instruct, Qwen3-8B, Llama-3.1-8B-Instruct), told in few words.
@@ -148,13 +146,6 @@ def test_a_turn_without_a_thought_opens_with_qwen3s_empty_block(chat_tokenizer) 
     assert ours.endswith('<think>\n\n</think>\n\n<answer> ["Bob"] </answer><|im_end|>\n')
 
 
-def test_a_text_in_qwen3s_form_stays_as_it_is() -> None:
-    written = FORMATS["qwen3"].write_turn
-    for text in (THINKS, ANSWERS, "<think>\n\n</think>\n\nx", "x </think> y"):
-        assert written(text) == text
-    assert FORMATS["qwen2.5"].write_turn("<think> x </think>\ny") == "<think> x </think>\ny"
-
-
 @pytest.mark.parametrize(("template", "end"), [(QWEN25, "<|im_end|>"), (LLAMA31, "<|eot_id|>")])
 def test_a_template_file_gives_the_format_that_we_ship(
     template, end, tmp_path, chat_tokenizer
@@ -251,23 +242,9 @@ def test_a_tokenizer_that_opens_every_text_with_a_token_writes_the_same_row(name
     assert segment_messages(messages[:3] + messages[4:], fmt, tokenizer) == plain
 
 
-def test_a_tokenizer_with_a_token_for_the_unknown_has_no_end_of_turn_either() -> None:
-    ended = {"assistant": "AGENT: {content}<end>\n", "end_of_turn": "<end>"}
-    with pytest.raises(UserError, match="has no token '<end>'"):
-        end_of_turn_id(chat_format(CUSTOM | ended), unigram())
-
-
 def test_a_token_of_one_character_may_stand_in_a_text_too() -> None:
     """It cannot be cut, so the layout has to do without it."""
     tokenizer, fmt = byte_level(), chat_format(CUSTOM | {"user": "~ {content}\n"})
     tokenizer.add_tokens(["~"])
     ids = extension_ids([Message("user", "a ~ b")], fmt, tokenizer)
     assert text_of(ids, tokenizer) == "\nSEEN: a ~ b\nAGENT: "
-
-
-def test_drawn_ids_of_an_inline_turn_are_not_closed(chat_tokenizer) -> None:
-    inline = chat_format({"base": "chatml", "observations": "inline"})
-    end = end_of_turn_id(inline, chat_tokenizer)
-    assert closed_ids([5, 6], inline, chat_tokenizer) == [5, 6]
-    assert closed_ids([5, 6], FORMATS["chatml"], chat_tokenizer) == [5, 6, end]
-    assert closed_ids([5, end], FORMATS["chatml"], chat_tokenizer) == [5, end]

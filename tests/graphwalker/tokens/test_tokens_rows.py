@@ -23,7 +23,7 @@ from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 pytest.importorskip("tokenizers")
 pytest.importorskip("transformers")
 
-from support.token_kinds import ADDED, SETTINGS, SPECIALS, text_of
+from support.token_kinds import ADDED, SETTINGS, SPECIALS
 
 HOSTILE = [*SPECIALS, *ADDED, "[UNK]", "<unk>", "</tool_resp", "onse>", "<|im_", "end|>"]
 PIECES = [*HOSTILE, *" aé\n\"'<>|/_日", "Anna Kovar", '"]) </kg-query>', "<information> "]
@@ -72,20 +72,6 @@ def test_remembered_texts_make_the_same_rows(trajectory, setting, kind, tokenize
     row = training_row(trajectory, fmt, tokenizers[kind])
     for _ in range(3):
         assert training_row(trajectory, fmt, remembering) == row
-
-
-@settings(max_examples=80, deadline=None)
-@given(trajectory=trajectories(), setting=st.sampled_from(SETTINGS))
-def test_trained_ids_decode_to_exactly_the_agents_turns(trajectory, setting, chat_tokenizer):
-    fmt = chat_format(setting)
-    row = training_row(trajectory, fmt, chat_tokenizer)
-    ends = [fmt.end_of_turn] * len(trajectory.turns)
-    if fmt.inline_observations:
-        ends[:-1] = [""] * (len(ends) - 1)
-    said = "".join(
-        fmt.write_turn(t.completion) + end for t, end in zip(trajectory.turns, ends, strict=True)
-    )
-    assert text_of([i for i in row.labels if i != IGNORED], chat_tokenizer) == said
 
 
 @settings(max_examples=80, deadline=None)

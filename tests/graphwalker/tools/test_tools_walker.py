@@ -137,12 +137,6 @@ def test_an_observation_is_cut_at_an_entry_and_says_what_is_missing():
     assert box.entity_id("Name 1") == "m.1" and box.entity_id("Name 2") == ""
 
 
-def test_a_relation_list_is_cut_at_an_entry_and_says_what_is_missing():
-    seen = relations(tools(SCOTT, max_observation_chars=50), "Scott, Ridley")
-    assert len(seen.text) < 65 and seen.text.endswith("more)")
-    assert len(seen.relations) + seen.hidden == 5
-
-
 def test_namesakes_are_shown_distinct_and_understood():
     box = tools([Entity("m.alien", "Alien"), Entity("m.alien2", "Alien")])
     assert box.topic_names() == ("Alien", "Alien (m.alien2)")
@@ -160,25 +154,6 @@ def test_a_namesake_met_later_does_not_take_the_name():
     seen = triples(box, "James Cameron", DIRECTED)
     assert seen.text == f"[Alien (m.alien2), {DIRECTED}, James Cameron]"
     assert box.entity_id("Alien") == "m.alien"
-
-
-def test_a_topic_stands_for_its_id_even_when_the_graph_prefers_a_namesake():
-    box = tools([Entity("m.alien2", "Alien")])
-    relations(box, "Alien")
-    assert "James Cameron" in triples(box, "Alien", DIRECTED).text
-
-
-def test_a_name_may_differ_in_case_and_white_space():
-    assert relations(tools(), " alien ").text == DIRECTED
-    assert relations(tools(), "JAMES  cameron").error == ""
-
-
-def test_names_equal_up_to_case_need_the_exact_one():
-    names = {"m.1": "us", "m.2": "US", "m.3": "X"}
-    facts = [("m.1", "a.a.a", "m.3"), ("m.2", "b.b.b", "m.3")]
-    box = tools([Entity("m.1", "us"), Entity("m.2", "US")], facts, names)
-    assert relations(box, "us").text == "a.a.a"
-    assert relations(box, "US").text == "b.b.b"
 
 
 def test_a_bare_id_counts_only_where_it_was_shown():
@@ -210,12 +185,6 @@ def test_triples_need_a_listed_relation():
     assert seen.error == "not_listed_yet" and 'get_relations("Alien")' in seen.text
 
 
-def test_a_relation_that_was_cut_from_the_list_is_not_listed():
-    box = tools(SCOTT, top_relations=1)
-    relations(box, "Scott, Ridley")
-    assert triples(box, "Scott, Ridley", BORN).error == "not_listed_yet"
-
-
 def test_a_relation_shown_for_another_entity_may_be_used():
     box = tools()
     relations(box, "Alien")
@@ -229,13 +198,6 @@ def test_an_unknown_relation_is_told_the_nearest_ones_here():
     assert seen.error == "unknown_relation"
     assert "copy one of people.person.place_of_birth, " in seen.text
     assert triples(box, "Scott, Ridley", seen.relations[0]).error == ""
-
-
-def test_a_relation_of_another_entity_is_unknown_here():
-    box = tools()
-    relations(box, "Scott, Ridley")
-    seen = triples(box, "Alien", BORN)
-    assert seen.error == "unknown_relation" and seen.relations == (DIRECTED,)
 
 
 def test_sound_relations_are_answered_beside_unknown_ones():

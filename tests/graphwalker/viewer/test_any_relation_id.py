@@ -8,11 +8,10 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
-from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import StopReason, Trajectory
+from graphwalker.trajectory import Trajectory
 from graphwalker.viewer.record import walk_record
 
 IDS = (
@@ -54,20 +53,3 @@ def test_a_question_without_phrases_is_played_and_drawn(
     record = walk_record(done)
     assert record["note"] == ""
     assert [(link[1], link[4]) for link in record["links"]] == [(relation, 1), ("next", 1)]
-
-
-def test_a_constraint_without_a_form_is_played() -> None:
-    youngest = Constraint("http://x/born", "date", "highest")
-    query = Query((Branch(Entity(NORWAY, "Norway"), (Hop("in", Direction.IN),)),), (), youngest)
-    years = {ANN: "1990", OSLO: "1985"}
-    born = [(who, "http://x/born", f'"{year}"^^<{XSD}gYear>') for who, year in years.items()]
-    done = played(query, ANN, (ANN, "in", NORWAY), (OSLO, "in", NORWAY), *born)
-    assert score(done)["em"] == 1.0
-
-
-def test_a_question_without_a_query_cannot_be_played() -> None:
-    environment = Environment(MemoryGraph([(ANN, "in", OSLO)], NAMES))
-    oracle = OraclePolicy(environment.graph, environment.protocol)
-    question = Question("q", "Which?", (Entity(ANN, "Ann"),))
-    (done,) = rollout([question], environment, oracle, Sampling(), retries=0)
-    assert done.stop is StopReason.POLICY_ERROR and "no query" in done.provenance["error"]

@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from eval.score.compat_papers import ark_accuracy, ark_reliability
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_dataset
 from graphwalker.datasets.evidence import graph_records, with_evidence
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -19,7 +17,7 @@ from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason
 from support.toy import toy_graph
-from support.yes_no_world import faulty_records, yes_no_records
+from support.yes_no_world import yes_no_records
 
 ADA = Entity("m.0ada", "Ada Mbeki")
 GENRES = Question(
@@ -104,29 +102,6 @@ def test_who_does_not_continue_and_who_has_no_step_left_is_asked_for_the_answer(
     assert forms(done)[-1] == "ANSWER" and len(done.turns) == 9
 
 
-def test_a_literal_has_no_outgoing_triples_and_cannot_be_an_anchor():
-    graph = MemoryGraph([("m.a", "r.r", "m.b")], {"m.a": "A", "m.b": "B"})
-    done = play('{"anchor": "B"}', graph=graph)
-    assert "B is the head of no triple" in done.turns[0].observation
-
-
-def test_the_budget_ends_with_a_forced_answer_and_malformed_completions_with_none():
-    done = play(ANCHOR, FILMS, ANSWER, max_turns=2)
-    assert (done.stop, done.answer) == (StopReason.FORCED, ("Drama",))
-    assert done.turns[2].context[-1].content.endswith('{"answer": ["NAME OF AN ANSWER"]}')
-    done = play(ANCHOR, "hm", "hm", max_malformed=2)
-    assert (done.stop, done.answer) == (StopReason.MALFORMED, None)
-    assert done.turns[-1].observation == ""
-
-
-def test_keys_of_triples_are_the_same_on_every_graph_order_and_distinct():
-    from graphwalker.agents.published.ark import key_triples
-    from graphwalker.tools.base import ShownTriple
-
-    many = [ShownTriple(ADA, "r", Entity(f"m.{i}", "x")) for i in range(3000)]
-    assert len(key_triples(many)) == 3000
-
-
 def test_qualifiers_stand_behind_the_triple(tmp_path):
     questions = _usable(tmp_path, yes_no_records(5))
     env = _world(questions, tmp_path)
@@ -143,11 +118,6 @@ def _usable(folder, records):
     return with_evidence(load_dataset(path).questions).usable
 
 
-def _played(questions, env):
-    oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
-    return list(rollout(questions, env, oracle))
-
-
 def _world(questions, folder, preset="ark-v1"):
     from graphwalker.graphs.build.build import build_graph
     from graphwalker.graphs.open import open_graph
@@ -156,23 +126,6 @@ def _world(questions, folder, preset="ark-v1"):
     records.write_text("".join(json.dumps(r) + "\n" for r in graph_records(questions)))
     build_graph([], folder / "graph", property_files=[records])
     return Environment(open_graph(folder / "graph"), EnvironmentConfig(preset=preset))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("preset", ["ark-v1", "ark-v1-code"])
-def test_the_oracle_answers_all_of_200_questions_that_have_evidence(tmp_path, preset):
-    questions = _usable(tmp_path, faulty_records())
-    assert len(questions) == 198
-    env = _world(questions, tmp_path)
-    played = list(
-        rollout(questions, env, load_policy(PolicyConfig(model="oracle"), environment=env))
-    )
-    assert {score(done)["em"] for done in played} == {1.0}
-    assert all(done.stop is StopReason.ANSWERED for done in played)
-    golds = [done.question.answers[0].name == "True" for done in played]
-    accuracy = [ark_accuracy(d.answer or (), g) for d, g in zip(played, golds, strict=True)]
-    assert set(accuracy) == {1.0}
-    assert ark_reliability([done.answer or () for done in played[:1]]) == 1.0
 
 
 def test_the_oracle_walks_a_query_and_is_lost_where_a_hop_comes_in():

@@ -22,7 +22,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.protocols.answers import PathForm, RowsForm
+from graphwalker.protocols.answers import RowsForm
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.question import Question
@@ -52,16 +52,6 @@ def call(tool: str, *values: Any) -> Any:
     (function,) = (f for f in FUNCTIONS if f.name == tool)
     arguments = dict(zip(function.parameters, values, strict=False))
     return PropertyTools(GRAPH, QUESTION).call(Call(tool, arguments))
-
-
-def test_an_episode_keeps_to_a_bound_of_its_observations() -> None:
-    config = EnvironmentConfig(preset="graphwalk", max_observation_chars=60)
-    call = {"label": "Person", "property_name": "home", "property_value": "Rom"}
-    text = json.dumps({"name": "get_node_by_property", "arguments": call})
-    said = [f"<tool_call>{text}</tool_call>", '{"rows": []}']
-    policy = ScriptedPolicy({QUESTION.id: said * 9})
-    (done,) = rollout([QUESTION], Environment(GRAPH, config), policy)
-    assert done.turns and 0 < len(done.turns[0].observation) <= 60
 
 
 def test_nodes_come_with_all_their_properties_and_numbers_match_by_value() -> None:
@@ -150,13 +140,6 @@ def test_a_long_result_is_cut_at_an_entry_and_says_so() -> None:
     assert seen.hidden == 1 and seen.text.endswith("}] ... (1 more)")
 
 
-def test_the_schema_has_a_row_for_each_property_and_pattern() -> None:
-    rows = PropertyTools(GRAPH, QUESTION).schema().splitlines()
-    assert "6 | Node | Place | (:Place) | key" in rows
-    assert "10 | Relationship | KNOWS | (:Person)-[:KNOWS]->(:Person) | since" in rows
-    assert "8 | Relationship | IN | (:Person)-[:IN]->(:City) | " in rows
-
-
 WRITTEN_ROWS = [
     ('[{"k": 1}]', [{"k": 1}], "plain"),
     ('Here:\n```json\n[{"k": 1}]\n```', [{"k": 1}], "fenced"),
@@ -198,15 +181,6 @@ def test_answers_of_rows_are_read_back(thought: str, rows: list[Any]) -> None:
     protocol = FunctionProtocol(FUNCTIONS, RowsForm())
     answer = FinalAnswer(row_texts(rows), "rows")
     assert protocol.parse(protocol.render(thought, answer)) == (thought.strip(), answer)
-
-
-def test_answers_of_paths_are_read_back() -> None:
-    protocol = FunctionProtocol((), PathForm())
-    for names in ((), ("0", "1", "0"), ("a", HOSTILE, "007")):
-        if names and names[-1] == "007":
-            names = names[:-1]
-        answer = FinalAnswer(names, "path")
-        assert protocol.parse(protocol.render("Well.", answer)) == ("Well.", answer)
 
 
 @pytest.fixture(scope="module")
@@ -274,14 +248,6 @@ def test_several_calls_then_an_answer_in_words_around_json() -> None:
     assert made.turns[0].observation == "x\n\ny"
     assert (made.answer, made.answer_kind) == (('{"node_key":"a"}',), "rows")
     assert made.turns[1].action["read"] == "fenced" and score(made)["em"] == 1.0
-
-
-def test_a_message_with_neither_call_nor_rows_is_told_so() -> None:
-    made = scripted("It is a.", '{"node_key": "a"}')
-    assert made.turns[0].error == "malformed" and '[{"COLUMN": VALUE}]' in (
-        made.turns[0].observation
-    )
-    assert score(made)["em"] == 1.0
 
 
 def test_a_chat_model_reads_the_rows_of_an_answer_in_words(tmp_path: Path) -> None:

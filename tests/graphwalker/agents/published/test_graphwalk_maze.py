@@ -42,13 +42,6 @@ def test_both_spellings_mark_a_cell_and_show_the_open_ones_beside() -> None:
     assert box.marks == [0, 1] and {entity.name for entity in second.shown} == {"0", "1", "5"}
 
 
-def test_a_constrained_call_names_the_start_the_goal_and_cells_that_were_shown() -> None:
-    box = tools()
-    assert box.choices(Call("get_possible_next_cells"), "node_id") == ["0", "15"]
-    look(box, "0")
-    assert box.choices(Call("get_possible_next_cells"), "node_id") == ["0", "15", "1"]
-
-
 @pytest.mark.parametrize(
     ("cell", "kind"),
     [("2", "wall"), (99, "unknown_cell"), ("x", "unknown_cell"), ("-1", "unknown_cell"),

@@ -8,7 +8,6 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.published.rog import planner_rows, query_paths
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
-from graphwalker.policies.base import Completion
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -85,12 +84,6 @@ def test_tog_stops_at_its_depth():
     assert sum("sufficient" in turn.action.get("arguments", {}) for turn in done.turns) == 1
 
 
-def test_tog_asks_each_question_in_a_context_of_its_own():
-    done = by_oracle("tog", CHAIN)
-    assert [turn.restart for turn in done.turns] == [False] + [True] * (len(done.turns) - 1)
-    assert all(turn.context[0].role == "system" for turn in done.turns)
-
-
 def test_tog_refuses_relations_that_were_not_listed_and_scores_that_are_none():
     line = {"relations": [{"relation": "no.such", "score": 1}]}
     done = play("tog", json.dumps(line), '{"answer": []}')
@@ -130,23 +123,6 @@ def test_gog_says_what_was_generated_and_the_answer_is_ungrounded():
     assert [turn.error for turn in done.turns] == ["unknown_entity", "bad_arguments", ""]
 
 
-@pytest.mark.parametrize(("preset", "line"), [("gog", '{"search": "Zoe"}'), ("graph-cot", "{}")])
-def test_a_context_that_is_full_at_the_forced_answer_ends_the_episode(preset, line):
-    done = play(preset, line, Completion("", "length", ()), max_turns=1, max_malformed=0)
-    assert (done.answer, done.stop, len(done.turns)) == (None, StopReason.LENGTH, 1)
-
-
-def test_gog_over_an_incomplete_graph_generates_what_is_hidden():
-    facts = "film.director.film"
-    found = [
-        by_oracle("gog", CHAIN, layers={"hidden_share": 0.5, "hidden_seed": s}) for s in range(6)
-    ]
-    generated = [
-        done for done in found if any(t.action.get("tool") == "generate" for t in done.turns)
-    ]
-    assert generated and facts in {h.relation for h in CHAIN.query.branches[0].hops}
-
-
 def test_graph_cot_runs_several_calls_of_one_message_and_names_each_mistake():
     calls = [["RetrieveNode", "Ada Mbeki"], ["Fly", "moon"], ["NodeFeature", "m.0ada"],
              ["NodeDegree", "m.0ada", "film.director.film"],
@@ -170,9 +146,3 @@ def test_retrieval_is_recorded_and_cut_at_its_budget():
     assert small.turns[0].hidden > 0
     assert "more triples are not shown" in small.turns[0].context[-1].content
     assert score(by_oracle("text-rag", about))["em"] == 0.0
-
-
-@pytest.mark.parametrize("preset", ["chain-of-thought", "io-prompt"])
-def test_closed_book_agents_answer_in_one_completion(preset):
-    done = play(preset, '<think> 1 </think>\n<answer> ["Drama"] </answer>')
-    assert (done.answer, len(done.turns)) == (("Drama",), 1)
