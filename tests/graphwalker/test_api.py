@@ -1,7 +1,6 @@
 """`import graphwalker as gw`, as a person at a prompt uses it."""
 
 import json
-import sys
 from dataclasses import replace
 
 import networkx
@@ -70,12 +69,6 @@ def test_a_graph_becomes_data_of_pytorch_geometric():
         ROWS
     )
     assert data.num_nodes == 3 and data.validate()
-
-
-def test_without_pytorch_geometric_the_next_move_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
-    with pytest.raises(UserError, match="pip install torch_geometric"):
-        gw.open_graph(ROWS).to_pyg()
 
 
 def test_what_goes_by_another_name_is_named():

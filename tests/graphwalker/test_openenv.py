@@ -70,14 +70,6 @@ def test_the_task_api_names_questions_without_their_answers():
                 post(url, path, body)
 
 
-def test_sessions_side_by_side_play_their_own_episodes():
-    with server() as (url, _), EnvironmentClient(url) as one, EnvironmentClient(url) as other:
-        one.reset(question="born")
-        other.reset(question="films")
-        assert one.step(RIGHT).reward == 1.0
-        assert other.step(RIGHT).reward == 0.0
-
-
 def test_a_client_that_lost_its_connection_keeps_its_episode():
     with server() as (url, _), EnvironmentClient(url) as client:
         client.reset(question="born")

@@ -84,11 +84,6 @@ def test_every_tool_of_every_preset_has_a_schema():
             assert function["name"] == tool and function["description"]
 
 
-def test_an_unknown_reward_is_refused():
-    with pytest.raises(UserError, match="reward=luck: no such metric"):
-        environment_factory(toy_graph(), reward="luck")
-
-
 class ScriptedModel(Qwen2ForCausalLM):
     """Random weights; what it generates is written for it: a look, then an answer."""
 

@@ -54,10 +54,3 @@ def test_without_an_answer_the_io_prompt_ends_malformed(line):
 def test_an_unknown_prompt_names_the_shipped_ones(name):
     with pytest.raises(UserError, match="compact, graphwalker, io"):
         Prompt.load(name)
-
-
-def test_a_prompt_without_a_question_is_refused(tmp_path):
-    path = tmp_path / "mine.md"
-    path.write_text("Hello")
-    with pytest.raises(UserError, match="must hold"):
-        Prompt.load(str(path))

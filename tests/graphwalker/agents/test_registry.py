@@ -1,19 +1,15 @@
 """Presets and rankers by name, and the user's own from a file outside the package."""
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout
-from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
@@ -106,29 +102,6 @@ def test_a_ranker_is_a_name_or_ones_own(own: Path):
         environment("ranker=my_ranker:nothing")
     with pytest.raises(UserError, match=r"ranker 'bm52' is unknown .did you mean bm25"):
         environment("ranker=bm52")
-
-
-def test_commands_take_an_agent_of_ones_own(own: Path, grpo_world: Path):
-    model = f"policy.model={grpo_world / 'model'}"
-    chosen = ["environment.preset=search_agent:SPEC", "environment.max_turns=2"]
-    runner = CliRunner()
-    done = runner.invoke(
-        app,
-        ["eval", f"graph={grpo_world / 'graph'}", f"questions={grpo_world / 'questions.jsonl'}",
-         model, "policy.format=inline", "max_tokens=24", "limit=2",
-         f"output_dir={own / 'run'}", *chosen],
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    agents = {record["agent"] for record in read_jsonl(own / "run/predictions.jsonl")}
-    assert agents == {"one-search"}
-    assert json.loads((own / "run/config.json").read_text())["environment_version"] == 1
-
-    done = runner.invoke(
-        app,
-        ["ask", "Which land?", "--topic", "Ada Mbeki", "--graph", str(grpo_world / "graph"),
-         "--model", str(grpo_world / "model"), "--max-tokens", "24", *chosen],
-    )  # fmt: skip
-    assert done.exit_code == 0 and "Turn 2" in done.output, done.output
 
 
 """The oracle's own texts stand beside its speakers; a chat policy's example shows a stop string;

@@ -106,12 +106,6 @@ def test_the_answer_is_forced_before_the_context_is_full():
     assert (done.stop, done.answer) == (StopReason.FORCED, ("B",))
 
 
-def test_a_policy_that_fails_is_recorded_as_that():
-    done = play(LOOK, PolicyError("no money left"), retries=0)
-    assert done.stop is StopReason.POLICY_ERROR and len(done.turns) == 1
-    assert done.provenance["error"] == "no money left"
-
-
 def test_one_bad_episode_never_stops_the_others():
     ids = [f"q{i}" for i in range(9)]
     policy = ScriptedPolicy({i: WALK for i in ids if i != "q4"})
@@ -153,15 +147,6 @@ def test_a_request_that_is_not_taken_ends_its_episode():
     ids = [f"q{i}" for i in range(20)]
     done = rollout(questions(*ids), environment(), FullPolicy({}), Sampling(), concurrency=2)
     assert [(t.question.id, t.stop) for t in done] == [(i, StopReason.POLICY_ERROR) for i in ids]
-
-
-def test_samples_come_in_order_under_their_own_keys():
-    policy = ScriptedPolicy({"a": WALK, "b": WALK}, latest_first=True)
-    done = rollout(
-        questions("a", "b"), environment(), policy, Sampling(), samples=2, first_sample=4
-    )
-    assert [t.id for t in done] == ["a#4", "a#5", "b#4", "b#5"]
-    assert sorted(policy.released) == ["a#4", "a#5", "b#4", "b#5"]
 
 
 def test_out_of_order_an_episode_that_ended_does_not_wait_for_a_slower_one():

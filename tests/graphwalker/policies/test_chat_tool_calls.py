@@ -13,12 +13,12 @@ from graphwalker.config import parse_config
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.policy import ChatPolicy
-from graphwalker.policies.chat.wire import text_of, to_wire
+from graphwalker.policies.chat.wire import text_of
 from graphwalker.protocols.base import Malformed
 from graphwalker.question import Question
 from graphwalker.tokens import tool_calls
 from graphwalker.tools.base import Call
-from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.trajectory import StopReason, Trajectory
 from support.chat_server import Act, ChatServer, serve
 from support.functions_agent import PROTOCOL, SPEC
 from support.toy import toy_graph
@@ -132,10 +132,3 @@ def test_broken_arguments_are_never_read_as_others(raw):
     else:
         good = isinstance(value, dict)
         assert action == Call("x", value) if good else isinstance(action, Malformed)
-
-
-def test_calls_keep_their_numbers_over_a_conversation():
-    turn = [Message("assistant", write(LOOKS[0])), Message("user", PROTOCOL.observe("seen"))]
-    sent = to_wire([Message("user", "Who?"), *turn, *turn], PROTOCOL.schemas)
-    ids = [m["tool_call_id"] for m in sent if m["role"] == "tool"]
-    assert ids == ["call00000", "call00001"]

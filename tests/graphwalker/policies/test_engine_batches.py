@@ -71,16 +71,6 @@ def test_questions_behind_one_system_prompt_read_it_once(model, tokenizer):
     assert read < read_alone - 4 * 200
 
 
-def test_results_after_releases_equal_those_of_a_fresh_engine(model, tokenizer):
-    used = engine(model, tokenizer)
-    play(used, 9, turns=2)
-    for i in (0, 3, 4, 5, 6, 7, 8):
-        used.release(f"q{i}#0")
-    for i in (1, 2):
-        used.release(f"q{i}#0")
-    assert ids_of(play(used, 7)) == ids_of(play(engine(model, tokenizer), 7))
-
-
 def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model, tokenizer):
     policy = engine(model, tokenizer)
     for index, tokens in enumerate((30, 2, 20, 3)):

@@ -12,8 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("httpx")
 
 
-from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
-from graphwalker.agents.rollout import rollout  # noqa: E402
+from graphwalker.agents.environment import EnvironmentConfig  # noqa: E402
 from graphwalker.errors import PolicyError, UserError  # noqa: E402
 from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.config import PolicyConfig, policy_identity  # noqa: E402
@@ -22,11 +21,8 @@ from graphwalker.policies.token_record import TurnEnds  # noqa: E402
 from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
 from graphwalker.policies.vllm.load import server_policy  # noqa: E402
 from graphwalker.tokens.segments import prompt_ids  # noqa: E402
-from graphwalker.trajectory import StopReason  # noqa: E402
 from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt  # noqa: E402
-from support.grpo_toy import questions  # noqa: E402
 from support.token_server import Fault, serve  # noqa: E402
-from support.toy import toy_graph  # noqa: E402
 
 BARE = {"choices": [{"text": "hm", "finish_reason": "stop"}]}
 
@@ -87,12 +83,6 @@ def test_a_failure_that_passes_is_tried_again(policy, server):
     assert len(server.requests) == 3
 
 
-def test_a_failure_that_stays_is_given_up_after_the_retries(policy, server):
-    server.faults += [Fault(status=500)] * 3
-    with pytest.raises(PolicyError, match=r"HTTP 500.*after 3 attempts"):
-        raise only(policy, asked())
-
-
 def test_a_server_that_hangs_fails_the_request_in_time(toy, server):
     policy = make(toy, server.url, timeout_s=0.2)
     server.faults.append(Fault(delay_s=1.0))
@@ -109,14 +99,6 @@ def test_an_episode_let_go_hangs_up_on_the_server(policy, server):
     policy.release("q0#0")
     assert policy.collect() == []
     assert server.dropped.wait(60)
-
-
-def test_failed_episodes_are_ours_and_are_tried_again(policy, server):
-    server.faults += [Fault(status=400)] * 4
-    environment = Environment(toy_graph(), EnvironmentConfig(prompt="compact", max_turns=1))
-    short = Sampling(max_tokens=4)
-    done = list(rollout(questions()[:2], environment, policy, short, samples=2, retries=4))
-    assert len(done) == 4 and StopReason.POLICY_ERROR not in {t.stop for t in done}
 
 
 def test_sampling_settings_never_come_from_the_server(policy, server):
@@ -145,13 +127,6 @@ def configured(toy, url="http://127.0.0.1:9", **settings):
 def test_no_server_at_the_address_is_said_with_the_next_move(toy):
     with pytest.raises(UserError, match=r"no vLLM server answers.*vllm serve MODEL.*base_url"):
         load_policy(configured(toy))
-
-
-def test_a_page_that_is_no_vllm_is_said(toy):
-    with serve(toy) as other:
-        other.models = {"object": "list", "data": [{"id": "x"}]}
-        with pytest.raises(UserError, match="list of models"):
-            load_policy(configured(toy, other.url))
 
 
 def test_a_model_that_the_server_does_not_have_is_said(toy, server):

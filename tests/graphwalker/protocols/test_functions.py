@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from graphwalker.protocols.base import Calls, FinalAnswer, Malformed
 from graphwalker.protocols.functions import MOST_CALLS, FunctionProtocol
-from graphwalker.tokens.tool_calls import block_of_tools
 from graphwalker.tools.base import Call
 from graphwalker.tools.functions import Function, Parameter, problem_of
 
@@ -77,11 +76,6 @@ def test_what_a_model_wrote_stands_in_a_complaint_without_tags():
     assert "<|im_end" not in found.reason and "</tool_response>" not in found.reason
 
 
-def test_a_call_is_json_and_keeps_its_numbers_and_booleans():
-    text = call('{"name": "search", "arguments": {"limit": 3, "deep": true, "at": 0.5}}')
-    assert action(text) == Call("search", {"limit": 3, "deep": True, "at": 0.5})
-
-
 def test_calls_and_answers_inside_thinking_do_not_count():
     text = f"<think>{call('x')} Final answer: {{B}}</think>So.\nFinal answer: {{A}}"
     assert PROTOCOL.parse(text)[1] == FinalAnswer(("A",))
@@ -140,11 +134,6 @@ def test_a_text_ends_at_its_first_call_where_calls_are_not_parallel():
     assert PROTOCOL.stop == ()
 
 
-def test_a_hint_is_a_call_that_can_be_read():
-    assert action(PROTOCOL.hint("search")) == SEARCH.example
-    assert PROTOCOL.hint("nothing") == ""
-
-
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -162,10 +151,3 @@ def test_a_hint_is_a_call_that_can_be_read():
 def test_a_wrong_call_is_told_what_to_write(given, problem):
     found = problem_of(given, [SEARCH])
     assert problem in found if problem else not found
-
-
-def test_the_tools_are_described_by_json_schema():
-    function = SEARCH.to_json()["function"]
-    assert function["parameters"]["required"] == ["entity", "direction"]
-    assert function["parameters"]["properties"]["direction"]["enum"] == ["outgoing", "incoming"]
-    assert '"search"' in block_of_tools(PROTOCOL.schemas)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwalker.graphs.base import Direction, Entity
-from graphwalker.protocols.answers import RowsForm
 from graphwalker.protocols.base import Calls, FinalAnswer
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.protocols.grammar import GrammarFacts
@@ -209,8 +208,3 @@ def test_an_answer_in_braces_names_what_was_shown_and_is_empty_at_the_end_alone(
     assert not begins(calls_grammar(), "So. {Rome}")
     assert not begins(calls_grammar(), "Final answer: {Rome}")
     assert not begins(calls_grammar(forced=True), "<tool_call>")
-
-
-def test_rows_are_free_as_nobody_says_their_columns():
-    rows = calls_grammar(FunctionProtocol(FUNCTIONS, RowsForm()))
-    assert allows(rows, 'I counted. [{"count": 3}]') and begins(rows, "So <tool_call>")

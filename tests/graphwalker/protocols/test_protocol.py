@@ -125,11 +125,6 @@ def test_a_malformed_completion_is_told_what_to_write(completion, fix):
     assert fix in reason(completion)
 
 
-def test_white_space_around_calls_does_not_matter():
-    loose = '<kg-query>\n get_triples ( "A" ,["a.b" ] )\n</kg-query>'
-    assert action(loose) == Call("get_triples", {"entity": "A", "relations": ["a.b"]})
-
-
 def test_arguments_beyond_the_known_ones_are_kept_for_the_tool_to_refuse():
     call = action('<kg-query> get_relations("A", "B") </kg-query>')
     assert call == Call("get_relations", {"entity": "A", "2": "B"})

@@ -11,7 +11,6 @@ from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import (
     IGNORED,
     completion_ids,
-    end_of_turn_id,
     extension_ids,
     prompt_ids,
     training_row,
@@ -93,16 +92,6 @@ def test_a_turn_that_is_set_aside_is_read_as_context_alone(untrained, kept, toke
     assert row.input_ids == training_row(walked, fmt, tokenizer).input_ids
 
 
-def test_token_ids_of_a_policy_are_used_exactly(tokenizer) -> None:
-    fmt = FORMATS["inline"]
-    spelled = [tokenizer.convert_tokens_to_ids(c) for c in "Anna"[:1]]
-    ids = (*spelled, end_of_turn_id(fmt, tokenizer))
-    row = training_row(
-        trajectory(Turn((Message("user", "Who?"),), "Anna", token_ids=ids)), fmt, tokenizer
-    )
-    assert tuple(label for label in row.labels if label != IGNORED) == ids
-
-
 def test_token_ids_without_an_end_of_turn_are_refused(tokenizer) -> None:
     walked = trajectory(Turn((Message("user", "Who?"),), "Anna", token_ids=(5, 6)))
     with pytest.raises(UserError, match="do not end with"):
@@ -117,11 +106,6 @@ def test_a_restarted_context_is_a_row_of_its_own(tokenizer) -> None:
         training_row(trajectory(first), FORMATS["inline"], tokenizer),
         training_row(trajectory(second), FORMATS["inline"], tokenizer),
     ]
-
-
-def test_a_format_that_does_not_fit_the_tokenizer_is_named(tokenizer) -> None:
-    with pytest.raises(UserError, match="llama3"):
-        end_of_turn_id(FORMATS["llama3"], tokenizer)
 
 
 @pytest.mark.parametrize("around", [" {} x", '"{}"', "({})", "[{}, a]", "a, {}", "{}", "\n{}"])
@@ -142,13 +126,6 @@ PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|
 def test_every_text_comes_back_unchanged(text, tokenizer) -> None:
     ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
     assert decode(tokenizer, ids) == text
-
-
-def test_the_same_texts_make_the_same_tokenizer(tokenizer) -> None:
-    from training.tiny.make import make_tokenizer
-
-    again = make_tokenizer(TEXTS, RELATIONS, 900)
-    assert again.backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
 
 
 def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:

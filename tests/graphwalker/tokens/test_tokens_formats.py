@@ -3,9 +3,8 @@
 import jinja2
 import pytest
 
-from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
-from graphwalker.tokens.formats import FORMATS, FormatSetting, chat_format
+from graphwalker.tokens.formats import FORMATS, chat_format
 from graphwalker.tokens.segments import (
     extension_ids,
     prompt_ids,
@@ -188,15 +187,6 @@ def test_a_template_with_an_error_is_told(tmp_path) -> None:
     path.write_text("{% for m in messages %}{{ m.content }}")
     with pytest.raises(UserError, match=r"template bad\.jinja"):
         chat_format({"template": str(path), "end_of_turn": "</s>"})
-
-
-def test_a_config_field_takes_a_name_or_a_layout_and_tells_mistakes() -> None:
-    class Example(Config):
-        format: FormatSetting = "chatml"
-
-    assert parse_config(Example, {"format": CUSTOM}, "x").format == CUSTOM
-    with pytest.raises(UserError, match=r"format: .*'alpaca' is unknown"):
-        parse_config(Example, {"format": "alpaca"}, "x")
 
 
 def test_a_role_that_a_format_lacks_is_named(chat_tokenizer) -> None:

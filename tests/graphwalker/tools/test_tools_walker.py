@@ -162,13 +162,6 @@ def test_a_bare_id_counts_only_where_it_was_shown():
     assert relations(box, "m.alien").error == "unknown_entity"
 
 
-def test_an_entity_found_by_the_graph_enters_the_name_book():
-    box = tools()
-    assert box.entity_id("Blade Runner") == ""
-    relations(box, "blade runner")
-    assert box.entity_id("Blade Runner") == "m.blade"
-
-
 def test_an_unknown_entity_is_told_the_nearest_shown_name():
     seen = relations(tools(), "Aliens")
     assert seen.error == "unknown_entity" and "copy Alien" in seen.text

@@ -14,7 +14,7 @@ from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Hop, Query
 from graphwalker.scoring import score
 from graphwalker.tools.base import ShownTriple
-from graphwalker.trajectory import StopReason, Trajectory
+from graphwalker.trajectory import Trajectory
 from graphwalker.viewer.gold import UNKNOWN, in_words
 from graphwalker.viewer.record import walk_record
 from graphwalker.viewer.subgraph import MOST_LINKS, Link, label, walk_graph
@@ -179,14 +179,6 @@ def test_an_archive_finds_every_walk_of_every_run_again() -> None:
         for question, (*_, chunk, at) in zip(ids, run["rows"], strict=True):
             found = unpack(parts[f"walks-{place}-{chunk}"])[at]
             assert found["turns"][0]["thought"] == f"{run['name']} {question}"
-
-
-def test_a_failed_episode_is_in_the_archive_as_failed() -> None:
-    walk = replace(scored_walk(), stop=StopReason.GRAPH_ERROR, scores={}, answer=None)
-    archive = WalkArchive()
-    archive.open_run("a")
-    archive.add(walk)
-    assert unpack(dict(archive.parts())["rows"])["runs"][0]["rows"][0][:3] == ["failed", None, None]
 
 
 def test_a_published_table_stands_beside_the_runs_and_says_so(

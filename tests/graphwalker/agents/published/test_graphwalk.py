@@ -77,16 +77,6 @@ def test_neighbours_come_with_direction_and_every_relationship_of_its_own() -> N
     assert {row["center"] for row in many} == {"a", "b"}
 
 
-def test_values_are_different_sorted_and_typed() -> None:
-    assert json.loads(call("get_unique_property_values", "born", "Person", "Node").text) == [
-        {"values": 1970},
-        {"values": 1971},
-    ]
-    seen = call("get_unique_property_values", "since", "KNOWS", "RELATIONSHIP")
-    assert json.loads(seen.text) == [{"values": 1998}, {"values": 2003}]
-    assert call("think", "So be it.").text == "So be it."
-
-
 FIND, VALUES = "get_node_by_property", "get_unique_property_values"
 MISTAKES = [
     (FIND, ("Dog", "key", "a"), "unknown_schema", "there are: City, Person"),
@@ -155,11 +145,6 @@ def test_rows_are_read_wherever_they_stand() -> None:
     for text, rows, how in WRITTEN_ROWS:
         found = read_rows(text)
         assert found is not None and (found[0], found[1].how) == (rows, how)
-
-
-def test_what_holds_no_rows_gives_none() -> None:
-    for text in ("", "no rows", "[1, 2]", "[{", "[" * 5000, '["a", {"k": 1'):
-        assert read_rows(text) is None
 
 
 def test_paths_are_read_from_lists_and_objects() -> None:

@@ -78,12 +78,6 @@ def test_a_beam_of_three_loses_more_than_three_answers():
     assert score(wide)["em"] == 1.0
 
 
-def test_tog_stops_at_its_depth():
-    done = by_oracle("tog", CHAIN, options={"depth": 1})
-    assert score(done)["em"] == 0.0
-    assert sum("sufficient" in turn.action.get("arguments", {}) for turn in done.turns) == 1
-
-
 def test_tog_refuses_relations_that_were_not_listed_and_scores_that_are_none():
     line = {"relations": [{"relation": "no.such", "score": 1}]}
     done = play("tog", json.dumps(line), '{"answer": []}')

@@ -173,12 +173,6 @@ def test_exemplars_are_written_as_the_agent_writes_and_reads(dataset):
             assert isinstance(env.protocol.parse(call)[1], Call)
 
 
-def test_as_many_exemplars_are_shown_as_are_wanted():
-    for count in (0, 1, 3):
-        prompt = world(exemplars=count).agent.prompt.system
-        assert prompt.count("\nQuestion: ") == count and "{exemplars}" not in prompt
-
-
 def test_the_oracle_walks_a_cvt_node_and_counts_no_way_back():
     hop = Hop("people.person.spouse_s..people.marriage.spouse")
     question = Question(
