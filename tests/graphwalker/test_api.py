@@ -55,11 +55,6 @@ def test_an_entity_alone_is_looked_up_in_both_directions():
         graph.neighbors(entity, fact.relation, "outgoing")
 
 
-def test_a_graph_counts_its_relations():
-    frame = gw.open_graph(ROWS).describe()
-    assert frame.loc["lives in", ["triples", "heads", "tails"]].tolist() == [2, 2, 1]
-
-
 def test_a_graph_becomes_data_of_pytorch_geometric():
     pytest.importorskip("torch_geometric")
     data = gw.open_graph(ROWS).to_pyg()
@@ -199,11 +194,6 @@ def test_an_evaluation_has_its_figures_a_table_files_and_a_page(tmp_path):
     assert done.report(tmp_path / "page").read_text().startswith("<!")
     pair = gw.compare(done, done)["pairs"][0]
     assert pair == gw.compare(tmp_path / "run", done)["pairs"][0]
-
-
-def test_a_model_is_asked_in_one_line():
-    answer = gw.ask("Where?", next(iter(TOY_NAMES.values())), toy_graph(), "first-relation")
-    assert answer.question.text == "Where?" and answer.stop.value == "answered"
 
 
 def test_long_calls_show_how_far_they_are(capsys, monkeypatch):

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from graphwalker.audit.audit import audit, summarise_audit
-from graphwalker.audit.sparql import NotExecutedError, plain_sparql, run_sparql
+from graphwalker.audit.sparql import NotExecutedError, run_sparql
 from graphwalker.cli import app as cli
-from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
@@ -88,15 +87,6 @@ def test_what_cannot_be_run_says_why():
             run_sparql(GRAPH, text)
 
 
-def test_names_are_written_out_by_the_prefixes_that_the_query_declares():
-    text = "# by hand\nPREFIX ns: <http://a/>\nSELECT ?x WHERE { ns:a ns:b.c ?x . ?x a xsd:int. }"
-    number = "http://www.w3.org/2001/XMLSchema#int"
-    assert (
-        plain_sparql(text)
-        == f"SELECT ?x WHERE {{ <http://a/a> <http://a/b.c> ?x . ?x a <{number}>. }}"
-    )
-
-
 def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     path = ["people.person.place_of_birth", "location.location.containedby"]
     expression = f"(JOIN (R {path[1]}) (JOIN (R {path[0]}) m.0ana))"
@@ -111,15 +101,6 @@ def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     assert [record["by"] for record in records] == ["relation path", "sparql"] + [
         "relation path"
     ] * 2
-
-
-def test_a_way_that_the_graph_holds_as_one_relation_is_found(tmp_path):
-    graph = MemoryGraph([("m.0ana", "a.b.c..d.e.f", "m.0ben")], NAMES)
-    question = make_question(
-        "q", "who?", "m.0ben", sparql=select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x")
-    )
-    (record,) = audit(ground([question], graph), graph, tmp_path / "audit.jsonl")
-    assert (record["verdict"], record["by"]) == ("equal", "walk of the sparql")
 
 
 def test_doubled_questions_and_answers_that_the_question_names_are_marked(tmp_path):

@@ -11,11 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 import graphwalker
-from data_pipeline.config import ExpertConfig, SynthConfig
-from eval.run.config import EvalConfig
 from graphwalker.cli import app as cli
 from graphwalker.cli import config, console, models, shared
-from graphwalker.cli.config import describe
 from graphwalker.errors import IncompleteError
 from graphwalker.graphs.build.build import build_graph
 from support.paths import ROOT
@@ -44,18 +41,6 @@ def test_the_whole_process_prints_one_line_and_exits_with_2(tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "nowhere" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_the_package_runs_as_a_module(tmp_path):
-    command = [sys.executable, "-m", "graphwalker", "graph", "info", str(tmp_path / "nowhere")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "nowhere" in done.stderr
-
-
-@pytest.mark.long
-def test_an_unknown_command_and_a_missing_option_exit_with_2():
-    assert run("grap").returncode == 2
-    assert run("synth", "--count", "5").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -134,12 +119,6 @@ def test_a_server_that_is_down_is_told_while_somebody_waits(graph, capsys):
     assert code == 1 and "Connection refused) (after 2 attempts)" in errors
 
 
-def test_a_text_file_is_not_taken_for_a_graph(tmp_path, capsys):
-    (tmp_path / "graph.gwk").write_text("hello\n")
-    code, errors = code_and_errors(capsys, "graph", "info", str(tmp_path))
-    assert code == 2 and "graph.gwk" in errors
-
-
 def test_every_command_teaches_itself():
     for name in typer.main.get_command(cli.app).commands:
         result = CliRunner().invoke(cli.app, [name, "--help"])
@@ -152,21 +131,6 @@ def test_a_typing_mistake_is_blamed_on_the_command_line_and_a_files_on_the_file(
     assert "error: command line: sede is" in code_and_errors(capsys, *line, "sede=1")[1]
     (tmp_path / "c.yaml").write_text("sede: 1\n")
     assert f"error: {tmp_path}/c.yaml: sede is" in code_and_errors(capsys, *line)[1]
-
-
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        (EvalConfig, ["graph", "questions", "model", "format", "out", "seed", "workers"]),
-        (models.AskConfig, ["graph", "model", "format", "max_tokens"]),
-        (SynthConfig, ["count", "seed", "workers", "engine"]),
-        (ExpertConfig, ["count", "seed", "workers", "engine"]),
-    ],
-)
-def test_a_short_option_stands_for_a_setting_that_there_is(model, options):
-    assert {shared.SHORT[option].setting for option in options} <= {
-        row.key for row in describe(model)
-    }
 
 
 def test_a_short_option_is_the_setting_that_it_stands_for():
@@ -182,19 +146,6 @@ def test_settings_are_read_at_80_columns_and_found_by_a_word(capsys):
     config.show_config("grpo", search="KL term")
     found = capsys.readouterr().out
     assert "beta  float" in found and "graph  str" not in found
-
-
-def test_memory_is_estimated_for_a_chain_of_which_nothing_is_made_yet(tmp_path):
-    path = tmp_path / "chain.yaml"
-    path.write_text(
-        "run: runs/x\nshared: {format: chatml}\n"
-        "sft1: {model: base, data: [d], output_dir: '${run}/sft1'}\n"
-        "sft2: {model: '${run}/sft1-whole', data: [d], output_dir: '${run}/sft2'}\n"
-        "grpo: {model: '${run}/sft2/final', output_dir: '${run}/grpo'}\n"
-    )
-    for model in ("runs/x/sft2/final", "runs/x/sft1-whole", "base"):
-        assert config._first_model(f"{path}#grpo", model) == "base"
-    assert config._first_model(f"{path}#grpo", str(tmp_path)) == str(tmp_path)
 
 
 def test_progress_in_a_log_is_a_line_with_figures_rate_and_remaining_time(capsys, monkeypatch):
@@ -264,21 +215,6 @@ def test_what_ends_a_command_is_one_line(
 
     assert cli.run(fail) == code
     assert capsys.readouterr().err == f"{line}\n"
-
-
-@pytest.mark.parametrize(
-    ("module", "extra"),
-    [("trl", "train"), ("SPARQLWrapper", "sparql"), ("sentence_transformers", "embed")],
-)
-def test_a_module_that_is_missing_is_told_with_its_extra(
-    module: str, extra: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail() -> None:
-        raise ModuleNotFoundError(f"No module named '{module}'", name=f"{module}.part")
-
-    assert cli.run(fail) == 2
-    told = f"error: {module} is not installed: pip install 'graphwalker-kgqa[{extra}]'\n"
-    assert capsys.readouterr().err == told
 
 
 def test_an_unknown_error_is_not_hidden() -> None:

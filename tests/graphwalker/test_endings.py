@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import graphwalker as gw
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
 from graphwalker.cli import app as cli
-from graphwalker.cli.endings import example_lines
 from graphwalker.config import load_config
 from graphwalker.demo.chain import is_done
 from graphwalker.demo.config import DemoConfig, shipped_config
@@ -76,12 +74,6 @@ def test_a_chain_does_not_go_on_with_too_few_questions(small_graph, tmp_path):
     assert [is_done(section) for section in sections] == [False, True]
 
 
-def test_python_warns_of_too_few_questions(small_graph, tmp_path):
-    with pytest.warns(UserWarning, match="of 400 made: the graph has no more"):
-        made = gw.synthesize(small_graph, tmp_path, count=400, **FEW)
-    assert 0 < len(made) < 400
-
-
 def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn(tmp_path):
     config = load_config(DemoConfig, shipped_config(quick=True), [f"graph={tmp_path / 'graph'}"])
     (tmp_path / "kb.tsv").write_text("a\tr\tb\n")
@@ -92,12 +84,3 @@ def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn
     build_graph([tmp_path / "kb.tsv"], tmp_path / "larger")
     own = for_own_graph(config.model_copy(update={"graph": str(tmp_path / "larger")}))
     assert not own.test_words and own.synth["wordings"] == "all" and own.grpo == config.grpo
-
-
-def test_an_example_names_few_of_many_answers():
-    record = {
-        "question": "Who?",
-        "query": {"branches": [{"topic": {"name": "A"}, "hops": ["r"]}], "tail": ["~s"]},
-        "answers": [{"id": f"m.{n}", "name": f"N{n}" if n else ""} for n in range(5)],
-    }
-    assert list(example_lines(record)) == ["Who?", "A -> r -> ~s -> m.0, N1, N2 (+2)"]

@@ -12,9 +12,8 @@ from graphwalker.config import read_settings as load_settings
 from graphwalker.errors import UserError
 from graphwalker.files import read_address
 from graphwalker.jobs import chain
-from graphwalker.jobs.road import retry_road, road_stages, submit_road
+from graphwalker.jobs.road import retry_road, submit_road
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
-from graphwalker.policies.chat.config import ChatApiConfig
 
 SBATCH = """#!/bin/bash
 echo "$GRAPHWALKER_STAGE: $*" >>"$SLURM_TOY/submitted"
@@ -115,11 +114,6 @@ def test_a_stage_with_incomplete_input_does_not_start(tmp_path):
         check_ready(run, "mrge")
 
 
-def test_a_folder_without_jobs_says_what_submits_them(tmp_path):
-    with pytest.raises(UserError, match=r"graphwalker jobs submit"):
-        read_stages(tmp_path)
-
-
 def test_a_folder_without_jobs_is_told_before_slurm_is_asked(slurm, tmp_path):
     (slurm / "squeue").write_text("#!/bin/bash\necho 'no configuration' >&2; exit 1\n")
     with pytest.raises(UserError, match="no jobs were submitted here"):
@@ -157,14 +151,6 @@ def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm,
     stages = read_stages(tmp_path / "run")
     assert stages["sft1"].after == ("synth-merge",) and "virtuoso" in stages["grpo"].after
     assert load_settings(tmp_path / "run" / "jobs.yaml#sft1")["lr"] == 1e-5
-
-
-def test_a_model_as_the_expert_is_one_job(tmp_path):
-    stages = {
-        one.name: one for one in road_stages(write_road(tmp_path), ["experts.policy.model=m"])
-    }
-    assert stages["experts"].parts == 0 and "experts-merge" not in stages
-    assert stages["sft2"].after == ("experts", "sft1")
 
 
 def test_a_road_is_submitted_once(slurm, tmp_path):
@@ -208,11 +194,6 @@ def test_an_option_that_is_none_never_reaches_sbatch(slurm, tmp_path, words):
         list(submit_road(write_road(tmp_path), [f"jobs.data={words}"]))
 
 
-def test_an_address_that_no_job_writes_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"no job writes .*virtuoso\.address"):
-        road_stages(write_road(tmp_path), ["jobs.virtuoso.serves=''"])
-
-
 def test_a_server_is_submitted_again_only_for_a_stage_that_needs_it(slurm, tmp_path):
     run = tmp_path / "run"
     chain.new_stage(run, JobStage("graph", ("graph.sh",), f"{run}/graph.address", server=True))
@@ -233,18 +214,3 @@ def test_a_stage_waits_for_the_address_of_its_server(slurm, tmp_path):
     (run / "graph.address").write_text("http://n1:8890/sparql\n")
     check_ready(run, "synth", wait_s=0.01)
     assert read_address(f"{run}/graph.address#http://g") == "http://n1:8890/sparql#http://g"
-
-
-def test_an_address_file_without_an_address_is_named(tmp_path):
-    (tmp_path / "a.address").write_text("soon\n")
-    for name in ("a.address", "b.address"):
-        with pytest.raises(UserError, match=name):
-            read_address(tmp_path / name)
-
-
-def test_a_chat_server_may_be_named_by_the_file_that_its_job_writes(tmp_path):
-    config = ChatApiConfig(base_url=f"{tmp_path}/teacher.address")
-    with pytest.raises(UserError, match=r"teacher\.address: no such file"):
-        _ = config.address
-    (tmp_path / "teacher.address").write_text("http://n1:8000\n")
-    assert config.address == "http://n1:8000/v1" and not config.is_private

@@ -44,19 +44,6 @@ def test_without_a_name_the_runs_are_listed(tmp_path):
     assert [line.split()[0] for line in listed.splitlines()] == NAMES
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path):
-    done = graphwalker("reproduce", "table2", cwd=tmp_path)
-    assert done.returncode == 2 and "graphwalker-table2" in done.stderr
-
-
-def test_a_misspelt_setting_is_told_before_anything_is_made(tmp_path):
-    pytest.importorskip("trl")
-    words = ("graphwalk-table2", "--toy", "eval-tools.max_tokns=3")
-    done = graphwalker("reproduce", *words, cwd=tmp_path)
-    assert done.returncode == 2 and "did you mean max_tokens" in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_misspelt_setting_is_told_before_a_job_is_submitted(tmp_path):
     pytest.importorskip("trl")
     words = ("configs/cluster.yaml", "eval.max_tokns=3", f"run={tmp_path / 'run'}")
@@ -94,13 +81,6 @@ def test_a_chain_that_was_begun_with_other_settings_is_not_mixed(tmp_path):
     with pytest.raises(UserError, match="begun with other settings"):
         chain.run_chain(path)
     assert not (tmp_path / "run" / "mazes").exists()
-
-
-def test_a_server_that_is_a_job_of_its_own_needs_slurm(tmp_path):
-    path = tmp_path / "chain.yaml"
-    path.write_text(CHAIN.format(run=tmp_path / "run") + "jobs: {teacher: {serves: m}}\n")
-    with pytest.raises(UserError, match="--slurm"):
-        chain.run_chain(path)
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """Run folders: one set of settings, one writer; files whole or not there."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import digest, read_json, whole_file, write_json
+from graphwalker.files import read_json, whole_file, write_json
 from graphwalker.runs import LOCK, claim, lock_folder, locked_file
 
 
@@ -27,21 +26,10 @@ class Settings(Config):
     inner: Inner = Inner()
 
 
-def test_a_folder_is_claimed_once_and_resumed_with_the_same_settings(tmp_path):
-    facts = {"stage": "synth", "config": Settings()}
-    assert claim(tmp_path, facts)
-    assert not claim(tmp_path, facts)
-
-
 def test_the_field_that_differs_is_named_with_both_values(tmp_path):
     claim(tmp_path, {"config": Settings()})
     with pytest.raises(UserError, match=r"inner\.depth was 2 and is now 3; choose another"):
         claim(tmp_path, {"config": Settings(inner=Inner(depth=3))})
-
-
-def test_free_settings_may_change(tmp_path):
-    claim(tmp_path, {"config": Settings()}, free=("workers",))
-    assert not claim(tmp_path, {"config": Settings(workers=8)}, free=("workers",))
 
 
 def test_what_was_not_written_down_has_its_default(tmp_path):
@@ -63,12 +51,6 @@ def test_a_folder_of_other_files_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds files of another making"):
         claim(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
-
-
-def test_a_damaged_claim_is_one_line(tmp_path):
-    (tmp_path / "run.json").write_text('{"stage": ')
-    with pytest.raises(UserError, match=r"run\.json: damaged"):
-        claim(tmp_path, {})
 
 
 HOLDER = """
@@ -100,17 +82,6 @@ def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_one_process_does_not_write_a_folder_twice_at_once(tmp_path):
-    with (
-        lock_folder(tmp_path),
-        pytest.raises(UserError, match="is writing here"),
-        lock_folder(tmp_path),
-    ):
-        pass
-    with lock_folder(tmp_path):
-        pass
-
-
 def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
     path = tmp_path / "facts.json"
     write_json(path, {"a": 1})
@@ -126,15 +97,6 @@ def test_what_is_no_json_object_is_told_with_its_remedy(tmp_path, text):
     (tmp_path / "card.json").write_text(text)
     with pytest.raises(UserError, match=r"card\.json: damaged .*: make that shard again"):
         read_json(tmp_path / "card.json", "make that shard again")
-
-
-def test_a_digest_tells_files_apart(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(json.dumps(name))
-    assert (
-        digest(tmp_path / "a") != digest(tmp_path / "b") != digest(tmp_path / "b", tmp_path / "a")
-    )
-    assert len(digest(tmp_path / "a")) == 16
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")

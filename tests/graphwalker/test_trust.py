@@ -13,7 +13,7 @@ from graphwalker.agents.presets import presets
 from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.tokens.formats import FormatConfig
-from graphwalker.trust import PLAIN, ByHand, check_trust, names_in, section_of
+from graphwalker.trust import PLAIN, ByHand, check_trust, section_of
 from support.code import label, nodes_of, sources
 from support.poison import marked
 
@@ -138,30 +138,6 @@ def test_a_text_without_a_mark_is_refused():
     with pytest.raises(UserError, match=r"f\.json: script=x\.sh would be taken unchecked.*--trust"):
         check_trust(Later, {"script": "x.sh", "count": 3}, "f.json")
     assert check_trust(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
-
-
-def test_numbers_switches_choices_and_names_of_ours_are_taken():
-    plain = {
-        "top_relations": 3,
-        "constrained": True,
-        "prompt": "compact",
-        "ranker": "stems",
-        "preset": "kg-r1",
-        "skip_relations": ["a.b"],
-        "layers": {"wikidata": True, "languages": ["en"]},
-        "reranker": {"model": "x", "timeout_s": 3.0},
-    }
-    assert list(names_in(EnvironmentConfig, plain)) == []
-
-
-def test_a_section_that_is_no_mapping_is_refused():
-    class Inner(Config):
-        size: int = 0
-
-    class Outer(Config):
-        inner: Inner = Inner()
-
-    assert [name.path for name in names_in(Outer, {"inner": "evil:x"})] == [("inner",)]
 
 
 def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path):

@@ -35,10 +35,6 @@ def squares_of(power: int):
     return square if power == 2 else None
 
 
-def failing_build():
-    raise UserError("the graph is not there")
-
-
 def fails_at_seven():
     def work(job: int) -> int:
         if job == 7:
@@ -69,29 +65,12 @@ def test_results_come_in_the_order_of_the_jobs(name):
         assert list(pool.results(range(53))) == [n * n for n in range(53)]
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-def test_two_streams_share_a_pool(name):
-    with BACKENDS[name]() as pool:
-        one, two = pool.results(range(20)), pool.results(range(100, 120))
-        assert [next(s) for _ in range(20) for s in (one, two)] == [
-            n * n for k in range(20) for n in (k, 100 + k)
-        ]
-
-
 def test_what_a_worker_raises_comes_back_in_its_place():
     with Pool(Processes(fails_at_seven, (), 2), ahead=3) as pool:
         found = pool.results(range(20))
         assert [next(found) for _ in range(7)] == list(range(7))
         with pytest.raises(UserError, match="seven"):
             next(found)
-
-
-def test_a_worker_that_cannot_be_made_says_why():
-    with (
-        Pool(Processes(failing_build, (), 1)) as pool,
-        pytest.raises(UserError, match="the graph is not there"),
-    ):
-        list(pool.results([1]))
 
 
 def test_a_worker_that_is_killed_ends_the_run_in_one_line():
@@ -124,12 +103,6 @@ def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
     )
     assert "ended before its first record" in run.stdout and "__main__" in run.stdout
     assert "bootstrapping" in run.stderr  # Python's own words
-
-
-def test_workers_have_numbers_of_their_own():
-    with Pool(Processes(identity, (), 2), ahead=4) as pool:
-        found = dict(pool.results(range(20)))
-    assert len(set(found.values())) == len(found) and set(found.values()) <= {0, 1}
 
 
 def test_no_more_jobs_are_under_way_than_ahead_allows():
@@ -196,11 +169,3 @@ def test_lines_say_what_a_model_does(capsys):
     told = capsys.readouterr().err
     assert "at work: 1 episode, 4 turns, writes" in told
     assert "2 of 10," in told and "EM 0.5, 4 turns" in told and "cost 0.25" in told
-
-
-def test_no_watchdog_barks_while_work_goes_on(capsys):
-    with console.progress("synth", every_s=0.4) as tick:
-        for done in range(8):
-            tick(done, 10)
-            time.sleep(0.1)
-    assert "nothing new" not in capsys.readouterr().err

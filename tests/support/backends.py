@@ -5,7 +5,6 @@ from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import FREEBASE
-from support.oxigraph import OxigraphGraph, load_store
 
 
 def to_ntriples(facts, names, types, more_names=()):
@@ -21,11 +20,6 @@ def compiled(path):
     """The compiled graph of an N-Triples file."""
     build_graph([path], path.parent / "graph")
     return open_compiled(path.parent / "graph")
-
-
-def embedded(path):
-    """The graph in an Oxigraph store."""
-    return OxigraphGraph(load_store([path]))
 
 
 def write(folder, facts, names, types, more_names=()):

@@ -43,11 +43,6 @@ def test_the_other_forms_are_recognised_too(load, name):
     assert all(q.topic_entities for q in loaded.questions)
 
 
-@pytest.mark.parametrize("name", toys.FILES)
-def test_naming_the_format_gives_the_same_questions(load, name):
-    assert load(name, format=name).questions == load(name).questions
-
-
 def test_every_dataset_of_the_catalogue_has_a_toy():
     assert {b.name for b in CATALOGUE} == set(toys.FILES)
 
@@ -76,14 +71,6 @@ def test_cwq_keeps_ids_and_aliases_and_finds_topics_in_the_query(load):
     assert first.topic_entities == (Entity("m.0luno"),)
     assert (first.structure, second.structure, first.split) == ("conjunction", "composition", "dev")
     assert second.answers == (Answer("1999", '"1999"'),)
-
-
-def test_cwq_with_topic_entities_answer_mids_or_several_answers(load):
-    assert load("cwq_test_topic_entities.json").questions[0].topic_entities[0].name == "Luno"
-    mids = load("cwq_train_answer_mids.json").questions
-    assert [[a.id for a in q.answers] for q in mids] == [["m.0cup"], ["m.0y", "m.0z"]]
-    several = load("cwq_several.json").questions[0]
-    assert several.answers == (Answer("Velin Cup"), Answer("Brel Cup"))
 
 
 def test_grailqa_has_levels_functions_and_numbers(load):
@@ -120,13 +107,6 @@ def test_qald_is_read_in_the_language_asked_for(load):
     assert load("qald9plus", language="de").questions[0].text.endswith("(de)")
     with pytest.raises(UserError, match=r"record 1 \(0\): .*no wording in language 'fr'"):
         load("qald9plus", language="fr")
-
-
-def test_qald_in_english_alone_could_be_either_and_has_to_be_named(tmp_path):
-    path = toys.write(tmp_path / "qald.json", toys.qald(("en",)))
-    with pytest.raises(UserError, match=r"several formats \(qald10, qald9plus\)"):
-        load_questions(path)
-    assert load_questions(path, format="qald10")[0].dataset == "qald10"
 
 
 def test_metaqa_takes_types_and_hops_from_the_files_around_it(tmp_path):
@@ -237,28 +217,6 @@ def test_a_whole_published_file_may_hold_its_unanswered_questions(tmp_path):
     must_be_whole(loaded)
 
 
-def test_a_part_of_a_published_file_is_not_whole(load):
-    with pytest.raises(UserError, match="2 questions: not a whole published file"):
-        must_be_whole(load("webqsp"))
-
-
-def test_a_whole_bench_is_checked_against_the_published_structures(tmp_path):
-    records = [toys.BENCH[0] | {"index": n} for n in range(1766)]
-    loaded = load_dataset(toys.write(tmp_path / "GWBench.json", records))
-    assert "1766 questions are 3-hop, 347 in the published table" in loaded.notes
-    with pytest.raises(UserError, match="347 in the published table"):
-        must_be_whole(loaded)
-
-
-def test_the_summary_counts_by_split_type_level_and_kind_of_answer(load):
-    summary = summarise(load("grailqa"))
-    assert summary["structure"] == {"i.i.d.": 1, "zero-shot": 1}
-    assert summary["facets"]["function"] == {"count": 1, "none": 1}
-    assert summary["answers"] == {"date, number or text": 1, "id and name": 1}
-    assert summary["split"] == {"dev": 2}
-    assert summarise(load("qald10"))["answers"]["yes or no"] == 1
-
-
 def test_compressed_files_and_byte_order_marks_are_read(tmp_path):
     path = tmp_path / "qa_test.txt.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + toys.METAQA_LINES.encode()))
@@ -266,12 +224,6 @@ def test_compressed_files_and_byte_order_marks_are_read(tmp_path):
     windows = tmp_path / "pq.txt"
     windows.write_bytes(toys.PATHQUESTION.replace("\n", "\r\n").encode())
     assert load_questions(windows)[1].answers == (Answer("velin", "velin"),)
-
-
-def test_limit_reads_no_further_than_it_must(tmp_path):
-    path = toys.write(tmp_path / "q.jsonl", toys.OURS)
-    path.write_text(path.read_text() + "\n" * 2 + '{"id": 2}\n')
-    assert len(load_questions(path, limit=1)) == 1
 
 
 def test_a_form_of_ones_own_is_named_by_its_module(tmp_path, monkeypatch):
@@ -313,20 +265,6 @@ def test_lists_of_objects_may_stand_by_columns_as_the_hub_keeps_them(tmp_path):
         (question,) = load_questions(tmp_path / "q.jsonl")
         assert [(a.name, a.id) for a in question.answers] == [("Ombra", "m.0a")]
         assert [topic.id for topic in question.topic_entities] == ["m.0b"]
-
-
-def test_metaqa_as_json_may_mark_its_topic_in_brackets(tmp_path):
-    record = {
-        "question": "who acts in [Blue Harbor]",
-        "answer": ["Mira"],
-        "qtype": "movie_to_actor",
-    }
-    write_jsonl(tmp_path / "q.jsonl", [record])
-    (question,) = load_questions(tmp_path / "q.jsonl")
-    assert (question.text, question.topic_entities[0].id) == (
-        "who acts in Blue Harbor",
-        "Blue Harbor",
-    )
 
 
 def test_a_file_of_no_known_form_is_told_which_there_are(tmp_path):

@@ -64,20 +64,6 @@ def test_the_command_counts_and_converts(tmp_path, capsys):
     assert load_questions(out) == load_questions(path)
 
 
-def test_the_table_is_for_people(tmp_path, capsys):
-    path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
-    code, printed, _ = run(capsys, "dataset", "check", str(path))
-    assert code == 0 and "zero-shot: 1" in printed and "dev: 2" in printed
-
-
-def test_damage_is_one_line_and_exit_code_2(tmp_path, capsys):
-    record = toys.cwq(1, answers=[])
-    path = toys.write(tmp_path / "cwq.json", [record])
-    code, _, err = run(capsys, "dataset", "check", str(path))
-    assert code == 2 and err.count("\n") == 1
-    assert "record 1 (WebQTrn-1_00000001): has no answers" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -110,11 +96,6 @@ def test_every_config_of_a_benchmark_is_ready_but_for_its_model(path):
 def test_every_benchmark_has_a_config():
     covered = {load_config(EvalConfig, p, ["policy.model=m"]).questions_format for p in CONFIGS}
     assert covered == set(toys.FILES) - {"ours"}
-
-
-def test_the_list_names_every_format(capsys):
-    code, printed, _ = run(capsys, "dataset", "list", "--json")
-    assert code == 0 and set(json.loads(printed)) == set(toys.FILES)
 
 
 def test_a_graph_fills_in_names_and_ids_that_a_dataset_lacks():

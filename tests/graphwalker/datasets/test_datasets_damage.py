@@ -1,8 +1,6 @@
 """Damaged files: each kind gives one line that names the file, the record, and what is wrong."""
 
 import copy
-import gzip
-import json
 
 import pytest
 
@@ -56,9 +54,7 @@ DAMAGE = {
         "field 'Parses[0].Answers[0].AnswerArgument' must be a Freebase id, not 'Velish'",
     ),
     "cwq with an empty question": ("cwq", put(1, "question", "  "), "field 'question' is empty"),
-    "cwq with a null question": ("cwq", put(1, "question", None), "field 'question' is null"),
     "cwq with answers as a number": ("cwq", put(1, "answers", 3), "must be a list, not a number"),
-    "cwq with no answer": ("cwq", put(1, "answers", []), "record 2 (WebQTrn-2_00000002): has no"),
     "cwq with an empty answer": (
         "cwq_test_topic_entities.json",
         put(0, "answer", ""),
@@ -75,79 +71,31 @@ DAMAGE = {
         "record 2 (WebQTrn-1_00000001): question id 'WebQTrn-1_00000001' stands there twice, "
         "first in record 1",
     ),
-    "cwq with topic entities in all records but one": (
-        "cwq_test_topic_entities.json",
-        drop(1, "topic_entity"),
-        "record 2 (WebQTrn-2_00000002): has no field 'topic_entity'",
-    ),
-    "webqsp without a nullable field": (
-        "webqsp",
-        drop(1, "Parses", 0, "TopicEntityMid"),
-        "record 2 (WebQTest-901): has no field 'Parses[0].TopicEntityMid'",
-    ),
-    "qald in a language that is a list": (
-        "qald10",
-        put(1, "question", 0, "language", ["en"]),
-        "record 1 (0): field 'question[0].language' must be a text, not a list",
-    ),
     "grailqa with an unknown level": (
         "grailqa",
         put(0, "level", "hard"),
         "record 1 (2100000001000): field 'level' must be i.i.d., compositional or zero-shot",
     ),
-    "grailqa with hops as text": ("grailqa", put(0, "num_edge", "1"), "must be a whole number"),
-    "qald with no query": ("qald10", drop(2, "query"), "record 3 (2): has no field 'query'"),
     "qald with an odd binding": (
         "qald10",
         put(0, "answers", 0, "results", "bindings", 0, "x", "type", "bnode"),
         "record 1 (0): field 'answers[0].results.bindings[0].x.type' must be uri, literal or",
-    ),
-    "qald with an empty result": (
-        "qald10",
-        put(0, "answers", 0, "results", "bindings", []),
-        "record 1 (0): has no answers",
     ),
     "colota with yes as text": (
         "colota",
         put(0, "answer", "yes"),
         "record 1 (S900): field 'answer' must be true or false, not a text",
     ),
-    "colota with a name for an id": (
-        "colota",
-        put(0, "kg_entities", {"Anna Brand": "Anna"}),
-        "field 'kg_entities.Anna Brand' must be a Wikidata id, not 'Anna'",
-    ),
-    "strategyqa without a term": (
-        "strategyqa",
-        put(0, "term", None),
-        "record 1 (00ff): field 'term' is null",
-    ),
-    "grbench with a list of answers": (
-        "grbench",
-        put(1, "answer", ["a"]),
-        "record 2 (1): field 'answer' must be a text, not a list",
-    ),
     "graphwalkerbench with an unknown type": (
         "graphwalkerbench",
         put(1, "type", "9-hop"),
         "record 2 (1): field 'type' must be 3-hop, 4-hop",
-    ),
-    "a record that is a list": (
-        "cwq",
-        put(1, [1]),
-        "record 2: the record must be an object, not a list",
     ),
     "our question without a topic entity": (
         "ours",
         put(0, "topic_entities", []),
         "record 1 (q1): has no topic entity",
     ),
-    "our question with answers as text": (
-        "ours",
-        put(0, "answers", ["B"]),
-        "record 1 (q1): field 'answers[0]' must be an object, not a text",
-    ),
-    "our question with hops below 0": ("ours", put(0, "hops", -1), "must be a whole number"),
 }
 
 
@@ -233,14 +181,6 @@ def test_broken_json_names_the_line_and_the_record(tmp_path, name, old, new, mes
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_file_cut_off_in_the_middle_names_the_record_that_is_cut(tmp_path):
-    path = toys.write(tmp_path / "cwq.json", [toys.cwq(n, answer="X") for n in range(1, 6)])
-    text = path.read_text()
-    path.write_text(text[: text.index('"WebQTrn-4"')])
-    with pytest.raises(UserError, match=r"not JSON .*, in record 4$"):
-        load_questions(path)
-
-
 def test_bytes_that_are_not_utf8_name_the_record(tmp_path):
     for name in ("cwq", "grbench", "metaqa"):
         file, records = toys.FILES[name]
@@ -252,19 +192,6 @@ def test_bytes_that_are_not_utf8_name_the_record(tmp_path):
         path.write_bytes(raw[:spot] + b"\xff" + raw[spot + 1 :])
         with pytest.raises(UserError, match=r"not UTF-8 text, in record 2$"):
             load_questions(path)
-
-
-def test_an_unpaired_surrogate_in_a_text_is_refused_where_it_is_read(tmp_path):
-    path = toys.write(tmp_path / "q.jsonl", [toys.OURS[0] | {"question": "Who \ud800?"}])
-    with pytest.raises(UserError, match=r"record 1 \(q1\): field 'question' is not UTF-8 text"):
-        load_questions(path)
-
-
-def test_a_damaged_gzip_file_is_named(tmp_path):
-    path = tmp_path / "q.jsonl.gz"
-    path.write_bytes(gzip.compress(json.dumps(toys.OURS[0]).encode() * 50)[:-12])
-    with pytest.raises(UserError, match="damaged gzip file"):
-        load_questions(path)
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "[]", '{"questions": []}', "[ ]\n"])
@@ -320,12 +247,4 @@ def test_deep_nesting_is_an_error_and_not_a_crash(tmp_path):
         load_questions(path)
     path = toys.write(tmp_path / "deep.jsonl", '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")
     with pytest.raises(UserError, match=r"deep.*not JSON \(nested too deeply\), in record 1"):
-        load_questions(path)
-
-
-@pytest.mark.parametrize("name", ["many.json", "many.jsonl"])
-def test_a_number_of_too_many_digits_is_an_error_and_not_a_crash(tmp_path, name):
-    text = '{"a": ' + "9" * 5000 + "}"
-    path = toys.write(tmp_path / name, f"[{text}]" if name.endswith("json") else text)
-    with pytest.raises(UserError, match=r"many.*a number of too many digits.*record 1"):
         load_questions(path)

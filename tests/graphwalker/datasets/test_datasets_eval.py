@@ -5,7 +5,6 @@ import pytest
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.config import load_config
-from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
 from support import dataset_toys as toys
 from support.chat_server import Act, serve
@@ -45,12 +44,6 @@ def test_a_published_file_is_evaluated_without_conversion(graph, tmp_path):
     assert [t.scores["em"] for t in found.trajectories] == [0.0, 1.0]
     assert found.trajectories[0].question.id == "pathquestion-2-hop-0"
     assert found.trajectories[1].question.topic_entities[0].id == "anna_brand"
-
-
-def test_the_named_format_is_held_to(graph, tmp_path):
-    questions = toys.write(tmp_path / "cwq.json", toys.CWQ)
-    with pytest.raises(UserError, match="record 1 is not of PathQuestion"):
-        run_eval(config(graph, questions, tmp_path / "run", "http://127.0.0.1:9"))
 
 
 def test_ids_without_names_are_named_by_the_graph(graph, tmp_path):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.answers.rows import Rows
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, refuse_unknown_topics
 from graphwalker.errors import UserError
@@ -33,19 +32,9 @@ def test_questions_of_another_graph_are_refused_by_its_name(toy):
         refuse_unknown_topics(about("m.9", "m.8", "m.7"), toy, "runs/graph")
 
 
-def test_questions_without_any_topic_are_refused(toy):
-    for none in (about(""), [Question("q", "Who?", ())]):
-        with pytest.raises(UserError, match="0 looked for"):
-            refuse_unknown_topics(none, toy, "runs/graph")
-
-
 def test_some_unknown_topics_are_told_and_no_more(toy, caplog):
     refuse_unknown_topics(about("m.0ada", "m.9"), toy, "runs/graph")
     assert "no triple of 1 of 2 topic entities" in caplog.text
-
-
-def test_no_questions_are_no_fault_of_the_graph(toy):
-    refuse_unknown_topics([], toy, "runs/graph")
 
 
 def test_questions_of_a_set_ask_about_its_members(tmp_path: Path) -> None:
@@ -56,11 +45,6 @@ def test_questions_of_a_set_ask_about_its_members(tmp_path: Path) -> None:
     foreign = [replace(questions[0], facets={"graph": "m9"}), *questions]
     with pytest.raises(UserError, match="holds no graph 'm9', which m00000 asks about"):
         refuse_unknown_topics(foreign, graphs, "mazes")
-
-
-def test_questions_about_a_whole_graph_need_no_topic() -> None:
-    question = Question("q", "How many?", (), gold=Rows(({"count": 1},)))
-    refuse_unknown_topics([question], MemoryGraph([], {}), "graph")
 
 
 def test_names_that_a_file_divided_at_a_comma_are_joined_by_the_graph(caplog):

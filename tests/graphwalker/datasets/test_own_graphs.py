@@ -2,7 +2,6 @@
 
 import gc
 import json
-import logging
 
 import pytest
 
@@ -15,7 +14,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import ceiling, known_topics, reaches
 from graphwalker.config import read_settings
 from graphwalker.datasets.base import load_dataset, load_questions
-from graphwalker.datasets.grounding import ground, refuse_unknown_topics
+from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.datasets.own_graphs import QuestionGraphs
 from graphwalker.datasets.queries import resolve
 from graphwalker.errors import UserError
@@ -187,24 +186,3 @@ def test_what_is_wrong_with_a_graph_is_named_with_its_record(tmp_path):
     (tmp_path / "relations.txt").write_text("one\n")
     with pytest.raises(UserError, match=r"record 1: entry \d is not in .*relations.txt"):
         open_graph(str(path))
-
-
-def test_indices_without_names_beside_them_are_warned_of(tmp_path, caplog):
-    path = own_graphs.write_gnn_rag(brought(2), tmp_path)
-    (tmp_path / "entities_names.json").unlink()
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
-        row["answers"] = [{"kb_id": "m.1", "text": None}]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with caplog.at_level(logging.WARNING):
-        open_graph(str(path))
-    assert "put entities_names.json beside" in caplog.text
-
-
-def test_grounding_reads_no_graph_where_the_file_names_everything(tmp_path):
-    path = write_rog(brought(5), tmp_path)
-    graph = QuestionGraphs([path])
-    graph.member = lambda name: pytest.fail(name)
-    questions = load_questions(path)
-    bare = [Question(q.id, q.text, q.topic_entities, q.answers) for q in questions]
-    assert ground(bare, graph) == bare

@@ -166,28 +166,3 @@ def test_the_command_writes_the_exact_ones_and_counts_the_rest(tmp_path, capsys)
     before = out.read_bytes()
     assert command(capsys, *given[:2], "--questions", str(out), "--out", str(out))[0] == 0
     assert out.read_bytes() == before
-
-
-def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys):
-    path = tmp_path / "q.jsonl"
-    path.write_text("{}\n", encoding="utf-8")
-    given = ("--questions", str(path), "--out", str(tmp_path / "o.jsonl"))
-    code, _, error = command(capsys, "--graph", "support.toy:toy_graph", *given)
-    assert (code, error.count("\n")) == (2, 1)
-    code, _, error = command(capsys, "--graph", str(tmp_path / "none"), *given, "layers.nope=1")
-    assert (code, error.count("\n")) == (2, 1)
-    assert not (tmp_path / "o.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("answers", "given"), [("m.0film2", 1), ("m.0film1 m.0film2", 2), ("m.0film2 m.0oslo", 2)]
-)
-def test_the_oracle_answers_with_the_gold_alone_where_its_query_finds_all_of_it_and_more(
-    answers, given
-):
-    asked = question(["film.director.film"], answers)
-    world = Environment(toy_graph())
-    oracle = OraclePolicy(world.graph, world.protocol, silent=True)
-    [episode] = rollout([resolve_one(asked, toy_graph())], world, oracle, Sampling())
-    assert len(episode.answer) == given
-    assert [turn.thought for turn in episode.turns] == [""] * 3

@@ -11,7 +11,6 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.stated import from_s_expression, walks
 from graphwalker.question import Answer, Question
 from support import dataset_toys as toys
-from support.toy import toy_graph
 
 ANA = "m.0ana"
 NAMES = {ANA: "Ana", "m.0ben": "Ben", "m.0kes": "Kesterby", "m.0var": "Varn", "m.0cat": "Cat"}
@@ -86,12 +85,6 @@ def test_patterns_in_alternatives_are_no_walk():
     assert list(walks(text, [Entity(ANA)])) == []
 
 
-def test_a_query_that_finds_no_gold_answer_is_not_given():
-    text = "SELECT ?x WHERE { :m.0ana :people.person.parents ?x }"
-    found = resolve_one(make_question(text, "m.0var"), GRAPH)
-    assert (found.query, found.annotations["no_query"]) == (None, "no_gold_answer")
-
-
 def test_s_expressions_become_sparql():
     for text, part in (
         ("(AND a.b (JOIN c.d m.1))", "?x :type.object.type :a.b ."),
@@ -126,10 +119,3 @@ def test_the_type_of_a_metaqa_question_is_its_path(tmp_path):
     graph = MemoryGraph([(m, "directed_by", "D") for m in "AB"], {n: n for n in "ABD"})
     (found,) = ground([question], graph)
     assert found.annotations["executed"] == "equal" and found.query and found.query.avoids_topics
-
-
-def test_a_graph_behind_a_server_is_not_asked_for_gold_paths():
-    question = make_question("SELECT ?x WHERE { :m.0ana :people.person.parents ?x }", "m.0ben")
-    remote = toy_graph()
-    remote.is_remote = True
-    assert ground([question], remote) == [question]

@@ -116,29 +116,6 @@ def test_fifteen_broken_set_ups_are_named_with_the_next_move(
         assert verdict == "wrong" and said in seen and move, (name, found)
 
 
-def test_a_chat_server_without_its_key_and_one_that_is_down(capsys, graph, monkeypatch, tmp_path):
-    monkeypatch.delenv("DOCTOR_KEY", raising=False)
-    words = ["policy.model=m", "policy.api.base_url=http://127.0.0.1:9/v1"]
-    words += ["policy.api.api_key_env=DOCTOR_KEY", "questions=q.jsonl"]
-    code, found = look(capsys, "eval", "--graph", graph, "--out", str(tmp_path), *words)
-    assert code == 1 and found["policy.api's key"][:2] == ("wrong", "DOCTOR_KEY is not set")
-    assert found["policy.api"][0] == "wrong"
-    monkeypatch.setenv("DOCTOR_KEY", "sk-secret")
-    _, found = look(capsys, "eval", "--graph", graph, "--out", str(tmp_path), *words)
-    assert found["policy.api's key"][0] == "ok" and "sk-secret" not in json.dumps(found)
-
-
-def test_files_that_are_missing_or_empty(capsys, graph, tmp_path):
-    (tmp_path / "empty.jsonl").touch()
-    words = ["model=m/n", f"data=[{tmp_path}/empty.jsonl,{tmp_path}/none.jsonl]"]
-    code, found = look(capsys, "sft", "--out", str(tmp_path), *words)
-    assert code == 1 and "none.jsonl: no such file" in found["data"][1]
-    assert "empty.jsonl: empty" in found["data"][1]
-    words = ["model=m/n", "questions=q.jsonl"]
-    code, found = look(capsys, "grpo", "--graph", graph, "--out", str(tmp_path), *words)
-    assert code == 1 and found["questions"][0] == "wrong"
-
-
 def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
     torch = pytest.importorskip("torch")
     if torch.version.cuda is not None:
@@ -147,12 +124,6 @@ def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     code, found = look(capsys, "--layout", "ddp")
     assert code == 1 and "layout ddp is for GPUs" in found["GPUs"][1]
-
-
-def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    run(lambda: app(["doctor"], standalone_mode=False))
-    assert "…" not in capsys.readouterr().out
 
 
 def test_gpus_that_were_promised_and_are_not_there(capsys, monkeypatch):
@@ -186,13 +157,6 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
     found = {one.what: one for one in look_at_software(needed, installed)}
     assert found[what].verdict == "wrong" and said in found[what].found
     assert "pip install 'graphwalker-kgqa[" in found[what].next
-
-
-def test_what_no_stage_needs_is_only_noted():
-    def nothing(name: str) -> str:
-        return ""
-
-    assert {one.verdict for one in look_at_software(set(), nothing)} == {"ok", "note"}
 
 
 def test_the_stages_settings_say_what_is_needed(capsys, graph, tmp_path):

@@ -1,6 +1,5 @@
 """GRBench's graph.json as a property graph: read piece by piece, faults named by their place."""
 
-import gzip
 import json
 import tracemalloc
 from pathlib import Path
@@ -46,12 +45,6 @@ def test_the_pieces_in_which_it_is_read_do_not_matter(tmp_path, monkeypatch, chu
     assert nodes == [node for group in graph.values() for node in group]
 
 
-def test_gzip_and_empty_groups(tmp_path):
-    path = tmp_path / "graph.json.gz"
-    path.write_bytes(gzip.compress(json.dumps({"x_nodes": {}, **SMALL}).encode()))
-    assert len(list(grbench_records(path))) == 4
-
-
 @pytest.mark.parametrize(
     "text, why",
     [
@@ -71,14 +64,6 @@ def test_a_fault_is_named_by_its_place(tmp_path, text, why):
     with pytest.raises(UserError) as caught:
         list(grbench_records(written(tmp_path, text)))
     assert why in str(caught.value) and "graph.json" in str(caught.value)
-
-
-def test_a_missing_file_and_bytes_that_are_no_text_are_named(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
-        list(grbench_records(tmp_path / "none.json"))
-    (tmp_path / "graph.json").write_bytes(b'{"a_nodes": {"\xff": {}}}')
-    with pytest.raises(UserError, match="cannot be read"):
-        list(grbench_records(tmp_path / "graph.json"))
 
 
 @pytest.mark.long

@@ -185,12 +185,6 @@ def test_nothing_that_is_given_becomes_part_of_a_query(driver: StandIn) -> None:
         adapter.quote_name("a\\u0060")
 
 
-def test_values_that_json_does_not_have_are_texts() -> None:
-    from neo4j.time import Date
-
-    assert adapter._plain([Date(2020, 1, 2), None, 1]) == ["2020-01-02", None, 1]
-
-
 @pytest.mark.slow
 def test_a_server_that_does_not_answer_is_a_graph_error() -> None:
     graph = open_graph("bolt://127.0.0.1:1")

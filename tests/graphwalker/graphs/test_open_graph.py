@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.open import open_graph
 from support.backends import to_ntriples
@@ -93,14 +93,6 @@ def test_what_is_no_graph_is_named(module):
         open_graph(f"{module}:mke")
 
 
-def test_the_same_facts_have_the_same_checksum():
-    graph = networkx.DiGraph()
-    graph.add_edge("a", "b", relation="knows")
-    first, again = from_networkx(graph), from_networkx(graph.copy())
-    graph.add_edge("b", "c", relation="knows")
-    assert first.checksum == again.checksum != from_networkx(graph).checksum
-
-
 def test_an_edge_without_a_relation_is_named():
     with pytest.raises(UserError, match=r"the edge 'a' -> 'b' has no relation"):
         from_networkx(networkx.DiGraph([("a", "b")]))
@@ -111,13 +103,6 @@ def test_an_undirected_edge_holds_both_ways():
     graph.add_edge("a", "b", relation="knows")
     found = from_networkx(graph)
     assert [e.id for way in Direction for e in found.neighbors("b", "knows", way)] == ["a", "a"]
-
-
-def test_a_node_with_an_empty_name_is_a_mediator():
-    graph = networkx.MultiDiGraph([("a", "m", "married"), ("m", "b", "to")])
-    graph.nodes["m"]["name"] = ""
-    found: KnowledgeGraph = from_networkx(graph)
-    assert (found.name("m"), found.size) == ("", 2)
 
 
 def test_info_and_search_take_any_graph(module):
@@ -139,13 +124,6 @@ def test_two_views_of_one_endpoint_share_no_answers(tmp_path):
         assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
 
 
-def test_the_attribute_relation_wins_over_a_key_that_is_an_id():
-    graph = networkx.MultiDiGraph(
-        [("a", "b", "e0", {"relation": "knows"}), ("a", "b", 7, {"relation": "likes"})]
-    )
-    assert from_networkx(graph).relation_ids() == ["knows", "likes"]
-
-
 def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_path):
     for ids in (("0", "1", "2"), ("e0", "e1", "e2")):
         edges = zip("aba", "bca", ids, [{"label": "knows"}] * 3, strict=True)
@@ -154,18 +132,8 @@ def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_pat
         assert from_networkx(read).relation_ids() == ["knows"]
 
 
-def test_numbers_of_edges_alone_are_no_relations():
-    with pytest.raises(UserError, match="has no relation"):
-        from_networkx(networkx.MultiDiGraph([("a", "b", "0"), ("b", "c", "1")]))
-
-
 def test_info_of_an_empty_endpoint_fails(tmp_path):
     (tmp_path / "g.nt").write_text("\n")
     with serve(load_store([tmp_path / "g.nt"])) as address:
         described = CliRunner().invoke(app, ["graph", "info", address])
     assert isinstance(described.exception, GraphError) and "entities" not in described.output
-
-
-def test_info_of_a_dead_endpoint_fails():
-    with pytest.raises(GraphError, match="ConnectionRefused"):
-        open_graph("http://127.0.0.1:9/sparql", attempts=1).info()

@@ -3,7 +3,6 @@
 import json
 import random
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from data_pipeline.certificates import has_shortcut, other_reading, walk_fault
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.walks.constrained import round_between
-from data_pipeline.wording.composition.constraints import forms
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
@@ -24,7 +22,7 @@ from graphwalker.query.constraint import (
     key_of,
     kind_of,
 )
-from graphwalker.query.draft import Draft, fill_bound
+from graphwalker.query.draft import Draft
 from graphwalker.query.query import Query, execute
 from graphwalker.query.sparql import render
 from support.backends import in_memory, write
@@ -88,10 +86,6 @@ def test_its_json_and_back_cancel(case):
     assert Query.from_json(json.loads(json.dumps(query.to_json()))) == query
 
 
-def test_a_query_without_one_has_the_json_that_it_always_had():
-    assert "constraint" not in films(None).to_json()
-
-
 @pytest.mark.parametrize(
     "record",
     [
@@ -104,23 +98,6 @@ def test_a_query_without_one_has_the_json_that_it_always_had():
 def test_a_record_that_is_no_constraint_is_refused(record):
     with pytest.raises(ValueError):
         Constraint.from_json(record)
-
-
-@pytest.mark.parametrize(
-    ("query", "structure"),
-    [
-        (date("above", "1990"), "date"),
-        (number("below", "3000"), "number"),
-        (date("above", than=GLASS), "comparative"),
-        (number("lowest"), "superlative"),
-    ],
-)
-def test_a_constraint_tells_its_structure(query, structure):
-    assert query.constraint.structure == structure
-
-
-def test_what_is_compared_to_is_a_topic_of_the_question():
-    assert date("above", than=GLASS).topics == (Entity("m.d", "Ann Dee"), GLASS)
 
 
 def test_a_constraint_that_keeps_all_is_needless():
@@ -165,12 +142,6 @@ def test_values_that_leave_the_answer_open_are_a_fault(values, operator, bound, 
     assert found == fault
 
 
-def test_a_candidate_may_be_what_the_others_are_compared_with():
-    candidates = execute(GRAPH, films(None)).answers
-    constraint = date("below", than=ROSE).constraint
-    assert constraint_fault(GRAPH, constraint, candidates) == ""
-
-
 def test_a_phrase_that_fits_another_value_with_other_answers_is_ambiguous():
     other = [("m.f1", "book.book.initial_release_date", day("1999-01-01"))]
     graph = in_memory([*FACTS, *other], NAMES, {})
@@ -206,31 +177,6 @@ def test_dates_and_numbers_are_told_by_their_datatype(literal, kind):
 def test_a_round_number_lies_strictly_between(low, step):
     if step > 0:
         assert low < round_between(low, low + step) < low + step
-
-
-def test_no_rounder_number_lies_between():
-    assert round_between(Decimal("3456"), Decimal("87654")) == 10_000
-    assert round_between(Decimal("1.63"), Decimal("1.78")) == Decimal("1.7")
-
-
-def test_bounds_are_said_as_people_write_them():
-    assert fill_bound(
-        "has more than {b} inhabitants", Constraint("r", "number", "above", "25000")
-    ) == ("has more than 25,000 inhabitants")
-    assert fill_bound("came out after {b}", Constraint("r", "date", "above", "1990")).endswith(
-        "1990"
-    )
-
-
-@pytest.mark.parametrize("kind", ["date", "number"])
-def test_a_relation_that_nobody_put_into_words_is_said_from_its_id(kind):
-    made = forms("aviation.airport.opening_date", kind)
-    assert {len(found) for found in made.values()} == {1}
-    assert all("opening date" in found[0] for found in made.values())
-
-
-def test_a_date_that_is_a_verb_is_said_as_one():
-    assert forms("released", "date")["above"] == ("was released after {b}",)
 
 
 def test_a_value_that_is_none_is_never_kept():

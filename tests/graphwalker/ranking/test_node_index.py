@@ -6,7 +6,6 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
-from graphwalker.ranking.nodes import index as module
 from graphwalker.ranking.nodes.index import open_node_index
 from support.toy import toy_graph
 
@@ -35,11 +34,6 @@ def test_a_part_of_the_name_or_a_value_finds_the_node(kind: str):
 def test_a_misspelt_name_is_found_by_its_letters():
     index = open_node_index(toy_graph(), "tfidf")
     assert index.search("Tom Lindqist")[0].entity.name == "Tom Lindqvist"
-
-
-def test_nodes_of_that_very_name_come_alone():
-    hits = open_node_index(toy_graph(), "bm25").nearest("Springfield")
-    assert {hit.entity.id for hit in hits} == {"m.0film3", "m.0city1"}
 
 
 def test_the_index_stands_beside_a_compiled_graph_until_the_graph_changes(tmp_path):
@@ -81,7 +75,3 @@ def test_embeddings_of_a_model_on_disk_find_what_words_do_not(tmp_path):
     index = open_node_index(GRAPH, f"embed:{tmp_path / 'model'}", tmp_path / "kept")
     assert index.search("rivers carve")[0].entity.id == "p2"
     assert list((tmp_path / "kept").glob("nodes-embed-*.npz"))
-
-
-def test_the_texts_hold_the_name_and_the_values():
-    assert next(iter(module.node_texts(GRAPH))).count("Deep walks on graphs") == 4

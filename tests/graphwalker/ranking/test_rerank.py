@@ -13,7 +13,7 @@ from data_pipeline.synthesize import synthesize
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app, run
-from graphwalker.config import load_config, parse_config
+from graphwalker.config import parse_config
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
@@ -85,18 +85,6 @@ def test_invented_relations_are_left_out_and_bm25_fills_up(tmp_path):
 def test_an_answer_without_a_known_relation_leaves_bm25s_order_and_is_told(text, tmp_path, caplog):
     assert relations_of_ada(lambda n, p: Act(text), tmp_path) == bm25_of_ada()
     assert "1 of 1 answers of tiny named no relation" in caplog.text
-
-
-def test_only_bm25s_first_candidates_are_offered(tmp_path):
-    offered = relations_of_ada(backwards, tmp_path, candidates=3)
-    assert sorted(offered) == sorted(bm25_of_ada())
-
-
-def test_nothing_is_asked_where_all_would_be_shown(tmp_path):
-    with teach(backwards) as server:
-        tools = environment(server, tmp_path, top=20).toolbox(ADA)
-        seen = tools.call(Call("get_relations", {"entity": "Ada Mbeki"}))
-        assert seen.relations == bm25_of_ada(20) and not server.asked
 
 
 def test_one_call_is_paid_for_once_in_all_runs(tmp_path):
@@ -181,15 +169,6 @@ def test_a_dead_server_ends_synthesis_with_one_line(graph, tmp_path, capsys):
     said = capsys.readouterr().err.strip()
     assert said.endswith("what is made is kept, the same command resumes")
     assert said.splitlines()[-1].startswith("error: reranker: ")
-
-
-def test_without_a_reranker_settings_are_written_as_before():
-    assert "reranker" not in EnvironmentConfig().model_dump(mode="json")
-    wanted = ["reranker.base_url=http://127.0.0.1:8000/v1", "reranker.model=m"]
-    chosen = load_config(EnvironmentConfig, None, wanted)
-    assert chosen.model_dump(mode="json")["reranker"]["model"] == "m"
-    with pytest.raises(UserError, match="needs both: base_url and model"):
-        load_config(EnvironmentConfig, None, wanted[:1])
 
 
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):

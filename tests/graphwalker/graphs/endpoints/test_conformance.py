@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.graphs.views.hidden import HiddenGraph
 from graphwalker.tools.transcript import differences, transcript
-from support.backends import compiled, embedded, in_memory, write
+from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store
 from support.paths import DATA
 from support.sparql_endpoint import EngineStore, serve
@@ -82,7 +82,6 @@ def through_our_engine(path, stack):
 
 BACKENDS = {
     "compiled": lambda path, stack: compiled(path),
-    "oxigraph": lambda path, stack: embedded(path),
     "sparql": through_http,
     "served": through_our_engine,
 }
@@ -126,14 +125,6 @@ def test_an_incomplete_graph_is_the_same_on_a_backend(backend):
     entities = topics(TOY_NAMES)[:12]
     views = [HiddenGraph(graph, 0.4, seed=3) for graph in (backend(*TOY), in_memory(*TOY))]
     assert observations(views[0], entities) == observations(views[1], entities)
-
-
-def test_a_name_in_several_languages_is_shown_in_english(backend):
-    names = {"m.1": "Cologne", "m.2": "Aachen"}
-    more = [("m.1", "Köln", "de"), ("m.1", "Colonia", "es"), ("m.3", "Zürich", "de")]
-    graph = backend([("m.1", "a.b.near", "m.2"), ("m.2", "a.b.near", "m.3")], names, {}, more)
-    assert [graph.name(i) for i in ("m.1", "m.2", "m.3")] == ["Cologne", "Aachen", "Zürich"]
-    assert graph.neighbors("m.2", "a.b.near", Direction.OUT) == [Entity("m.3", "Zürich")]
 
 
 def test_the_first_in_order_of_two_english_names_is_shown(backend):
@@ -215,16 +206,6 @@ def test_a_graph_that_breaks_a_rule_is_found_out():
 
     found = {f.check for f in check_graph(Shuffled(in_memory(*TOY)), topics(TOY_NAMES)[:3])}
     assert {"relations", "neighbors", "hostile texts"} <= found
-
-
-def test_a_difference_names_the_topic_the_call_and_both_texts():
-    less = HiddenGraph(in_memory(*TOY), triples=[("m.0ada", "film.director.film", "m.0film1")])
-    found = list(differences(less, in_memory(*TOY), topics(TOY_NAMES)))
-    assert [topic.id for topic, *_ in found] == ["m.0ada", "m.0film1"]
-    _, call, seen, expected = found[0]
-    assert call.tool == "get_triples"
-    assert "Ada Mbeki, film.director.film, The Glass Harbor" in expected
-    assert "Ada Mbeki, film.director.film, The Glass Harbor" not in seen
 
 
 def run(*arguments):

@@ -144,19 +144,6 @@ def test_a_relation_that_was_counted_and_leads_nowhere_is_a_fault(store):
         assert graph.step(ADA, "no.such.relation", Direction.OUT, 5) == []
 
 
-def test_an_answer_of_exactly_the_endpoints_limit_is_not_believed(store):
-    answer = rows(*({"k": K, "s": uri(f"http://x/{n}"), "xn": N} for n in range(3)))
-    with faulty(store) as endpoint:
-        for limit, whole in ((4, True), (3, False), (2, False)):
-            endpoint.faults = [(200, {"X-SPARQL-MaxRows": str(limit)}, answer)]
-            graph = SparqlGraph(endpoint.address, **QUICK)
-            if whole:
-                assert graph.names_many(["http://x/1"]) == ["3"]
-                continue
-            with pytest.raises(GraphError, match=f"cut at {limit} rows"):
-                graph.names_many(["http://x/1"])
-
-
 def test_a_row_of_a_question_of_the_request_before_is_refused(store):
     """More questions than one request holds: the second one's answer speaks of the first's."""
     steps = [Step(f"m.{number}", FILM, Direction.IN, 3) for number in range(45)]

@@ -42,16 +42,6 @@ def test_an_endpoint_without_triples_is_refused_by_name(stored):
         assert len(endpoint.forms) == 1
 
 
-def test_an_empty_endpoint_does_not_take_over(stored):
-    """The first one dies, and the second is up, but was restarted without its data."""
-    with faulty(stored(), []) as sound, faulty(stored("")) as empty:
-        graph = SparqlGraph([sound.address, empty.address], **QUICK)
-        assert ask(graph)
-        sound.faults = ["reset"] * 20
-        with pytest.raises(GraphError, match=r"holds no triples|Connection"):
-            ask(graph)
-
-
 def test_a_store_that_was_restarted_with_other_data_is_not_believed(stored):
     other = to_ntriples([("m.x", "a.b.c", "m.y")], {"m.x": "X", "m.y": "Y"}, {})
     with faulty(stored()) as endpoint:

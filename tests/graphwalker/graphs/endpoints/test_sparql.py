@@ -101,11 +101,6 @@ def test_an_answer_cut_at_the_endpoints_limit_is_reported_with_the_next_move(sto
         assert len(endpoint.forms) == 1
 
 
-def test_an_answer_below_the_endpoints_limit_is_whole(store, reference):
-    with faulty(store, headers={"X-SPARQL-MaxRows": "1000"}) as endpoint:
-        assert films(SparqlGraph(endpoint.address, **QUICK)) == films(reference)
-
-
 def test_a_query_that_the_endpoint_refuses_is_not_asked_again(store):
     with faulty(store, [(400, {}, b"\nSPARQL compiler: syntax error")]) as endpoint:
         with pytest.raises(GraphError, match="HTTP 400: SPARQL compiler: syntax error"):
@@ -140,23 +135,6 @@ def test_the_user_agent_and_headers_are_the_users(store, monkeypatch):
         monkeypatch.setenv("GRAPHWALKER_ENDPOINT_HEADERS", "X-Key: abc")
         with pytest.raises(UserError, match="GRAPHWALKER_ENDPOINT_HEADERS: not a JSON object"):
             SparqlGraph(endpoint.address, **QUICK)
-
-
-def test_an_endpoint_that_refuses_the_agent_is_answered_by_the_setting(store):
-    with (
-        faulty(store, [(403, {}, b"who are you?")]) as endpoint,
-        pytest.raises(GraphError, match="an address in GRAPHWALKER_USER_AGENT"),
-    ):
-        films(SparqlGraph(endpoint.address, **QUICK))
-
-
-def test_an_endpoint_that_moved_is_said_so(store):
-    moved = (301, {"Location": "https://elsewhere.example/sparql"}, b"")
-    with (
-        faulty(store, [moved]) as endpoint,
-        pytest.raises(GraphError, match=r"moved to https://elsewhere\.example/sparql"),
-    ):
-        films(SparqlGraph(endpoint.address, **QUICK))
 
 
 def test_an_answer_too_large_to_hold_is_refused(store):
@@ -199,14 +177,6 @@ def test_an_endpoint_that_recovered_is_trusted_again_after_a_probe(store, refere
         assert graph.client.check() == {first.address: "", second.address: ""}
 
 
-def test_connections_are_kept(store):
-    with faulty(store) as endpoint:
-        graph = SparqlGraph(endpoint.address, **QUICK)
-        for _ in range(20):
-            films(graph)
-        assert len(endpoint.connections) == 1
-
-
 def test_a_connection_that_the_endpoint_closed_meanwhile_is_replaced(store, reference):
     with faulty(store, ["closed"]) as endpoint:
         graph = SparqlGraph(endpoint.address, attempts=1, **QUICK)
@@ -238,13 +208,6 @@ def _triples_of(call, seen):
     return Call("get_triples", {**call.arguments, "relations": list(seen.relations)[:4]})
 
 
-def test_an_unknown_name_costs_one_request(store):
-    with faulty(store) as endpoint:
-        tools = WalkerTools(SparqlGraph(endpoint.address, **QUICK), Question("q", "Who?", ()))
-        assert tools.call(Call("get_relations", {"entity": "Nobody"})).error == "unknown_entity"
-        assert len(endpoint.forms) == 1
-
-
 def test_a_batch_of_any_kind_is_one_request(store, reference):
     nodes = [*TOY_NAMES, "m.0cvt1", "m.nobody"]
     sides = [Side(node, direction) for node in nodes for direction in Direction]
@@ -258,15 +221,6 @@ def test_a_batch_of_any_kind_is_one_request(store, reference):
         with faulty(store) as endpoint:
             assert call(SparqlGraph(endpoint.address, **QUICK)) == call(reference)
             assert len(endpoint.forms) == 1
-
-
-def test_hubs_are_listed_the_same_when_the_first_edges_are_not_all(store, reference):
-    with faulty(store) as endpoint:
-        graph = SparqlGraph(endpoint.address, listed_edges=3, **QUICK)
-        for node in (ADA, HUB, "m.0tom", "m.0cvt1"):
-            sides = [Side(node, direction) for direction in Direction]
-            expected = SparqlGraph(endpoint.address, **QUICK).flat_relations_many(sides)
-            assert graph.flat_relations_many(sides) == expected
 
 
 def test_without_an_index_only_exact_names_are_found_and_that_is_said(tmp_path, caplog):
@@ -335,12 +289,6 @@ def test_nothing_but_a_select_leaves_the_client(store, query):
         with pytest.raises(GraphError, match="only SELECT"):
             graph.client.rows(query)
         assert endpoint.forms == []
-
-
-def test_every_request_is_a_query_and_never_an_update(store):
-    with faulty(store) as endpoint:
-        films(SparqlGraph(endpoint.address, default_graph="urn:x:g", **QUICK))
-        assert set(endpoint.forms[0]) == {"query", "default-graph-uri"}
 
 
 def test_virtuoso_is_given_iris_as_parameters_once_it_is_known(store):

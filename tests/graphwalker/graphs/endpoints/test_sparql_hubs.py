@@ -3,7 +3,6 @@
 import pytest
 
 from graphwalker.graphs.base import FLATTENED, AtLeast, Direction, Entity, Side, Step
-from graphwalker.graphs.cache.calls import decode, encode
 from graphwalker.graphs.sparql import listing
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.question import Question
@@ -124,13 +123,6 @@ def test_ends_that_do_not_fit_after_all_are_put_into_order(endpoint, reference):
     for relation in ("a.b.mixed", NEAR, f"{NEAR}{FLATTENED}{DATE}"):
         step = Step(HUB, relation, Direction.OUT, 2)
         assert graph.step_many([step]) == reference.step_many([step])
-
-
-def test_a_count_that_was_not_finished_outlives_a_cache():
-    listed = [("a.b.c", 3), ("a.b.d", AtLeast(1100))]
-    again = decode("flat_relations", encode(listed))
-    assert again == listed
-    assert [type(count) for _, count in again] == [int, AtLeast]
 
 
 def test_a_text_is_planned_once_for_all_entities(store):

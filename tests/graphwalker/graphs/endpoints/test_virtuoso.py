@@ -182,10 +182,6 @@ def test_a_graph_that_outgrew_its_statistics_is_served_anew_at_the_same_address(
         down(place)
 
 
-def test_a_server_that_is_up_is_not_started_twice(folder):
-    assert up(folder) == status(folder)
-
-
 def test_the_commands_tell_where_the_server_is(folder):
     told = CliRunner().invoke(app, ["virtuoso", "status", str(folder), "--json"])
     assert status(folder).endpoint in told.stdout

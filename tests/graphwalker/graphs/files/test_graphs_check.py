@@ -1,8 +1,5 @@
 """The check of a compiled graph: sound ones pass, and each kind of damage is named."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,25 +82,6 @@ def test_damage_that_checksums_cannot_see_is_named(
 ) -> None:
     with pytest.raises(GraphError, match=f"{FILE_NAME}: damaged graph file: .*{told}"):
         check_graph(rewritten(sound, tmp_path, section, change))
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "graphwalker", "graph", *arguments]
-    return subprocess.run(line, capture_output=True, text=True)
-
-
-@pytest.mark.long
-def test_the_commands_check_and_info_speak_json(sound: Path) -> None:
-    checked = command("check", str(sound), "--json")
-    assert checked.returncode == 0, checked.stderr
-    told = command("info", str(sound), "--json")
-    assert json.loads(told.stdout)["checksum"] == json.loads(checked.stdout)["checksum"]
-
-
-def test_the_command_check_fails_on_damage(sound: Path, tmp_path: Path) -> None:
-    result = command("check", str(rewritten(sound, tmp_path, "out_starts", swap_ends)))
-    assert result.returncode == 1
-    assert "out_starts out of order" in result.stderr
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 3_000])

@@ -80,35 +80,9 @@ def test_a_file_sorted_by_head_whose_first_tails_are_one_is_read(tmp_path):
     assert built(tmp_path, "t.tsv", "".join(rows))[0]["triples"] == 60
 
 
-def test_columns_stand_in_any_order_among_others(tmp_path):
-    rows = "weight,rel,dst,src\n1,knows,Ben,Ana\n2,knows,Cleo,Ben\n"
-    for columns, header in (("src,rel,dst", None), ("4,2,3", True)):
-        made, graph = built(tmp_path, "t.csv", rows, columns, header)
-        assert (made["triples"], graph.relation_ids()) == (2, ["knows"])
-
-
-def test_a_clear_header_of_a_tsv_is_no_fact(tmp_path):
-    made, _ = built(tmp_path, "t.tsv", table("source,relation,target", "\t"))
-    assert made["triples"] == 3
-
-
-def test_a_table_of_entities_is_read_as_before(tmp_path):
-    made, graph = built(tmp_path, "t.csv", "town,mayor,river\nKestrup,Ida,Ombra\nVarn,Bo,Ombra\n")
-    assert (made["triples"], graph.relation_ids()) == (4, ["mayor", "river"])
-
-
 def test_a_column_that_is_not_there_is_answered_by_those_that_are(tmp_path):
     with pytest.raises(UserError, match=r"no column q; there are s, p, o"):
         built(tmp_path, "t.csv", table("s,p,o", ","), columns="s,q,o")
-
-
-def test_files_of_a_property_graph_are_known_by_their_headers(tmp_path):
-    (tmp_path / "n.csv").write_text(":ID,name,:LABEL\na,Ana,Person\nb,Ben,Person\n")
-    (tmp_path / "r.csv").write_text(":START_ID,:END_ID,:TYPE\na,b,KNOWS\n")
-    build_graph([tmp_path / "n.csv", tmp_path / "r.csv"], tmp_path / "graph")
-    graph = open_compiled(tmp_path / "graph")
-    assert [e.name for e in graph.neighbors("a", "KNOWS", Direction.OUT)] == ["Ben"]
-    assert graph.types("a") == ["Person"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
@@ -127,12 +101,6 @@ def test_a_build_prints_three_facts(tmp_path):
     arguments = ["graph", "build", "--triples", f"{tmp_path}/t.tsv", "--out", f"{tmp_path}/g"]
     printed = CliRunner().invoke(app, arguments).output
     assert printed.count("fact: ") == 3 and "Ana | born_in | Oslo" in printed
-
-
-def test_rows_that_lead_to_each_other_under_an_unknown_header_are_asked_about(tmp_path):
-    (tmp_path / "t.csv").write_text("who,what,whom\nAna,knows,Bo\nBo,likes,Cy\nCy,knows,Ana\n")
-    with pytest.raises(UserError, match="--columns who,what,whom"):
-        build_graph([tmp_path / "t.csv"], tmp_path / "graph")
 
 
 def test_a_question_names_the_columns_in_the_order_of_a_fact(tmp_path):

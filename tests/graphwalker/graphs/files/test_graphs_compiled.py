@@ -16,9 +16,7 @@ from graphwalker.graphs.base import Direction, KnowledgeGraph, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.format.header import FORMAT_VERSION
-from graphwalker.graphs.format.layout import FILE_NAME
-from graphwalker.graphs.literals import is_literal, literal_id
+from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.names import local_name
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
@@ -162,27 +160,12 @@ def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: Compiled
     assert again.checksum == toy.checksum
 
 
-def everything(path: Path) -> list[object]:
-    """All that one reader of the graph sees; a module-level function, for processes."""
-    graph = open_compiled(path)
-    nodes = [graph.node_at(number) for number in range(int(graph.info()["nodes"]))]
-    sides = [Side(node.id, way) for node in nodes for way in Direction]
-    return [nodes, graph.triples_many(sides), [graph.flat_relations(*side) for side in sides]]
-
-
 def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:
     sides = [Side(node, way) for node in sorted(nodes_of(TOY_TRIPLES)) for way in Direction]
     alone = toy.triples_many(sides)
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda _: [toy.triples_many(sides) for _ in range(20)], range(8))
     assert all(again == alone for many in found for again in many)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_processes_share_one_file(toy: CompiledGraph, start: str) -> None:
-    with multiprocessing.get_context(start).Pool(2) as pool:
-        assert pool.map(everything, [toy.path] * 4) == [everything(toy.path)] * 4
 
 
 def test_a_forked_process_goes_on_with_the_graph_of_its_parent(toy: CompiledGraph) -> None:
@@ -196,39 +179,9 @@ def test_a_graph_goes_to_another_process_by_its_path(toy: CompiledGraph) -> None
     assert (type(again), again.checksum) == (CompiledGraph, toy.checksum)
 
 
-def test_info_counts_what_is_there(toy: CompiledGraph) -> None:
-    info = toy.info()
-    assert info["triples"] == len(TOY_TRIPLES)
-    assert info["nodes"] == len(nodes_of(TOY_TRIPLES) | set(TOY_NAMES))
-    assert info["entities"] == toy.size == len(TOY_NAMES)
-    assert info["literals"] == len([n for n in nodes_of(TOY_TRIPLES) if is_literal(n)])
-    assert (info["checksum"], info["format_version"]) == (toy.checksum, FORMAT_VERSION)
-
-
-def damaged(toy: CompiledGraph, tmp_path: Path, change) -> Path:
-    data = bytearray((toy.path).read_bytes())
-    path = tmp_path / FILE_NAME
-    path.write_bytes(change(data))
-    return path
-
-
-def flip(at: int):
-    def change(data: bytearray) -> bytearray:
-        data[at] ^= 1
-        return data
-
-    return change
-
-
 def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "notes.txt", ["hello"])
     with pytest.raises(UserError, match=r"notes\.txt: not a compiled graph"):
-        open_compiled(path)
-
-
-def test_a_file_of_another_format_is_refused(toy: CompiledGraph, tmp_path: Path) -> None:
-    path = damaged(toy, tmp_path, lambda data: data[:8] + b"\x63" + data[9:])
-    with pytest.raises(UserError, match="format 99 by another GraphWalker"):
         open_compiled(path)
 
 
@@ -268,11 +221,3 @@ def test_a_graph_without_names_may_take_them_from_ids(tmp_path: Path) -> None:
     assert whole.resolve("Anna Weber") == []
     assert [entity.id for entity in last.resolve("anna weber")] == [anna]
     assert last.names_many(["_:b0"]) == [""]
-
-
-def test_names_that_a_graph_has_win_over_ids(tmp_path: Path) -> None:
-    triples = write_lines(tmp_path / "kb.tsv", ["http://x.org/a\tknows\thttp://x.org/Bo\n"])
-    names = write_lines(tmp_path / "names.tsv", ["http://x.org/a\tAnna\n"])
-    build_graph([triples], tmp_path / "graph", names, names_from_ids=True)
-    graph = open_compiled(tmp_path / "graph")
-    assert graph.names_many(["http://x.org/a", "http://x.org/Bo"]) == ["Anna", "Bo"]

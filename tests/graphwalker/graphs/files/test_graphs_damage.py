@@ -16,7 +16,7 @@ from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.format import header, layout
+from graphwalker.graphs.format import layout
 from graphwalker.graphs.format.header import HEADER_SPACE, MAGIC
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from support.toy import TOY_NAMES, TOY_TRIPLES
@@ -119,24 +119,6 @@ def test_every_byte_of_a_file_counts(sound: Path, tmp_path: Path) -> None:
             open_compiled(tmp_path)
 
 
-def test_the_block_that_is_damaged_is_named_with_its_section(
-    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(header, "BLOCK_BYTES", 128)
-    monkeypatch.setattr(header, "_AT_ONCE", 2)
-    writer = layout.LayoutWriter(tmp_path)
-    for name in ("a", "b"):
-        writer.section(name, "B").write(name.encode() * 4000)
-    writer.finish(tmp_path / FILE_NAME, {})
-    path, place = tmp_path / FILE_NAME, HEADER_SPACE + 5000
-    Layout(path).verify()
-    data = bytearray(path.read_bytes())
-    data[place] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(GraphError, match=r"the block at byte 37,760 \(section b\) does not"):
-        Layout(path)
-
-
 @pytest.mark.usefixtures("large")
 def test_a_large_file_is_read_through_once_and_again_when_it_was_changed(
     sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,17 +139,6 @@ def test_a_large_file_is_read_through_once_and_again_when_it_was_changed(
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as a careful copy would
     with pytest.raises(GraphError, match="does not match its checksum"):
         open_compiled(path)
-
-
-@pytest.mark.usefixtures("large")
-def test_without_a_place_for_stamps_a_file_is_checked_and_opens(
-    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nowhere = tmp_path / "file"
-    nowhere.write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "cache"))
-    monkeypatch.setenv("TMPDIR", str(nowhere))
-    assert open_compiled(sound).size == len(TOY_NAMES)
 
 
 def test_damage_after_opening_is_an_error_of_the_graph(

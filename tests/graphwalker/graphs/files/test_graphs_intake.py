@@ -86,32 +86,6 @@ def test_lines_end_in_windows_fashion_or_not_at_all(tmp_path: Path, whole: Compi
     assert made(tmp_path, put(tmp_path / "dump.nt", text)).checksum == whole.checksum
 
 
-class Stop(KeyboardInterrupt):
-    """A person at the keyboard."""
-
-
-def test_a_stopped_build_leaves_nothing_and_starts_again(
-    tmp_path: Path, whole: CompiledGraph
-) -> None:
-    path, steps = put(tmp_path / "dump.nt", dump()), 0
-
-    def stop(text: str) -> None:
-        said.append(text)
-        if len(said) > steps:
-            raise Stop
-
-    while steps < 99:
-        said: list[str] = []
-        try:
-            graph = made(tmp_path, path, progress=stop)
-            break
-        except Stop:
-            assert [p.name for p in tmp_path.iterdir()] == ["dump.nt"]
-        steps += 1
-    assert steps > 8 and graph.checksum == whole.checksum
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["dump.nt", "graph"]
-
-
 def test_a_build_killed_without_warning_starts_again(tmp_path: Path, whole: CompiledGraph) -> None:
     path = put(tmp_path / "dump.nt", dump())
     code = (
@@ -198,23 +172,6 @@ def test_a_name_in_another_language_is_the_last_choice_and_is_counted(tmp_path: 
     ]
 
 
-def test_a_flattened_relation_is_kept_where_both_halves_are() -> None:
-    keeps = Filters(relations=frozenset({"a.b", "c.d"}), drop=("c.*",)).relation_test()
-    assert [keeps(r) for r in ("a.b", "a.b..a.b", "a.b..c.d", "a.b..x.y")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-
-
-def test_a_graph_that_filters_leave_empty_is_no_fault_of_the_file(tmp_path: Path) -> None:
-    path = put(tmp_path / "dump.nt", FILTERED)
-    graph = made(tmp_path, path, filters=Filters(keep=("nothing.*",)))
-    assert graph.info()["triples"] == 0
-    assert graph.name("m.1") == "Alien"
-
-
 BAD = (
     b"m.1\ta.b.c\tm.2\n"
     b"m.1\ta.b.\xff\tm.3\n"
@@ -257,16 +214,6 @@ def test_a_literal_of_ten_megabytes_is_read_whole(tmp_path: Path) -> None:
     assert graph.neighbors(found.id, "a.b.c", Direction.OUT) == []
 
 
-def test_a_type_of_a_literal_is_rejected_with_its_place(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.tsv", 'm.1\ta.b.c\t"text"\n')
-    types = put(tmp_path / "y.tsv", 'm.1\tx.y\n"text"\tx.z\n')
-    assert build_graph([path], tmp_path / "graph", types=types)["malformed"] == 1
-    (_, line) = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
-    assert line.split("\t")[:3] == [str(types), "2", 'a literal has no types: "text"']
-    graph = open_compiled(tmp_path / "graph")
-    assert (graph.types("m.1"), graph.types('"text"')) == (["x.y"], [])
-
-
 def test_a_line_beyond_the_limit_is_rejected_without_filling_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,16 +224,6 @@ def test_a_line_beyond_the_limit_is_rejected_without_filling_memory(
     assert (build_graph([path], tmp_path / "graph")["malformed"]) == 1
     (_, line) = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
     assert line.split("\t")[1:3] == ["2", "longer than 5,000 bytes"]
-
-
-def test_a_line_cut_in_half_is_named_and_a_cut_archive_refused(tmp_path: Path) -> None:
-    cut = put(tmp_path / "t.nt", dump(50)[:-30])
-    assert build_graph([cut], tmp_path / "graph")["malformed"] == 1
-    packed = put(tmp_path / "t.nt.gz", dump(50))
-    packed.write_bytes(packed.read_bytes()[:-200])
-    with pytest.raises(UserError, match=r"t\.nt\.gz: damaged file after line \d+"):
-        build_graph([packed], tmp_path / "other")
-    assert not (tmp_path / "other").exists()
 
 
 FULL = """
@@ -314,13 +251,6 @@ def test_a_disk_that_fills_up_leaves_no_graph(tmp_path: Path, limit: int) -> Non
     there = made(tmp_path, path)
     (tmp_path / "elsewhere").mkdir()
     assert there.checksum == made(tmp_path / "elsewhere", path).checksum
-
-
-@pytest.mark.parametrize(
-    ("text", "bytes_"), [("2GB", 2 << 30), ("1.5 MiB", 3 << 19), ("7", 7), ("64k", 1 << 16)]
-)
-def test_sizes_are_read_as_people_write_them(text: str, bytes_: int) -> None:
-    assert size_of("memory_limit", text) == bytes_
 
 
 @pytest.mark.parametrize("text", ["", "lots", "-2GB", "0", "2 PB"])

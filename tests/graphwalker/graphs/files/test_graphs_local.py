@@ -18,11 +18,6 @@ def graph(tmp_path):
     return tmp_path / "graph"
 
 
-def test_without_a_disk_it_is_read_where_it_lies(graph, monkeypatch):
-    monkeypatch.delenv("GRAPHWALKER_LOCAL_DISK", raising=False)
-    assert local_copy(graph) == graph
-
-
 def test_it_is_copied_once_and_anew_when_it_has_changed(graph, tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHWALKER_LOCAL_DISK", str(tmp_path / "disk"))
     opened = open_graph(graph)
@@ -32,11 +27,6 @@ def test_it_is_copied_once_and_anew_when_it_has_changed(graph, tmp_path, monkeyp
     assert (first / "graph.gwk").read_bytes() == (graph / "graph.gwk").read_bytes()
     os.utime(graph / "graph.gwk", ns=(1, 1))
     assert local_copy(graph) != first
-
-
-def test_a_lone_file_is_copied_too(graph, tmp_path, monkeypatch):
-    monkeypatch.setenv("GRAPHWALKER_LOCAL_DISK", str(tmp_path / "disk"))
-    assert local_copy(graph / "graph.gwk").name == "graph.gwk"
 
 
 def test_a_disk_that_cannot_be_written_is_named(graph, tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.intake import blocks, intake
 from graphwalker.graphs.intake.filters import Filters, dump_filters
-from graphwalker.graphs.intake.rows import Source
 
 ODD = [
     "",
@@ -56,17 +55,3 @@ def test_too_many_malformed_lines_stop_processes_too(dump, tmp_path, monkeypatch
     monkeypatch.setattr(intake, "LEAST_BYTES", 0)
     with pytest.raises(UserError, match=r"dump\.nt:\d+: .*more than 3 malformed lines"):
         build_graph([dump], tmp_path / "out", max_malformed=3, workers=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "suited"),
-    [("a.nt", 900, False), ("a.nt", 1000, True), ("a.nt.gz", 100, False), ("a.nt.gz", 125, True),
-     ("a.csv.gz", 2000, False)],
-)  # fmt: skip
-def test_files_are_worth_several_processes_by_their_unpacked_size(
-    tmp_path, monkeypatch, name, size, suited
-):
-    monkeypatch.setattr(intake, "LEAST_BYTES", 1000)
-    path = tmp_path / name
-    path.write_bytes(bytes(size))
-    assert intake.suits(Source(path, "triples", 0)) == suited

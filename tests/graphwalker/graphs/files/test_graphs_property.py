@@ -137,12 +137,6 @@ def test_values_of_a_key_come_with_their_counts(graph: CompiledPropertyGraph) ->
     assert graph.relationship_values("NOTHING", "since") == []
 
 
-def test_values_are_typed_as_json_has_them(graph: CompiledPropertyGraph) -> None:
-    assert graph.node_properties("x") == {"o": "{}", "open": True, "rating": 8.7}
-    assert graph.node_properties(MATRIX)["tags"] == ["action", "sci-fi"]
-    assert graph.node_properties("nobody") == {}
-
-
 def test_the_graph_in_memory_says_the_same(graph: CompiledPropertyGraph) -> None:
     nodes = [Node(n["id"], tuple(n["labels"]), n["properties"]) for n in NODES]
     memory = MemoryPropertyGraph(nodes, [Edge(*edge) for edge in EDGES])
@@ -172,20 +166,6 @@ def test_a_graph_in_memory_refuses_what_is_no_graph() -> None:
     ):
         with pytest.raises(UserError, match=message):
             MemoryPropertyGraph(nodes, edges)
-
-
-def test_a_neighborhood_grows_by_hops_up_to_its_limit(graph: CompiledPropertyGraph) -> None:
-    near = graph.neighborhood(CARRIE)
-    assert {(t.head.id, t.relation, t.tail.name) for t in near} == {
-        (CARRIE, "ACTED_IN", 'The "Matrix"'),
-        (CARRIE, "born", "1967"),
-        (CARRIE, "name", "Carrie-Anne"),
-        (KEANU, "KNOWS", "Carrie-Anne"),
-    }
-    far = graph.neighborhood(CARRIE, hops=2)
-    assert far[:4] == near and len(far) > len(near)
-    assert len(set(far)) == len(far)
-    assert graph.neighborhood(CARRIE, hops=2, limit=5) == far[:5]
 
 
 def test_csv_gives_the_same_nodes_as_json(tmp_path: Path, graph: CompiledPropertyGraph) -> None:
@@ -230,13 +210,6 @@ def test_malformed_records_are_rejected_one_by_one(tmp_path: Path) -> None:
     assert [line.split("\t")[1] for line in lines] == [str(n) for n in range(1, 9)]
 
 
-def test_a_csv_record_that_does_not_fit_its_header_is_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "people.csv"
-    path.write_text(':ID,name,born:int\np1,Ann,1964\np2,Bob\np3,Cid,soon\np4,"cut,1\np5,Eve,1970\n')
-    info = build_graph([], tmp_path / "graph", property_files=[path])
-    assert (info["malformed"], info["entities"]) == (3, 2)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -253,12 +226,6 @@ def test_a_file_of_no_known_form_is_named(
     with pytest.raises(UserError, match=rf"{name}.*{message}"):
         build_graph([], tmp_path / "graph", property_files=[tmp_path / name])
     assert not (tmp_path / "graph").exists()
-
-
-def test_a_graph_of_triples_is_no_property_graph(tmp_path: Path) -> None:
-    (tmp_path / "t.tsv").write_text("a\tr\tb\n")
-    build_graph([tmp_path / "t.tsv"], tmp_path / "graph")
-    assert type(open_compiled(tmp_path / "graph")) is CompiledGraph
 
 
 def csv_graph(folder: Path, nodes: str, edges: str) -> tuple[CompiledGraph, dict[str, Any], str]:
@@ -280,12 +247,6 @@ def test_a_relationship_whose_node_no_record_has_is_rejected_with_its_line(tmp_p
     assert "edges.csv\t4\tno record is the node ghost" in rejects
 
 
-def test_too_many_relationships_without_nodes_stop_the_build(tmp_path: Path) -> None:
-    edges = ":START_ID,:END_ID,:TYPE\n" + "".join(f"a,g{n},KNOWS\n" for n in range(101))
-    with pytest.raises(UserError, match=r"edges.csv:102: no record is the node g100; more than"):
-        csv_graph(tmp_path, ":ID,name\na,Ann\n", edges)
-
-
 def test_a_field_may_hold_line_breaks(tmp_path: Path) -> None:
     nodes = ':ID,name,about\r\na,Ann,"two\r\nlines, and ""more"""\r\n\r\nb,Bob,\r\n'
     edges = ':START_ID,:END_ID,:TYPE,note\na,b,KNOWS,"since\n\nlong"\n'
@@ -294,21 +255,6 @@ def test_a_field_may_hold_line_breaks(tmp_path: Path) -> None:
     assert info["malformed"] == 0
     assert graph.properties("a")["about"] == ['two\nlines, and "more"']
     assert graph.relationship_properties("a", "KNOWS", "b") == [{"note": "since\n\nlong"}]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("block", [1, 7, 20, 1 << 20])
-def test_records_over_the_edge_of_blocks_are_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
-    monkeypatch.setattr("graphwalker.graphs.intake.blocks.BLOCK_BYTES", block)
-    texts = {f"n{i}": "\n".join(["x" * (i % 5)] * (i % 4 + 1)) for i in range(60)}
-    nodes = ":ID,about\n" + "".join(f'{node},"{text}"\n' for node, text in texts.items())
-    graph, info, _ = csv_graph(tmp_path, nodes, ":START_ID,:END_ID,:TYPE\nn1,n2,TO\n")
-    assert isinstance(graph, CompiledPropertyGraph)
-    assert info["malformed"] == 0
-    found = {node: graph.properties(node).get("about", [""])[0] for node in texts}
-    assert found == texts
 
 
 def test_a_quotation_mark_that_is_not_closed_costs_its_own_line_only(tmp_path: Path) -> None:

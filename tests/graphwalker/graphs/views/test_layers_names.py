@@ -7,9 +7,7 @@ from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.name_index import (
-    AliasedGraph,
     build_index,
     name_rows,
     open_index,
@@ -45,30 +43,9 @@ def test_an_ambiguous_name_is_said_to_be_one():
     assert tools.entity_id("Springfield") == "m.0city1"
 
 
-def test_the_others_can_be_asked_for_by_the_names_told():
-    tools, _ = relations_of("Springfield")
-    film = tools.call(Call("get_relations", {"entity": "Springfield (m.0film3)"}))
-    assert "film.film.genre" in film.relations
-
-
 def test_a_name_is_told_ambiguous_once():
     tools, _ = relations_of("Springfield")
     assert "Note" not in tools.call(Call("get_relations", {"entity": "Springfield"})).text
-
-
-def test_a_name_that_was_shown_is_not_ambiguous():
-    tools = WalkerTools(toy_graph(), Question("q", "?", (Entity("m.0city1", "Springfield"),)))
-    assert "Note" not in tools.call(Call("get_relations", {"entity": "Springfield"})).text
-
-
-def test_many_namesakes_are_counted():
-    graph = MemoryGraph(
-        [(f"m.{i}", "a.b.c", "m.x") for i in range(9)],
-        {**{f"m.{i}": "Washington County" for i in range(9)}, "m.x": "X"},
-    )
-    _, seen = relations_of("Washington County", graph)
-    assert seen.text.endswith("Washington County (m.3) (+5 more)")
-    assert seen.hidden == 5
 
 
 def test_the_best_known_of_equal_names_comes_first_and_the_order_is_stable():
@@ -79,19 +56,6 @@ def test_the_best_known_of_equal_names_comes_first_and_the_order_is_stable():
         "m.0film3",
         "m.0city3",
     ]
-
-
-def test_names_resolve_by_alias_after_names(toy_index):
-    graph = AliasedGraph(toy_graph(), toy_index)
-    assert graph.resolve("the great ada") == [ADA]
-    assert graph.resolve("Ada Mbeki") == [ADA]
-    assert graph.resolve("nobody at all") == []
-    assert graph.resolve("") == []
-
-
-def test_aliases_come_from_the_graph_too():
-    graph = MemoryGraph([("m.1", "common.topic.alias", '"Bobby"@en')], {"m.1": "Robert"})
-    assert AliasedGraph(graph, build_index(name_rows(graph))).resolve("bobby")[0].id == "m.1"
 
 
 @pytest.mark.parametrize(

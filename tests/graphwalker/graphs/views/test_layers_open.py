@@ -56,12 +56,6 @@ def test_a_folder_an_endpoint_and_a_recording_say_the_same(toy_file, tmp_path):
     assert said(open_graph(calls)) == expected == said(toy_graph())
 
 
-def test_an_endpoint_that_is_gone_is_answered_from_the_disk(toy_file, tmp_path):
-    with serve(load_store([toy_file])) as address:
-        expected = said(open_graph(address, cache_dir=tmp_path / "cache"))
-    assert said(open_graph(address, cache_dir=tmp_path / "cache", attempts=1)) == expected
-
-
 def test_options_of_endpoints_are_for_endpoints(toy_file, tmp_path):
     assert is_endpoint("https://example.org/sparql")
     assert not is_endpoint("runs/graph")
@@ -69,11 +63,6 @@ def test_options_of_endpoints_are_for_endpoints(toy_file, tmp_path):
         open_graph(toy_file, cache_dir=tmp_path, timeout_s=1)
     with pytest.raises(UserError, match="no-such-graph"):
         open_graph(tmp_path / "no-such-graph")
-
-
-def test_no_layer_leaves_the_graph_as_it_is():
-    graph = toy_graph()
-    assert with_layers(graph, GraphLayers()) is graph
 
 
 def test_an_environment_lays_the_layers_that_its_config_names(tmp_path):
@@ -102,11 +91,6 @@ def test_an_inverse_that_says_no_more_is_hidden_on_demand(schema):
     assert set(listed(Environment(toy_graph(), both))) - repeated == set(
         listed(Environment(toy_graph(), once))
     )
-
-
-def test_hiding_inverses_needs_a_schema():
-    with pytest.raises(UserError, match=r"layers\.freebase_schema"):
-        Environment(toy_graph(), EnvironmentConfig(hide_inverse=True))
 
 
 def test_names_resolve_by_the_aliases_of_an_index(tmp_path):

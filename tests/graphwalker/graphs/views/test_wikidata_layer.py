@@ -61,12 +61,6 @@ def test_a_qualifier_is_reached_through_its_statement():
     assert [entity.name for entity in found] == ["1974-01-01"]
 
 
-def test_statement_properties_are_shown_on_demand():
-    graph = WikidataGraph(wikidata(), shown=("p", "ps"))
-    assert graph.flat_relations("Q42", OUT) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
-    assert graph.flat_relations("Q691283", IN) == [("p.P69.educated_at..ps.P69.educated_at", 1)]
-
-
 def test_a_statement_with_a_name_is_a_mediator_all_the_same():
     named = wikidata({STATEMENT: "a label by mistake"})
     assert WikidataGraph(named).flat_relations("Q42", OUT)[0][0].startswith("p.P69")
@@ -116,10 +110,3 @@ def test_statements_are_named_in_a_bounded_number_of_calls():
 def test_statements_are_wikidatas_alone():
     with pytest.raises(UserError, match="wikidata=true"):
         with_layers(two_schools(), GraphLayers(statements=True))
-
-
-def test_labels_may_be_given_and_are_not_asked_then():
-    counted = RawGraph(wikidata())
-    graph = WikidataGraph(counted, labels={"P69": "alma mater", "P31": "instance of"})
-    assert graph.relations("Q691283", IN) == [("wdt.P69.alma_mater", 1)]
-    assert counted.trips == 1

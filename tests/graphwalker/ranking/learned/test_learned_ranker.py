@@ -18,7 +18,7 @@ from graphwalker.ranking.learned.ranker import (
     read_ranker,
     write_ranker,
 )
-from graphwalker.ranking.learned.train import Example, QuestionFile, first_shares, train_ranker
+from graphwalker.ranking.learned.train import Example, QuestionFile, train_ranker
 from support.toy import toy_graph
 
 GRAPH = toy_graph()
@@ -64,14 +64,6 @@ def test_words_that_were_learned_put_their_relation_first_at_another_entity(rank
     order = ranker("has Tom Lindqvist a kid?", "Tom Lindqvist", relations_of("m.0tom"))
     assert order[0] == "people.person.children"
     assert sorted(order) == sorted(relations_of("m.0tom"))
-
-
-def test_every_hop_is_an_example_and_every_question_is_known(ranker) -> None:
-    (file,) = ranker.about.sources
-    assert (file.questions, file.examples, file.unlisted) == (5, 6, 0)
-    fold = ranker.known.fold("WHO is the kid of Ada Mbeki", "Ada Mbeki")
-    assert fold in (0, 1)
-    assert ranker.known.fold("who is the son of Ada Mbeki?", "Ada Mbeki") is None
 
 
 def test_a_question_that_was_trained_on_is_ranked_by_the_model_that_has_not_seen_it(ranker) -> None:
@@ -139,16 +131,6 @@ def test_questions_that_say_no_relations_cannot_train(tmp_path: Path) -> None:
     wrong = [question(1, "x?", ADA, "no.such.relation")]
     with pytest.raises(UserError, match="names relations that this graph lists"):
         train_ranker([QuestionFile("q.jsonl", "", wrong)], GRAPH, relations_of)
-
-
-def test_shares_count_a_hop_that_is_not_listed_as_missed() -> None:
-    questions = [*TRAINING[:1], question(9, "x?", ADA, "no.such.relation")]
-
-    def backwards(question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
-        return ["people.person.children", *relations]
-
-    found = first_shares(questions, GRAPH, relations_of, backwards)
-    assert (found["hops"], found["unlisted"], found["first_1"]) == (2, 1, 0.5)
 
 
 def test_a_fold_holds_out_a_wording_or_all_phrases_of_a_relation() -> None:
