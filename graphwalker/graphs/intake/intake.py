@@ -17,6 +17,7 @@ from graphwalker.graphs.intake.rows import (
     LINE_BITS,
     BlockReader,
     IntakeRows,
+    ReaderInput,
     Rejects,
     Relations,
     Source,
@@ -50,15 +51,12 @@ class ParallelReader(BlockReader):
     """A reader of triples whose blocks are parsed by processes; they come back in their order, so
     that the rows, the numbers of relations and the rejected lines are those of one process."""
 
-    def __init__(
-        self, source: Source, filters: Filters, relations: Relations, rejects: Rejects, workers: int
-    ) -> None:
-        super().__init__(source, rejects)
-        self._source, self._filters, self._workers = source, filters, workers
-        self._numbers = relations
+    def __init__(self, given: ReaderInput, workers: int) -> None:
+        super().__init__(given)
+        self._given, self._workers = given, workers
 
     def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
-        backend = Processes(_parser, (self._source, self._filters), self._workers)
+        backend = Processes(_parser, (self._given.source, self._given.filters), self._workers)
         under_way: list[BlockEnd] = []
 
         def jobs() -> Iterator[Block]:
@@ -79,7 +77,7 @@ class ParallelReader(BlockReader):
         self.divided += parsed.divided
         rows: Any = parsed.rows
         if parsed.relations:
-            numbers = np.array([self._numbers[name] for name in parsed.relations], dtype=np.int64)
+            numbers = np.array([self._relations[name] for name in parsed.relations], dtype=np.int64)
             rows.relations = numbers[rows.relations]
         return rows
 
@@ -210,10 +208,10 @@ class Intake:
             self._sorter.run(f"ALTER TABLE kept RENAME TO {table}")
 
     def _reader(self, source: Source, relations: Relations) -> BlockReader:
-        given = source, self._filters, relations, self._rejects
         if self._workers > 1 and suits(source):
-            return ParallelReader(*given, self._workers)
-        return open_reader(*given)
+            given = ReaderInput(source, self._filters, self._rejects, relations)
+            return ParallelReader(given, self._workers)
+        return open_reader(source, self._filters, relations, self._rejects)
 
     def _store(self, rows: IntakeRows) -> None:
         self._tables["fact"].extend([rows.heads, rows.relations, rows.tails])

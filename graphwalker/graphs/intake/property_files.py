@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import is_csv, peek, plain_name
-from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.rows import FileReader, IntakeRows, Rejects, Relations, Source
+from graphwalker.graphs.intake.rows import FileReader, IntakeRows, ReaderInput
 from graphwalker.graphs.intake.tables import CsvFile, header_of
 from graphwalker.graphs.properties import NAME_KEYS, Value, facts_of, value_literal
 
@@ -21,15 +20,14 @@ _APOC = {
 }  # fmt: skip
 
 
-def property_reader(
-    source: Source, filters: Filters, rejects: Rejects, relations: Relations
-) -> FileReader:
+def property_reader(given: ReaderInput) -> FileReader:
     """The reader of a file. Raises `UserError` for one that is neither form."""
-    if is_csv(source.path):
-        return CsvReader(source, filters, rejects, relations)
-    if plain_name(source.path).endswith((".json", ".jsonl")) or peek(source.path, 1) == b"{":
-        return JsonReader(source, filters, rejects, relations)
-    raise UserError(f"{source.path}: a property graph is read from .json, .jsonl or .csv files")
+    path = given.source.path
+    if is_csv(path):
+        return CsvReader(given)
+    if plain_name(path).endswith((".json", ".jsonl")) or peek(path, 1) == b"{":
+        return JsonReader(given)
+    raise UserError(f"{path}: a property graph is read from .json, .jsonl or .csv files")
 
 
 class PropertyReader(FileReader):
@@ -38,12 +36,6 @@ class PropertyReader(FileReader):
     A property becomes a triple to a literal, a label a type, a relationship a triple; what a
     relationship has of properties is kept beside it.
     """
-
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects)
-        self._relations = relations
 
     def _node(
         self,
@@ -59,7 +51,7 @@ class PropertyReader(FileReader):
         rows.names.append((node, shown, 0, self._line_base + number))
         rows.types.extend((node, label) for label in labels if label)
         for key, value in facts:
-            self._add(rows, node, key, value_literal(value))
+            self._keep(rows, node, key, value_literal(value))
         self.kept += 1
 
     def _relationship(
@@ -74,12 +66,12 @@ class PropertyReader(FileReader):
         start, end = _node_id(start), _node_id(end)
         if not kind:
             raise UserError("a relationship without a type")
-        if self._add(rows, start, kind, end):
+        if self._keep(rows, start, kind, end):
             text = json.dumps(properties, ensure_ascii=False, sort_keys=True)
             line = self._line_base + number
             rows.edges.append((start, self._relations[kind], end, text, line))
 
-    def _add(self, rows: IntakeRows, head: str, relation: str, tail: str) -> bool:
+    def _keep(self, rows: IntakeRows, head: str, relation: str, tail: str) -> bool:
         number = self._relations[relation]
         kept = number >= 0
         if kept:
@@ -130,20 +122,14 @@ class CsvReader(CsvFile, PropertyReader):
     columns are properties, `born:int` or `tags:string[]` with a type. In an export of APOC both
     stand in one file, as `_id`, `_labels`, `_start`, `_end` and `_type`."""
 
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        self._columns = _header(source.path)
-
-    @property
-    def columns(self) -> Sequence[str]:
-        return self._columns
+    def __init__(self, given: ReaderInput) -> None:
+        super().__init__(given)
+        self.columns = _header(self.path)
 
     def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
         roles: dict[str, str] = {}
         properties: dict[str, Any] = {}
-        for column, text in zip(self._columns, fields, strict=True):
+        for column, text in zip(self.columns, fields, strict=True):
             role, group = _role(column)
             if role in ("ID", "START_ID", "END_ID"):
                 roles[role] = f"{group}/{text}" if group and text else text

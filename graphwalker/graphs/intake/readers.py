@@ -29,10 +29,10 @@ from graphwalker.graphs.intake.rows import (
     BlockReader,
     FileReader,
     IntakeRows,
+    ReaderInput,
     Rejects,
     Relations,
     Source,
-    TripleReader,
 )
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
@@ -48,23 +48,20 @@ _HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "pred
 def open_reader(
     source: Source, filters: Filters, relations: Relations, rejects: Rejects
 ) -> FileReader:
-    if source.kind == "names":
-        return NameReader(source, filters, rejects)
-    if source.kind == "types":
-        return TypeReader(source, filters, rejects)
+    given = ReaderInput(source, filters, rejects, relations)
+    if source.kind in _PAIRS:
+        return _PAIRS[source.kind](given)
     if source.kind == "property":
         from graphwalker.graphs.intake.property_files import property_reader
 
-        return property_reader(source, filters, rejects, relations)
+        return property_reader(given)
     if source.is_json:
-        return JsonTriplesReader(source, filters, rejects, relations)
+        return JsonTriplesReader(given)
     if is_csv(source.path) or source.form.columns == (TABLE,):
         from graphwalker.graphs.intake.tables import TableReader
 
-        return TableReader(source, filters, rejects, relations)
-    if _is_ntriples(source.path):
-        return NTriplesReader(source, filters, rejects, relations)
-    return _tsv_reader(source, filters, rejects, relations)
+        return TableReader(given)
+    return NTriplesReader(given) if _is_ntriples(source.path) else _tsv_reader(given)
 
 
 class NameReader(FileReader):
@@ -97,21 +94,15 @@ class TypeReader(FileReader):
                 self.kept += 1
 
 
-class TsvReader(TripleReader):
+_PAIRS: dict[str, type[FileReader]] = {"names": NameReader, "types": TypeReader}
+
+
+class TsvReader(FileReader):
     """Triples as head, relation, tail; a literal is written as in N-Triples."""
 
-    def __init__(
-        self,
-        source: Source,
-        filters: Filters,
-        rejects: Rejects,
-        relations: Relations,
-        has_header: bool = False,
-    ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        self._form = source.form
-        self._looks = False
-        self._has_header = has_header
+    def __init__(self, given: ReaderInput, has_header: bool = False) -> None:
+        super().__init__(given)
+        self._looks, self._has_header = False, has_header
 
     def rows_of(self, block: Block) -> IntakeRows:
         self._looks = self._form.split != KEEP_WHOLE and any(
@@ -171,16 +162,8 @@ class TsvReader(TripleReader):
 class ColumnsReader(TsvReader):
     """Triples from three columns of a TSV file, which the user or its header names."""
 
-    def __init__(
-        self,
-        source: Source,
-        filters: Filters,
-        rejects: Rejects,
-        relations: Relations,
-        places: TriplePlaces,
-        has_header: bool,
-    ) -> None:
-        super().__init__(source, filters, rejects, relations, has_header)
+    def __init__(self, given: ReaderInput, places: TriplePlaces, has_header: bool) -> None:
+        super().__init__(given, has_header)
         self._places = places
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
@@ -199,39 +182,35 @@ class ColumnsReader(TsvReader):
         return False
 
 
-def _tsv_reader(
-    source: Source, filters: Filters, rejects: Rejects, relations: Relations
-) -> TsvReader:
+def _tsv_reader(given: ReaderInput) -> TsvReader:
     """The reader of the columns that the user names, or the header, or of the three there are."""
-    given = source, filters, rejects, relations
+    source = given.source
     first, *rows = (line.split("\t") for line in first_lines(source.path, SAMPLED + 1))
     if source.form.columns:
         places = source.form.places(source.path, first)
-        return ColumnsReader(*given, places, source.form.has_header)
+        return ColumnsReader(given, places, source.form.has_header)
     is_known = len(first) == 3 and _is_header(1, first)
     places = None if is_known else find_columns(source.path, first, rows)
     if places in (None, (0, 1, 2)) and len(first) == 3:
-        return TsvReader(*given, places is not None)
-    return ColumnsReader(*given, places, True) if places else TsvReader(*given)
+        return TsvReader(given, places is not None)
+    return ColumnsReader(given, places, True) if places else TsvReader(given)
 
 
 class JsonTriplesReader(TsvReader):
     """Triples as JSON lines: records whose keys name head, relation and tail, or lists of three."""
 
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        record = json.loads(first_lines(source.path, 1)[0])
+    def __init__(self, given: ReaderInput) -> None:
+        super().__init__(given)
+        record = json.loads(first_lines(self.path, 1)[0])
         self._keys: tuple[Any, Any, Any] = (0, 1, 2)
         if isinstance(record, dict):
             keys = list(map(str, cast("dict[Any, Any]", record)))
             places = role_places(keys)
             if self._form.columns:
-                places = self._form.places(source.path, keys)
+                places = self._form.places(self.path, keys)
             if places is None:
                 raise UserError(
-                    f"{source.path}:1: which of {', '.join(keys)[:80]} are head, relation and "
+                    f"{self.path}:1: which of {', '.join(keys)[:80]} are head, relation and "
                     "tail? Add --columns with their names"
                 )
             self._keys = (keys[places[0]], keys[places[1]], keys[places[2]])
@@ -259,14 +238,12 @@ def _field(value: Any) -> str:
     raise TypeError
 
 
-class NTriplesReader(TripleReader):
+class NTriplesReader(FileReader):
     """Triples as N-Triples, the names and types of the graph among them."""
 
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        self._routes = _Routes(relations)
+    def __init__(self, given: ReaderInput) -> None:
+        super().__init__(given)
+        self._routes = _Routes(given.relations)
 
     def rows_of(self, block: Block) -> IntakeRows:
         rows = super().rows_of(block) if block.broken else IntakeRows()

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, read_blocks
@@ -142,11 +142,21 @@ class Source:
         return self.origin or self.path
 
 
+class ReaderInput(NamedTuple):
+    """What a reader reads, what it keeps, and where it notes the rest."""
+
+    source: Source
+    filters: Filters
+    rejects: Rejects
+    relations: Relations
+
+
 class BlockReader(ABC):
     """Gives the blocks of one file with their rows. `dropped` counts what the filters dropped."""
 
-    def __init__(self, source: Source, rejects: Rejects) -> None:
-        self.path, self.rejects = source.path, rejects
+    def __init__(self, given: ReaderInput) -> None:
+        self.path, self.rejects = given.source.path, given.rejects
+        self._relations = given.relations
         self.kept: int = 0
         self.dropped: int = 0
         self.divided: int = 0
@@ -160,11 +170,12 @@ class BlockReader(ABC):
 class FileReader(BlockReader):
     """Turns the lines of one file into rows, in this process."""
 
-    def __init__(self, source: Source, filters: Filters, rejects: Rejects) -> None:
-        super().__init__(source, rejects)
-        self._line_base = source.number << LINE_BITS
-        self._keeps_node = filters.node_test()
-        self._keeps_language = filters.language_test()
+    def __init__(self, given: ReaderInput) -> None:
+        super().__init__(given)
+        self._line_base, self._form = given.source.number << LINE_BITS, given.source.form
+        self._keeps_node = given.filters.node_test()
+        self._keeps_language = given.filters.language_test()
+        self._sifts = self._keeps_node is not None or self._keeps_language is not None
 
     def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         for block in read_blocks(self.path):
@@ -209,17 +220,6 @@ class FileReader(BlockReader):
             return True
         tag = language(literal)
         return tag is None or self._keeps_language(tag)
-
-
-class TripleReader(FileReader):
-    """What the two forms of triples share."""
-
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects)
-        self._relations = relations
-        self._sifts = self._keeps_node is not None or self._keeps_language is not None
 
     def _add(self, rows: IntakeRows, head: str, number: int, tail: str) -> None:
         if number < 0 or (self._sifts and not self._keeps(head, tail)):

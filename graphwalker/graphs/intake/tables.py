@@ -9,21 +9,8 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, first_lines, read_blocks
-from graphwalker.graphs.intake.columns import (
-    SAMPLED,
-    TABLE,
-    TriplePlaces,
-    find_facts,
-)
-from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.rows import (
-    FileReader,
-    IntakeRows,
-    Rejects,
-    Relations,
-    Source,
-    TripleReader,
-)
+from graphwalker.graphs.intake.columns import SAMPLED, TABLE, TriplePlaces, find_facts
+from graphwalker.graphs.intake.rows import FileReader, IntakeRows, ReaderInput
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import parse_literal
 
@@ -38,6 +25,8 @@ class CsvFile(FileReader, ABC):
     first line, and reading continues with the next line, so a stray mark costs no other one."""
 
     header_lines = 1
+    columns: Sequence[str]
+    """The header."""
 
     def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
         """As they are read; those between which a record lies are one."""
@@ -69,11 +58,6 @@ class CsvFile(FileReader, ABC):
     @cached_property
     def _delimiter(self) -> str:
         return _delimiter_of(first_lines(self.path, SNIFFED))
-
-    @property
-    @abstractmethod
-    def columns(self) -> Sequence[str]:
-        """The header."""
 
     @abstractmethod
     def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
@@ -173,7 +157,7 @@ SEPARATOR = ";"
 """Between several values in one cell."""
 
 
-class TableReader(CsvFile, TripleReader):
+class TableReader(CsvFile):
     """Triples from CSV.
 
     Three columns called head, relation, tail (or subject, predicate, object, ...) hold triples, as
@@ -182,30 +166,23 @@ class TableReader(CsvFile, TripleReader):
     each other column is a relation with its values, an empty cell none.
     """
 
-    def __init__(
-        self, source: Source, filters: Filters, rejects: Rejects, relations: Relations
-    ) -> None:
-        super().__init__(source, filters, rejects, relations)
-        self._form = source.form
-        self._columns = _first_row(source.path)
+    def __init__(self, given: ReaderInput) -> None:
+        super().__init__(given)
+        path, form = self.path, self._form
+        self.columns = _first_row(path)
         self._places: TriplePlaces | None = None
-        if self._form.columns in ((), (TABLE,)):
+        if form.columns in ((), (TABLE,)):
             found = None
-            if not self._form.columns:
-                rows = first_rows(source.path, SAMPLED)
-                found = find_facts(source.path, self._columns, rows)
+            if not form.columns:
+                found = find_facts(path, self.columns, first_rows(path, SAMPLED))
             if found is None:
-                _check_header(source.path, self._columns)
+                _check_header(path, self.columns)
             else:
                 self._places, has_header = found
-                self.header_lines = int(has_header if self._form.header is None else True)
+                self.header_lines = int(has_header if form.header is None else True)
         else:
-            self._places = self._form.places(source.path, self._columns)
-            self.header_lines = int(self._form.has_header)
-
-    @property
-    def columns(self) -> Sequence[str]:
-        return self._columns
+            self._places = form.places(path, self.columns)
+            self.header_lines = int(form.has_header)
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
@@ -218,18 +195,16 @@ class TableReader(CsvFile, TripleReader):
             return
         head, *cells = (field.strip() for field in fields)
         if not head:
-            raise UserError(f"no value in the first column, {self._columns[0]}")
+            raise UserError(f"no value in the first column, {self.columns[0]}")
         if is_literal(head):
             raise UserError(f"a literal cannot be a head: {head[:80]}")
-        found = [(r, self._values(cell, SEPARATOR)) for r, cell in self._cells(cells)]
+        pairs = zip(self.columns[1:], cells, strict=True)
+        found = [(r, self._values(cell, SEPARATOR)) for r, cell in pairs if cell]
         if self._keeps_node is None or self._keeps_node(head):
-            rows.types.append((head, self._columns[0]))
+            rows.types.append((head, self.columns[0]))
         for relation, values in found:
             for value in values:
                 self._value(rows, head, relation, value)
-
-    def _cells(self, cells: Sequence[str]) -> list[tuple[str, str]]:
-        return [(r, c) for r, c in zip(self._columns[1:], cells, strict=True) if c]
 
     def _triple(self, fields: list[str], rows: IntakeRows) -> None:
         head, relation, tail = fields

@@ -17,7 +17,7 @@ from graphwalker.graphs.compiled.properties import CompiledPropertyGraph, open_c
 from graphwalker.graphs.conformance import check_graph as check_conformance
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.property_files import CsvReader
-from graphwalker.graphs.intake.rows import Rejects, Relations, Source
+from graphwalker.graphs.intake.rows import ReaderInput, Rejects, Relations, Source
 from graphwalker.graphs.properties import PropertyGraph, Relationship
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
 
@@ -282,7 +282,7 @@ def test_blocks_change_nothing_of_what_is_read(
             rejects = Rejects(limit=1000)
             filters = Filters()
             source = Source(path, "property", 0)
-            reader = CsvReader(source, filters, rejects, Relations(filters))
+            reader = CsvReader(ReaderInput(source, filters, rejects, Relations(filters)))
             rows = [row for _, some in reader.blocks() for row in some.names]
             found.append((rows, rejects.count))
     assert found[0] == found[1]
