@@ -201,6 +201,18 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 
+def read_columns(path: Path | str, *names: str) -> Iterator[list[str]]:
+    """The fields of each line that is not blank, one for each name, separated by tabs. Raises
+    `UserError` naming file and line."""
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            fields = line.rstrip("\r\n").split("\t")
+            if len(fields) == len(names) and all(fields):
+                yield fields
+            elif line.strip():
+                raise UserError(f"{path}:{number}: expected {'<TAB>'.join(names)}")
+
+
 def read_jsonl(path: Path | str, nan: bool = False) -> Iterator[dict[str, Any]]:
     """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line. `nan`: a
     log of training may hold NaN and Infinity, which are no JSON elsewhere."""

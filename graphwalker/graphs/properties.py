@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast, runtime_checkable
 from zlib import crc32
@@ -44,6 +44,26 @@ class Schema:
 
     labels: tuple[Label, ...]
     relationships: tuple[Relationship, ...]
+
+
+def make_schema(
+    labels: Iterable[tuple[str, int]],
+    label_keys: Iterable[tuple[str, str, int]],
+    kinds: Iterable[tuple[str, str, str, int]],
+    kind_keys: Iterable[tuple[str, str, str, str, int]],
+) -> Schema:
+    """The schema of these counts: nodes of a label, those with a key; relationships of a kind,
+    those with a key. In any order."""
+    keys: dict[str, dict[str, int]] = {}
+    for label, key, count in sorted(label_keys):
+        keys.setdefault(label, {})[key] = count
+    known: dict[tuple[str, ...], dict[str, int]] = {}
+    for *kind, key, count in sorted(kind_keys):
+        known.setdefault(tuple(map(str, kind)), {})[str(key)] = int(count)
+    return Schema(
+        tuple(Label(name, count, keys.get(name, {})) for name, count in sorted(labels)),
+        tuple(Relationship(*one, known.get(one[:3], {})) for one in sorted(kinds)),
+    )
 
 
 @runtime_checkable

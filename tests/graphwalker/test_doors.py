@@ -15,8 +15,7 @@ from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.files import open_file
 from graphwalker.errors import GraphError, UserError
-from graphwalker.files import read_json, read_jsonl
-from graphwalker.graphs.views.name_index import read_aliases
+from graphwalker.files import read_columns, read_json, read_jsonl
 from graphwalker.loose_json import string_list
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
@@ -208,7 +207,7 @@ def test_a_question_with_an_odd_field_is_read_or_refused(field, value):
         assert "q1" in str(error) or "no field" in str(error)
 
 
-@pytest.mark.parametrize("read", [read_jsonl, open_file, numbered_lines, read_aliases])
+@pytest.mark.parametrize("read", [read_jsonl, open_file, numbered_lines, read_columns])
 def test_a_line_that_would_fill_the_memory_is_refused_early(tmp_path, monkeypatch, read):
     monkeypatch.setattr(files, "LINE_LIMIT", 10_000)
     path = tmp_path / "q.jsonl.gz"

@@ -204,13 +204,14 @@ def index(
 
     Example: graphwalker graph index runs/graph --aliases aliases.tsv
     """
+    from graphwalker.files import read_columns
     from graphwalker.graphs.compiled.properties import open_compiled
-    from graphwalker.graphs.views.name_index import build_index, name_rows, read_aliases
+    from graphwalker.graphs.views.name_index import build_index, name_rows
     from graphwalker.runs import locked_file
 
     opened = open_compiled(graph)
     path = _index_of(graph)
-    rows = name_rows(opened, read_aliases(aliases) if aliases else ())
+    rows = name_rows(opened, read_columns(aliases, "id", "alias") if aliases else ())
     with locked_file(path):
         build_index(rows, path, checksum=opened.checksum)
     console.note(f"{path}: {path.stat().st_size:,} bytes")

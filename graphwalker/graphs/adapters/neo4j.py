@@ -17,12 +17,11 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.properties import (
     NAME_KEYS,
-    Label,
     PropertyGraph,
-    Relationship,
     Schema,
     Value,
     facts_of,
+    make_schema,
     rank_values,
     value_literal,
 )
@@ -194,18 +193,8 @@ class Neo4jGraph(PropertyGraph):
 
     @cached_property
     def _schema(self) -> Schema:
-        keys: dict[str, dict[str, int]] = {}
-        for row in sorted(self._ask(KEYS), key=lambda row: row["key"]):
-            keys.setdefault(row["label"], {})[row["key"]] = row["count"]
-        known: dict[tuple[str, str, str], dict[str, int]] = {}
-        for row in sorted(self._ask(PATTERN_KEYS), key=lambda row: row["key"]):
-            known.setdefault(_pattern(row), {})[row["key"]] = row["count"]
-        labels = sorted((row["label"], row["count"]) for row in self._ask(LABELS))
-        patterns = sorted((*_pattern(row), row["count"]) for row in self._ask(PATTERNS))
-        return Schema(
-            tuple(Label(name, count, keys.get(name, {})) for name, count in labels),
-            tuple(Relationship(*one, known.get(one[:3], {})) for one in patterns),
-        )
+        queries = (LABELS, KEYS, PATTERNS, PATTERN_KEYS)
+        return make_schema(*([tuple(row.values()) for row in self._ask(one)] for one in queries))
 
     def _has(self, label: str, key: str) -> bool:
         """Whether some node of that label (any, for `""`) has the key."""
@@ -273,10 +262,6 @@ def quote_name(name: str) -> str:
 
 def _label_pattern(label: str) -> str:
     return f":{quote_name(label)}" if label else ""
-
-
-def _pattern(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["start"], row["type"], row["end"]
 
 
 def _counts(rows: list[dict[str, Any]]) -> Counter[str]:

@@ -3,7 +3,6 @@
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from graphwalker.graphs.format.nodes import HashTable
 from graphwalker.graphs.format.texts import TextBlocks
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import (
-    Label,
     PropertyGraph,
-    Relationship,
     Schema,
     Value,
     facts_of,
+    make_schema,
     rank_values,
     value_key,
     value_literal,
@@ -45,9 +43,10 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
 
     @cached_property
     def _schema(self) -> Schema:
-        stored = bytes(self._layout.array("schema"))
-        counts = json.loads(bytes(self._layout.array("relationship_keys")))
-        return _schema(stored, {(a, r, b, key): n for a, r, b, key, n in counts})
+        stored = json.loads(bytes(self._layout.array("schema")))
+        kind_keys = json.loads(bytes(self._layout.array("relationship_keys")))
+        tables = (stored["labels"], stored["keys"], stored["relationships"], kind_keys)
+        return make_schema(*([tuple(row) for row in table] for table in tables))
 
     @decoding
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
@@ -114,21 +113,6 @@ def open_compiled(path: Path | str) -> CompiledGraph:
     if layout.has("schema"):
         return CompiledPropertyGraph(layout)
     return CompiledGraph(layout)
-
-
-def _schema(data: bytes, counts: Mapping[tuple[str, str, str, str], int]) -> Schema:
-    schema = json.loads(data)
-    keys: dict[str, dict[str, int]] = {}
-    for label, key, count in schema["keys"]:
-        keys.setdefault(label, {})[key] = count
-    labels = tuple(Label(name, count, keys.get(name, {})) for name, count in schema["labels"])
-    known: dict[tuple[str, str, str], dict[str, int]] = {}
-    for (*ends, key), count in sorted(counts.items()):
-        known.setdefault((ends[0], ends[1], ends[2]), {})[key] = count
-    found = (
-        Relationship(a, r, b, n, known.get((a, r, b), {})) for a, r, b, n in schema["relationships"]
-    )
-    return Schema(labels, tuple(found))
 
 
 def _by_id(entity: Entity) -> bytes:

@@ -13,12 +13,11 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.properties import (
     NAME_KEYS,
-    Label,
     PropertyGraph,
-    Relationship,
     Schema,
     Value,
     facts_of,
+    make_schema,
     rank_values,
     value_literal,
 )
@@ -120,12 +119,12 @@ class MemoryPropertyGraph(MemoryGraph, PropertyGraph):
                     kind = (start, edge.type, end)
                     counts[kind] += 1
                     kinds[kind].update({key for key, _ in facts_of(edge.properties)})
-        labels = (Label(n, sizes[n], dict(sorted(keys[n].items()))) for n in sorted(sizes))
-        found = (
-            Relationship(*kind, counts[kind], dict(sorted(kinds[kind].items())))
-            for kind in sorted(counts)
+        return make_schema(
+            sizes.items(),
+            ((label, *item) for label, found in keys.items() for item in found.items()),
+            ((*kind, count) for kind, count in counts.items()),
+            ((*kind, *item) for kind, found in kinds.items() for item in found.items()),
         )
-        return Schema(tuple(labels), tuple(found))
 
 
 def _by_id(nodes: Iterable[Node]) -> dict[str, Node]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
@@ -188,7 +189,7 @@ def _member(left: Evaluate, every: list[Evaluate], wanted: bool) -> Evaluate:
     return evaluate
 
 
-def _connective(decisive: bool) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
+def _connective(decisive: bool) -> "MakeForm":
     """OR, decided by one that is true, and AND, by one that is false; else an error counts."""
 
     def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
@@ -211,6 +212,16 @@ def _connective(decisive: bool) -> Callable[[Mapping[str, Any], PlanSlots], Eval
     return make
 
 
+def _of_terms(function: Callable[..., Any], *keys: str) -> "MakeForm":
+    """A form that is a function of the terms of its parts."""
+
+    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
+        given: list[Evaluate] = [parts[key] for key in keys]
+        return lambda run, row: function(*(as_term(run, one(run, row)) for one in given))
+
+    return make
+
+
 def _arithmetic(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     def evaluate(run: QueryRun, row: SolutionRow) -> Any:
         total = number(as_term(run, parts["expr"](run, row)))
@@ -221,20 +232,16 @@ def _arithmetic(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     return evaluate
 
 
-def _sign(factor: int) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
-    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
-        def evaluate(run: QueryRun, row: SolutionRow) -> Any:
-            value = number(as_term(run, parts["expr"](run, row)))
-            return number_literal(*calculate("*", value, (INTEGER, factor)))
-
-        return evaluate
-
-    return make
+def _opposite(term: Any) -> Any:
+    return FALSE if truth(term) else TRUE
 
 
-def _not(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
-    inner = parts["expr"]
-    return lambda run, row: FALSE if truth(as_term(run, inner(run, row))) else TRUE
+def _signed(factor: int, term: Any) -> Any:
+    return number_literal(*calculate("*", number(term), (INTEGER, factor)))
+
+
+def _moment_part(part: int, term: Any) -> Any:
+    return number_literal(INTEGER if part < 5 else 1, moment_parts(term)[part])
 
 
 def _bound(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
@@ -281,30 +288,23 @@ def _same_term(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
     return evaluate
 
 
-def _moment(part: int) -> Callable[[Mapping[str, Any], PlanSlots], Evaluate]:
-    def make(parts: Mapping[str, Any], slots: PlanSlots) -> Evaluate:
-        def evaluate(run: QueryRun, row: SolutionRow) -> Any:
-            found = moment_parts(as_term(run, parts["arg"](run, row)))[part]
-            return number_literal(INTEGER if part < 5 else 1, found)
-
-        return evaluate
-
-    return make
-
-
-_FORMS: dict[str, Callable[[Mapping[str, Any], PlanSlots], Evaluate]] = {
+MakeForm = Callable[[Mapping[str, Any], PlanSlots], Evaluate]
+_FORMS: dict[str, MakeForm] = {
     "RelationalExpression": _relation,
     "ConditionalOrExpression": _connective(True),
     "ConditionalAndExpression": _connective(False),
     "AdditiveExpression": _arithmetic,
     "MultiplicativeExpression": _arithmetic,
-    "UnaryMinus": _sign(-1),
-    "UnaryPlus": _sign(1),
-    "UnaryNot": _not,
+    "UnaryMinus": _of_terms(partial(_signed, -1), "expr"),
+    "UnaryPlus": _of_terms(partial(_signed, 1), "expr"),
+    "UnaryNot": _of_terms(_opposite, "expr"),
     "Builtin_BOUND": _bound,
     "Builtin_IF": _if,
     "Builtin_COALESCE": _coalesce,
     "Builtin_isLITERAL": _is_literal,
     "Builtin_sameTerm": _same_term,
-    **{f"Builtin_{name}": _moment(part) for part, name in enumerate(_PARTS)},
+    **{
+        f"Builtin_{name}": _of_terms(partial(_moment_part, part), "arg")
+        for part, name in enumerate(_PARTS)
+    },
 }

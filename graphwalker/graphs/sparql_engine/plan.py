@@ -9,8 +9,6 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Sequenc
 from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.literals import literal_id
-from graphwalker.graphs.ntriples import XSD_STRING
 from graphwalker.graphs.sparql_engine.algebra import (
     all_variables,
     conjuncts,
@@ -53,6 +51,7 @@ from graphwalker.graphs.sparql_engine.patterns import (
     TriplePattern,
     put,
 )
+from graphwalker.graphs.sparql_engine.terms import id_of_literal
 from graphwalker.graphs.sparql_engine.values import order_key
 from graphwalker.graphs.sparql_engine.wording import PLACE
 
@@ -81,10 +80,7 @@ class Planner:
     def constant(self, term: Any) -> int:
         written: str | int
         if isinstance(term, Literal):
-            suffix = f"@{term.language}" if term.language else ""
-            if term.datatype and str(term.datatype) != XSD_STRING:
-                suffix = f"^^<{term.datatype}>"
-            written = literal_id(str(term), suffix)
+            written = id_of_literal(term)
         elif str(term).startswith(PLACE):
             written = int(str(term)[len(PLACE) :])
         else:

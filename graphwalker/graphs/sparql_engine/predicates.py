@@ -18,17 +18,18 @@ class PredicateEdges(Protocol):
 
     def forward(self, head: int) -> Iterable[int]: ...
     def backward(self, tail: int) -> Iterable[int]: ...
-    def has(self, head: int, tail: int) -> bool: ...
+    def has(self, head: int, tail: int) -> bool:
+        return tail in self.forward(head)
+
     def count_forward(self, head: int) -> int: ...
     def count_backward(self, tail: int) -> int: ...
     def total(self) -> int: ...
     def scan(self) -> Iterable[EdgeEnds]: ...
     def find_heads(self, tails: Collection[int]) -> None:
         """Look for the heads of literals in one pass: `backward` of each is asked next."""
-        ...
 
 
-class RelationEdges:
+class RelationEdges(PredicateEdges):
     """The edges of a relation. A literal's edges are known from their heads alone."""
 
     def __init__(self, terms: QueryTerms, relation: int) -> None:
@@ -105,7 +106,7 @@ class RelationEdges:
         return end - start
 
 
-class NameEdges:
+class NameEdges(PredicateEdges):
     """The names of nodes, in English."""
 
     def __init__(self, terms: QueryTerms) -> None:
@@ -122,9 +123,6 @@ class NameEdges:
         name = literal_name(text)
         found = self._graph.graph.resolve(name)
         return [self._graph.graph.node_number(e.id) for e in found if e.name == name]
-
-    def has(self, head: int, tail: int) -> bool:
-        return tail in self.forward(head)
 
     def count_forward(self, head: int) -> int:
         return 1
@@ -144,11 +142,8 @@ class NameEdges:
                 for name in self.forward(head):
                     yield head, name
 
-    def find_heads(self, tails: Collection[int]) -> None:
-        pass
 
-
-class TypeEdges:
+class TypeEdges(PredicateEdges):
     """The types of nodes."""
 
     def __init__(self, terms: QueryTerms) -> None:
@@ -163,9 +158,6 @@ class TypeEdges:
         kind = self._graph.kind_at.get(tail)
         return () if kind is None else (head for head, _ in self._pairs(kind))
 
-    def has(self, head: int, tail: int) -> bool:
-        return tail in self.forward(head)
-
     def count_forward(self, head: int) -> int:
         return 4
 
@@ -178,9 +170,6 @@ class TypeEdges:
 
     def scan(self) -> Iterator[EdgeEnds]:
         return self._pairs(None)
-
-    def find_heads(self, tails: Collection[int]) -> None:
-        pass
 
     def _pairs(self, kind: int | None) -> Iterator[EdgeEnds]:
         """Nodes with that type, or with any."""
@@ -197,7 +186,7 @@ class TypeEdges:
             yield from zip(heads.tolist(), kinds[items].tolist(), strict=True)
 
 
-class SeveralEdges:
+class SeveralEdges(PredicateEdges):
     """What stands under one predicate from several sources, or from none."""
 
     def __init__(self, parts: list[PredicateEdges]) -> None:

@@ -69,7 +69,6 @@ class NumberedGraph:
         self.kind_at = {n: t for t, n in enumerate(self.kinds)}
         self.name_predicates = {numbers[one] for one in self.name_ids}
         self.kind_predicates = {numbers[one] for one in self.kind_ids}
-        self.has_names = graph.size > 0
 
     @cached_property
     def type_arrays(self) -> tuple[Array, Array]:
@@ -125,6 +124,14 @@ class NumberedGraph:
         return FREEBASE if sum(looks) * 2 >= len(looks) else PLAIN_BASE
 
 
+def id_of_literal(term: Any) -> str:
+    """The id of a literal of rdflib."""
+    suffix = f"@{term.language}" if term.language else ""
+    if term.datatype and str(term.datatype) != XSD_STRING:
+        suffix = f"^^<{term.datatype}>"
+    return literal_id(str(term), suffix)
+
+
 class QueryTerms:
     """The terms of one query, and what it may still take."""
 
@@ -176,10 +183,7 @@ class QueryTerms:
             return self.encode_id(self.graph.id_of_iri(str(term)))
         if isinstance(term, BNode):
             return self.encode_id(f"_:{term}")
-        suffix = f"@{term.language}" if term.language else ""
-        if term.datatype and str(term.datatype) != XSD_STRING:
-            suffix = f"^^<{term.datatype}>"
-        return self.encode_id(literal_id(str(term), suffix))
+        return self.encode_id(id_of_literal(term))
 
     def id_of(self, number: int) -> str:
         return self.graph.id_of(number) if number >= 0 else self._extra[-number - 1]

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from graphwalker.errors import UserError
+from graphwalker.files import read_columns
 from graphwalker.graphs.base import Direction, KnowledgeGraph
 from graphwalker.graphs.views.filtered import FilteredGraph
 
@@ -61,15 +62,4 @@ class HiddenGraph(FilteredGraph):
 
 def read_facts(path: Path | str) -> list[IdTriple]:
     """Triples of ids, one `head<TAB>relation<TAB>tail` on each line. Raises `UserError`."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    facts: list[IdTriple] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        fields = line.split("\t")
-        if len(fields) != 3 or not all(fields):
-            if line:
-                raise UserError(f"{path}:{number}: expected head<TAB>relation<TAB>tail")
-            continue
-        facts.append((fields[0], fields[1], fields[2]))
-    return facts
+    return [(h, r, t) for h, r, t in read_columns(path, "head", "relation", "tail")]

@@ -2,7 +2,7 @@
 
 import difflib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.files import open_text
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
@@ -145,7 +144,7 @@ def build_index(rows: Iterable[NameRow], path: Path | str = ":memory:", **about:
     return open_index(path)
 
 
-def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) -> Iterator[NameRow]:
+def name_rows(graph: KnowledgeGraph, aliases: Iterable[Sequence[str]] = ()) -> Iterator[NameRow]:
     """The names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
     known = set(graph.relation_ids())
     relations = [relation for relation in ALIAS_RELATIONS if relation in known]
@@ -160,18 +159,6 @@ def name_rows(graph: KnowledgeGraph, aliases: Iterable[tuple[str, str]] = ()) ->
     for entity_id, alias in aliases:
         if alias and not names_nothing(graph.name(entity_id)):
             yield entity_id, alias, True, len(graph.types(entity_id))
-
-
-def read_aliases(path: Path | str) -> Iterator[tuple[str, str]]:
-    """(id, alias) from lines `id<TAB>alias`. Raises `UserError` naming file and line."""
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            fields = line.rstrip("\r\n").split("\t")
-            if len(fields) != 2 or not all(fields):
-                if line.strip():
-                    raise UserError(f"{path}:{number}: expected id<TAB>alias")
-                continue
-            yield fields[0], fields[1]
 
 
 def _likeness(wanted: str, name: str) -> float:

@@ -115,11 +115,6 @@ FORMAT = 2
 _REMEDY = "train it again with `graphwalker ranker train`, or copy the whole folder again"
 
 
-def is_ranker(path: Path | str) -> bool:
-    """Whether the path is the folder of a trained ranker."""
-    return (Path(path) / HEADER).is_file()
-
-
 def folder_digest(folder: Path | str) -> str:
     """16 characters that tell this ranker from any other."""
     return digest(Path(folder) / HEADER, Path(folder) / ARRAYS)

@@ -5,7 +5,7 @@ Python, 14.6 ms; and postings are arrays, so they are read from a file."""
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -23,7 +23,6 @@ K1, B = 1.5, 0.75
 """Of Okapi BM25: how soon a repeated word stops counting, and how much long texts lose."""
 FEATURES = 1 << 20
 """Into so many features TF-IDF's words and letter trigrams are hashed."""
-Weigh = Callable[[Counter[int]], Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)

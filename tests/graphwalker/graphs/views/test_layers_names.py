@@ -11,7 +11,6 @@ from graphwalker.graphs.views.name_index import (
     build_index,
     name_rows,
     open_index,
-    read_aliases,
 )
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
@@ -103,15 +102,6 @@ def test_a_file_that_is_no_index_is_refused_by_name(tmp_path):
     path.write_text("not a database, but long enough to be looked at as one")
     with pytest.raises(UserError, match="not an index"):
         open_index(path)
-
-
-def test_aliases_are_read_from_a_file(tmp_path):
-    path = tmp_path / "aliases.tsv"
-    path.write_text("m.1\tBob\n\nm.1\tBobby\n", encoding="utf-8")
-    assert list(read_aliases(path)) == [("m.1", "Bob"), ("m.1", "Bobby")]
-    path.write_text("m.1\n")
-    with pytest.raises(UserError, match=r"aliases\.tsv:1"):
-        list(read_aliases(path))
 
 
 def test_an_unknown_topic_is_answered_with_names_that_look_like_it():
