@@ -81,12 +81,6 @@ def test_questions_of_a_file_have_a_short_text_and_a_table(tmp_path):
     assert list(questions.to_pandas()["question"]) == [q.text for q in questions]
 
 
-def test_a_subgraph_holds_what_lies_around_its_entities():
-    graph = gw.open_graph(ROWS)
-    assert names_in(graph.subgraph(["Ben"])) == names_in(graph.subgraph("Ben")) == set(ROWS[:2])
-    assert names_in(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
-
-
 def test_one_graph_in_every_form_holds_the_same_names(tmp_path, monkeypatch):
     rdflib = pytest.importorskip("rdflib")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -158,16 +152,6 @@ def test_an_environment_played_by_hand_shows_what_a_policy_sees():
     assert tuple(done.answers) == done.answer and done.to_dict() == done.to_json()
     assert len(repr(done)) < 300 and question.text in repr(done)
     assert repr(environment).startswith("Environment(graphwalker, MemoryGraph(")
-
-
-def test_an_environment_opens_its_graph_and_finds_its_preset():
-    environment = gw.Environment(ROWS, preset="tog")
-    assert environment.name == "tog" and environment.config.max_turns == 40
-    assert "knows" in gw.Environment(ROWS).get_relations(environment.graph["Ana"][0].head)
-    with pytest.raises(TypeError, match=r"reset\(Question"):
-        environment.reset("who?")
-    with pytest.raises(UserError, match=r"nofile\.csv: no such file or folder"):
-        gw.Environment("nofile.csv")
 
 
 def test_a_tool_is_a_method():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphwalker.audit.audit import audit, summarise_audit
+from graphwalker.audit.audit import audit
 from graphwalker.audit.sparql import NotExecutedError, run_sparql
 from graphwalker.cli import app as cli
 from graphwalker.errors import UserError
@@ -101,18 +101,6 @@ def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     assert [record["by"] for record in records] == ["relation path", "sparql"] + [
         "relation path"
     ] * 2
-
-
-def test_doubled_questions_and_answers_that_the_question_names_are_marked(tmp_path):
-    questions = [
-        make_question("a", "is Norvania where Ana was born", "m.0nor", sparql=BORN),
-        make_question("b", "Is norvania where  Ana was born", "m.0nor", sparql=BORN),
-        make_question("c", "what about Norvanians", "m.0nor", sparql=BORN),
-    ]
-    first, second, third = audit(questions, GRAPH, tmp_path / "audit.jsonl")
-    assert first["answer_in_question"] == ["Norvania"] and "answer_in_question" not in third
-    assert second["duplicate_of"] == "a" and "duplicate_of" not in first
-    assert summarise_audit([first, second, third])["duplicate_of"] == 1
 
 
 def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path):

@@ -114,12 +114,6 @@ def test_a_stage_with_incomplete_input_does_not_start(tmp_path):
         check_ready(run, "mrge")
 
 
-def test_a_folder_without_jobs_is_told_before_slurm_is_asked(slurm, tmp_path):
-    (slurm / "squeue").write_text("#!/bin/bash\necho 'no configuration' >&2; exit 1\n")
-    with pytest.raises(UserError, match="no jobs were submitted here"):
-        chain.states(tmp_path / "run")
-
-
 ROAD = """\
 run: {run}
 graph: ${{run}}/virtuoso.address#http://rdf.freebase.com
@@ -151,12 +145,6 @@ def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm,
     stages = read_stages(tmp_path / "run")
     assert stages["sft1"].after == ("synth-merge",) and "virtuoso" in stages["grpo"].after
     assert load_settings(tmp_path / "run" / "jobs.yaml#sft1")["lr"] == 1e-5
-
-
-def test_a_road_is_submitted_once(slurm, tmp_path):
-    list(submit_road(write_road(tmp_path)))
-    with pytest.raises(UserError, match="graphwalker jobs retry"):
-        list(submit_road(write_road(tmp_path)))
 
 
 def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path, monkeypatch):

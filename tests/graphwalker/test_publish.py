@@ -13,7 +13,7 @@ from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import write_json, write_jsonl
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
-from graphwalker.hub.cards import CARD, front_matter, write_model_card
+from graphwalker.hub.cards import CARD, write_model_card
 from graphwalker.hub.publish import plan_publication, push
 from support.backends import write
 from support.grpo_toy import questions
@@ -90,20 +90,6 @@ def test_a_link_out_of_the_folder_is_refused(run):
     (run / "final/other.json").symlink_to(run / "config.yaml")
     with pytest.raises(UserError, match="leads out of the folder"):
         plan_publication(run, "ada/agent")
-
-
-def test_graphs_and_data_get_a_card_of_their_own(tmp_path):
-    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
-    assert "| triples |" in plan_publication(tmp_path / "graph", "ada/graph").card
-    write_jsonl(tmp_path / "data/questions.jsonl", [])
-    facts = front_matter(plan_publication(tmp_path / "data", "ada/data").card)
-    assert facts["configs"] == [{"config_name": "default", "data_files": "questions.jsonl"}]
-
-
-@pytest.mark.parametrize("name", ["agent", "a/b/c", "../x", "ada/"])
-def test_a_name_without_an_owner_is_refused(run, name):
-    with pytest.raises(UserError, match="owner/name"):
-        plan_publication(run, name)
 
 
 def test_a_push_is_private_and_carries_every_file(run, monkeypatch):

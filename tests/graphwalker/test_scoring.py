@@ -64,20 +64,10 @@ def test_ids_decide_where_both_sides_have_them():
     assert score(episode(("springfield",), gold, [""]))["em"] == 1.0
 
 
-def test_values_are_compared_by_what_they_say():
-    gold = [Answer("1961", '"1961"^^<gYear>')]
-    assert score(episode(("1961",), gold, ['"1961"^^<integer>']))["em"] == 1.0
-
-
 def test_gold_namesakes_must_both_be_found():
     gold = [Answer("A", "m.1"), Answer("A", "m.2")]
     assert score(episode(("A",), gold, ["m.1"]))["recall"] == 0.5
     assert score(episode(("A", "A (m.2)"), gold, ["m.1", "m.2"]))["em"] == 1.0
-
-
-def test_hits1_looks_at_the_first_prediction_only():
-    scores = score(episode(("X", "A"), [Answer("A")]))
-    assert (scores["hits1"], scores["hit_any"]) == (0.0, 1.0)
 
 
 def test_no_answer_scores_zero_even_without_gold():

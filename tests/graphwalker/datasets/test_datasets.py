@@ -83,16 +83,6 @@ def test_grailqa_has_levels_functions_and_numbers(load):
     assert linked.topic_entities == (Entity(toys.BRAND, "Anna Brand"),)
 
 
-def test_simplequestions_mids_are_cut_out_of_their_addresses(load):
-    first = load("simplequestions").questions[0]
-    assert (first.topic_entities, first.answers) == (
-        (Entity(toys.BRAND),),
-        (Answer("", "m.0velin"),),
-    )
-    assert first.annotations == {"relation_path": ["people.person.place_of_birth"]}
-    assert (first.id, first.split) == ("simplequestions-dev-0", "dev")
-
-
 def test_qald_keeps_items_booleans_and_typed_literals(load):
     who, ask, count = load("qald10").questions
     assert who.answers == (Answer("", "Q900001"),)
@@ -101,12 +91,6 @@ def test_qald_keeps_items_booleans_and_typed_literals(load):
     assert [q.structure for q in (who, ask, count)] == ["entity", "yes-no", "value"]
     assert who.topic_entities == (Entity("Q900002"),)
     assert ask.topic_entities == (Entity("Q900002"), Entity("Q900001"))
-
-
-def test_qald_is_read_in_the_language_asked_for(load):
-    assert load("qald9plus", language="de").questions[0].text.endswith("(de)")
-    with pytest.raises(UserError, match=r"record 1 \(0\): .*no wording in language 'fr'"):
-        load("qald9plus", language="fr")
 
 
 def test_metaqa_takes_types_and_hops_from_the_files_around_it(tmp_path):
@@ -178,14 +162,6 @@ def test_answers_in_another_file_are_joined_where_the_split_hides_them(tmp_path)
 
 def toys_answers():
     return (Answer("Velin Cup", "m.0cup", ("Cup of Velin",)),)
-
-
-def test_qald_companions_are_joined_by_the_text_of_the_question(tmp_path):
-    path = toys.write(tmp_path / "qald_10.json", toys.qald(("en", "zh")))
-    topics = toys.write(tmp_path / "linked.json", toys.QALD10_TOPICS)
-    first = load_dataset(path, Reading(topic_entities=topics)).questions[0]
-    assert first.topic_entities == (Entity("Q900002", "Velin"),)
-    assert first.answers == (Answer("Mira Tal", "Q900001"),)
 
 
 def test_unanswered_questions_are_refused_dropped_or_kept(tmp_path):

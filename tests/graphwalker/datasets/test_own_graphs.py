@@ -9,7 +9,7 @@ from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.verification.verify import verify_file
 from eval.run.config import EvalConfig, run_eval
-from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import ceiling, known_topics, reaches
 from graphwalker.config import read_settings
@@ -19,11 +19,10 @@ from graphwalker.datasets.own_graphs import QuestionGraphs
 from graphwalker.datasets.queries import resolve
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.views.sets import MEMBERS_KEPT
-from graphwalker.graphs.views.settings import GraphLayers
 from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
@@ -135,23 +134,6 @@ def test_ceilings_and_known_topics_are_of_each_question_s_graph(tmp_path):
     questions, environment = load_questions(path), Environment(open_graph(str(path)))
     assert known_topics(questions, environment.graph) == 12
     assert ceiling(reaches(questions, environment))["winnable"] == 1.0
-
-
-def test_layers_lie_over_every_graph_of_the_set(tmp_path):
-    path = write_rog(brought(2), tmp_path)
-    settings = EnvironmentConfig(layers=GraphLayers(hidden_share=1.0))
-    graph = Environment(open_graph(str(path)), settings).graph
-    (question, _) = load_questions(path)
-    assert graph.for_question(question).relations("Ana 0", Direction.OUT) == []
-
-
-def test_a_name_in_quotation_marks_is_an_entity(tmp_path):
-    (given,) = brought(1)
-    given.graph.append(['"Weird Al" Yankovic', own_graphs.SPOUSE, given.topic])
-    path = write_rog([given], tmp_path)
-    (question,) = load_questions(path)
-    (found,) = open_graph(str(path)).for_question(question).resolve('"Weird Al" Yankovic')
-    assert found.name == '"Weird Al" Yankovic'
 
 
 def test_graph_questions_names_the_files_of_training_and_dev_questions(tmp_path):

@@ -12,7 +12,6 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.queries import EXECUTED, NO_QUERY, resolve, resolve_one
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
 from graphwalker.query.query import execute
@@ -120,16 +119,6 @@ def test_a_walk_that_may_not_come_back_to_its_topic_finds_the_others(tmp_path):
     again = Question.from_json(json.loads(json.dumps(found.to_json())))
     assert again == found
     assert [e.id for e in execute(graph, again.query).answers] == ["m.0film2"]
-
-
-def test_an_inverse_relation_that_knows_all_of_the_gold_takes_the_place_of_one_that_knows_a_part():
-    names = {i: i.upper() for i in "abcd"}
-    graph = MemoryGraph([("a", "jobs", "b"), ("b", "people", "a"), ("c", "people", "a")], names)
-    asked = Question(
-        "q", "?", (Entity("a", "A"),), (Answer("B", "b"), Answer("C", "c")),
-        annotations={"relation_path": ["jobs"]},
-    )  # fmt: skip
-    assert resolve_one(asked, graph).query.path == ("~people",)
 
 
 def command(capsys, *arguments):

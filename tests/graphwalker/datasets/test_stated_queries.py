@@ -8,7 +8,7 @@ from graphwalker.datasets.queries import resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.query.stated import from_s_expression, walks
+from graphwalker.query.stated import from_s_expression
 from graphwalker.question import Answer, Question
 from support import dataset_toys as toys
 
@@ -68,21 +68,6 @@ def test_two_hops_through_a_node_without_a_name_are_one():
     assert path_of(make_question(text, "m.0kes")) == [
         "people.person.spouse_s..people.marriage.spouse"
     ]
-
-
-def test_walks_of_several_topics_meet_where_the_patterns_do():
-    text = "SELECT ?x WHERE { ns:m.1 ns:a.b.c ?m . ns:m.2 ns:d.e.f ?m . ?m ns:g.h.i ?x . }"
-    query = next(walks(text, [Entity("m.1"), Entity("m.2")]))
-    assert [[str(hop) for hop in branch.hops] for branch in query.branches] == [
-        ["a.b.c"],
-        ["d.e.f"],
-    ]
-    assert [str(hop) for hop in query.tail] == ["g.h.i"]
-
-
-def test_patterns_in_alternatives_are_no_walk():
-    text = "SELECT ?x WHERE { { :m.0ana :a.b.c ?x } UNION { :m.0ana :d.e.f ?x } }"
-    assert list(walks(text, [Entity(ANA)])) == []
 
 
 def test_s_expressions_become_sparql():

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -157,19 +156,3 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
     found = {one.what: one for one in look_at_software(needed, installed)}
     assert found[what].verdict == "wrong" and said in found[what].found
     assert "pip install 'graphwalker-kgqa[" in found[what].next
-
-
-def test_the_stages_settings_say_what_is_needed(capsys, graph, tmp_path):
-    words = ["model=m/n", "questions=q.jsonl", "--layout", "zero3", "engine=vllm"]
-    _, found = look(capsys, "grpo", "--graph", graph, "--out", str(tmp_path), *words)
-    if not _installed("vllm"):
-        assert found["extra vllm"][0] == "wrong"
-    assert found["extra deepspeed"][0] == ("ok" if _installed("deepspeed") else "wrong")
-    assert Path(graph).exists()
-
-
-def _installed(name: str) -> bool:
-    try:
-        return bool(metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return False

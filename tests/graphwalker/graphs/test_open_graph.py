@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
@@ -130,10 +130,3 @@ def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_pat
         networkx.write_graphml(networkx.MultiDiGraph(list(edges)), tmp_path / "g.graphml")
         read = networkx.read_graphml(tmp_path / "g.graphml", force_multigraph=True)
         assert from_networkx(read).relation_ids() == ["knows"]
-
-
-def test_info_of_an_empty_endpoint_fails(tmp_path):
-    (tmp_path / "g.nt").write_text("\n")
-    with serve(load_store([tmp_path / "g.nt"])) as address:
-        described = CliRunner().invoke(app, ["graph", "info", address])
-    assert isinstance(described.exception, GraphError) and "entities" not in described.output

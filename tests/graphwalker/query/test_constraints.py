@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_pipeline.certificates import has_shortcut, other_reading, walk_fault
+from data_pipeline.certificates import other_reading
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.walks.constrained import round_between
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
@@ -18,8 +18,6 @@ from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import (
     Constraint,
     constraint_fault,
-    filter_candidates,
-    key_of,
     kind_of,
 )
 from graphwalker.query.draft import Draft
@@ -100,13 +98,6 @@ def test_a_record_that_is_no_constraint_is_refused(record):
         Constraint.from_json(record)
 
 
-def test_a_constraint_that_keeps_all_is_needless():
-    query = date("above", "1970")
-    run = execute(GRAPH, query)
-    assert has_shortcut(GRAPH, query, run)
-    assert walk_fault(GRAPH, query, run, 5, 5) == "shortcut"
-
-
 def fault_of(values: dict[str, list[str]], constraint: Constraint) -> str:
     facts = [(f"m.{e}", "a.b.c", v) for e, listed in values.items() for v in listed]
     graph = in_memory(facts, {f"m.{entity}": entity for entity in values}, {})
@@ -177,18 +168,6 @@ def test_dates_and_numbers_are_told_by_their_datatype(literal, kind):
 def test_a_round_number_lies_strictly_between(low, step):
     if step > 0:
         assert low < round_between(low, low + step) < low + step
-
-
-def test_a_value_that_is_none_is_never_kept():
-    assert key_of("number", "about 12") is None
-    query = number("above", "-1")
-    facts = [f for f in FACTS if f[0] != "m.cvtc1"] + [("m.cvtc1", PEOPLE.split("..")[1], '"few"')]
-    graph = in_memory(facts, NAMES, {})
-    candidates = execute(graph, cities(None)).answers
-    assert {e.id for e in filter_candidates(graph, query.constraint, candidates)} == {
-        "m.c2",
-        "m.c3",
-    }
 
 
 def test_a_chat_model_is_told_the_constraint():

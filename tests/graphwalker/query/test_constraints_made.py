@@ -1,7 +1,6 @@
 """Constrained questions of a made world: sampled, worded, solved, verified, and searched for."""
 
 import copy
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,10 +47,6 @@ def records(made: Path, name: str) -> list[dict]:
     return list(read_jsonl(made / f"{name}.jsonl"))
 
 
-def test_the_mix_is_exact(made):
-    assert Counter(r["structure"] for r in records(made, "questions")) == dict.fromkeys(MIX, 6)
-
-
 @pytest.mark.parametrize("name", ["walks", "questions", "graphsynth"])
 def test_every_record_holds(name, made, world):
     verdict = verify_file(open_graph(world / "graph"), made / f"{name}.jsonl", 5)
@@ -63,13 +58,6 @@ def test_the_sparql_of_every_record_gives_its_answers(made, world):
     for record in records(made, "questions"):
         found = {node_id(row["x"]) for row in store.query(record["query"]["sparql"])}
         assert found == {answer["id"] for answer in record["answers"]}, record["question"]
-
-
-def test_every_trajectory_sees_the_values_that_decide(made):
-    for record in records(made, "graphsynth"):
-        relation = record["question"]["query"]["constraint"]["relation"]
-        asked = [t for t in record["turns"] if relation in str(t["action"])]
-        assert len(asked) >= 2, record["question"]["question"]
 
 
 @pytest.mark.long

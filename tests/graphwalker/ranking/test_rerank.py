@@ -14,13 +14,12 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
-from graphwalker.ranking import chat
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import StopReason, Trajectory
 from graphwalker.world.generate import make_world
@@ -169,9 +168,3 @@ def test_a_dead_server_ends_synthesis_with_one_line(graph, tmp_path, capsys):
     said = capsys.readouterr().err.strip()
     assert said.endswith("what is made is kept, the same command resumes")
     assert said.splitlines()[-1].startswith("error: reranker: ")
-
-
-def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
-    (tmp_path / "mine.txt").write_text("{{question}} {{nonsense}}")
-    with pytest.raises(UserError, match=r"exactly the slots \{\{count\}\}, \{\{entity\}\}"):
-        chat.load_prompt(str(tmp_path / "mine.txt"))

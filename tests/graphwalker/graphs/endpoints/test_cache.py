@@ -29,10 +29,6 @@ def episode(graph):
     return [listed, tools.call(Call("get_triples", wanted))]
 
 
-def test_a_cached_graph_shows_what_the_graph_shows():
-    assert episode(CachedGraph(toy_graph(), "toy", Cache())) == episode(toy_graph())
-
-
 def test_a_second_episode_asks_the_graph_nothing():
     counted = CountedGraph(toy_graph())
     cached = CachedGraph(counted, "toy", Cache())
@@ -116,12 +112,6 @@ def test_the_cache_keeps_within_its_bytes_and_drops_the_least_used():
     assert cache.stats().misses == before + 1
 
 
-def test_a_result_larger_than_the_cache_is_given_but_not_kept():
-    cache = Cache(max_bytes=100)
-    assert cache.get_many(["a"], lambda keys: ["x" * 1000]) == ["x" * 1000]
-    assert cache.stats().entries == 0
-
-
 def every_kind_of_call(graph):
     return [
         graph.resolve("Springfield"),
@@ -177,16 +167,6 @@ def test_a_call_that_was_not_recorded_is_a_failure_and_not_an_empty_result(tmp_p
     RecordedGraph(toy_graph(), path).name(ADA)
     with pytest.raises(GraphError, match="was not recorded"):
         ReplayedGraph(path).name("m.0tom")
-
-
-def test_a_recorded_failure_is_a_failure_again(tmp_path):
-    counted = CountedGraph(toy_graph())
-    recorded = RecordedGraph(counted, tmp_path / "calls.jsonl")
-    counted.broken = True
-    with pytest.raises(GraphError):
-        recorded.name(ADA)
-    with pytest.raises(GraphError, match="the graph is down"):
-        ReplayedGraph(tmp_path / "calls.jsonl").name(ADA)
 
 
 def test_a_line_that_is_no_recorded_call_is_named(tmp_path):

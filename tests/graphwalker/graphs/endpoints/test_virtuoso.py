@@ -10,7 +10,7 @@ import pytest
 from test_conformance import PITFALLS, TOY, observations, topics
 from typer.testing import CliRunner
 
-from graphwalker.cli.app import app, run
+from graphwalker.cli.app import app
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
@@ -187,17 +187,6 @@ def test_the_commands_tell_where_the_server_is(folder):
     assert status(folder).endpoint in told.stdout
     again = CliRunner().invoke(app, ["virtuoso", "up", str(folder)])
     assert again.stdout.strip() == status(folder).endpoint
-
-
-def test_loading_without_a_server_names_the_next_move(tmp_path, capsys):
-    def command():
-        app(
-            ["virtuoso", "load", str(tmp_path), "--triples", str(tmp_path / "x.nt")],
-            standalone_mode=False,
-        )
-
-    assert run(command) == 2
-    assert "graphwalker virtuoso up" in capsys.readouterr().err
 
 
 def test_the_state_of_a_server_is_private(folder):

@@ -22,7 +22,6 @@ from graphwalker.graphs.literals import literal_id
 pytestmark = pytest.mark.long
 
 NS = "http://rdf.freebase.com/ns/"
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 DATE = "http://www.w3.org/2001/XMLSchema#date"
 
 

@@ -78,15 +78,6 @@ def test_it_is_a_property_graph_and_sound(graph: CompiledPropertyGraph) -> None:
     assert check_graph(graph.path)["relationship_properties"] == 4
 
 
-def test_nodes_keep_labels_names_and_typed_values(graph: CompiledPropertyGraph) -> None:
-    assert graph.types(KEANU) == ["Actor", "Person"]
-    assert (graph.name(MATRIX), graph.name("x")) == ('The "Matrix"', "x")
-    assert graph.properties(MATRIX)["tags"] == ["action", "sci-fi"]
-    assert graph.properties("x") == {"o": ["{}"], "open": ["true"], "rating": ["8.7"]}
-    (born,) = graph.neighbors(KEANU, "born", Direction.OUT)
-    assert born.id == '"1964"^^<http://www.w3.org/2001/XMLSchema#integer>'
-
-
 def test_relationships_are_triples_with_their_properties_beside(
     graph: CompiledPropertyGraph,
 ) -> None:
@@ -118,23 +109,6 @@ def test_the_schema_says_what_joins_what(graph: CompiledPropertyGraph) -> None:
         Relationship("Person", "ACTED_IN", "Movie", 2, {"roles": 2}),
         Relationship("Person", "KNOWS", "Person", 3, {"since": 2}),
     )
-
-
-def test_nodes_are_found_by_label_key_and_typed_value(graph: CompiledPropertyGraph) -> None:
-    assert graph.find("Person", "born", 1964) == [Entity(KEANU, "Keanu")]
-    assert graph.find("", "open", True) == [Entity("x", "x")]
-    assert graph.find("", "rating", 8.7) == [Entity("x", "x")]
-    assert graph.find("Movie", "born", 1964) == graph.find("Person", "born", "1964") == []
-    assert graph.find("Person", "no such key", "x") == graph.find("Person", "born", 1964, 0) == []
-
-
-def test_values_of_a_key_come_with_their_counts(graph: CompiledPropertyGraph) -> None:
-    assert graph.values("Person", "born") == [(1964, 1), (1967, 1)]
-    assert graph.values("Movie", "tags", limit=1) == [("action", 1)]
-    assert graph.values("Movie", "born") == []
-    assert graph.relationship_values("KNOWS", "since") == [(1998, 1), (2003, 1)]
-    assert graph.relationship_values("ACTED_IN", "roles", limit=1) == [("Neo", 1)]
-    assert graph.relationship_values("NOTHING", "since") == []
 
 
 def test_the_graph_in_memory_says_the_same(graph: CompiledPropertyGraph) -> None:
@@ -177,16 +151,6 @@ def test_csv_gives_the_same_nodes_as_json(tmp_path: Path, graph: CompiledPropert
         assert told == graph.properties(node)
         assert (found.name(node), found.types(node)) == (graph.name(node), graph.types(node))
     assert found.relationship_properties(KEANU, "ACTED_IN", MATRIX) == [{"roles": ["Neo"]}]
-
-
-def test_ids_of_different_groups_are_different_nodes(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(":ID(A),name\n1,One of A\n")
-    (tmp_path / "b.csv").write_text(":ID(B),name\n1,One of B\n")
-    (tmp_path / "r.csv").write_text(":START_ID(A),:END_ID(B),:TYPE\n1,1,TO\n")
-    files = [tmp_path / f"{name}.csv" for name in "abr"]
-    build_graph([], tmp_path / "graph", property_files=files)
-    found = open_compiled(tmp_path / "graph")
-    assert found.neighbors("A/1", "TO", Direction.OUT) == [Entity("B/1", "One of B")]
 
 
 BAD_JSON = [

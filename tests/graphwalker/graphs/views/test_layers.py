@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity, Side, Step
+from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.freebase import (
     FreebaseGraph,
@@ -77,16 +77,6 @@ def test_relations_unknown_to_the_schema_fall_back_to_the_lack_of_a_name():
     assert FreebaseGraph(graph, SCHEMA).flat_relations("m.1", OUT) == [("x.y.z..u.v.w", 1)]
 
 
-def test_a_mediator_is_known_by_its_type_before_its_name():
-    graph = MemoryGraph(
-        [], {"m.9": "Their marriage"}, {"m.9": ["people.marriage"], "m.2": ["people.person"]}
-    )
-    known = FreebaseGraph(graph, SCHEMA)
-    assert known.is_cvt(Entity("m.9", "Their marriage"))
-    assert not known.is_cvt(Entity("m.2"))
-    assert known.is_cvt(Entity("m.3"))
-
-
 def test_a_flattened_relation_passes_the_whitelist_by_its_halves():
     halves = SPOUSE.split("..")
     graph = FreebaseGraph(toy_graph(), predicates=set(halves))
@@ -94,17 +84,6 @@ def test_a_flattened_relation_passes_the_whitelist_by_its_halves():
     native = MemoryGraph([("a", SPOUSE, "b")], {"a": "A", "b": "B"})
     assert FreebaseGraph(native, predicates=set(halves)).flat_relations("a", OUT) == [(SPOUSE, 1)]
     assert FreebaseGraph(native, predicates=set(halves[:1])).flat_relations("a", OUT) == []
-
-
-def test_skip_patterns_hide_relations_by_either_half():
-    graph = FreebaseGraph(toy_graph(), skip=["people.marriage.*", "film.*"])
-    listed = [relation for relation, _ in graph.flat_relations("m.0ada", OUT)]
-    assert listed == [
-        "people.person.children",
-        "people.person.date_of_birth",
-        "people.person.nationality",
-        "people.person.place_of_birth",
-    ]
 
 
 def test_texts_of_other_languages_are_left_out():
@@ -116,13 +95,6 @@ def test_texts_of_other_languages_are_left_out():
     assert graph.count("m.1", "common.topic.alias", OUT) == 1
     assert ids(graph.neighbors("m.1", "common.topic.alias", OUT, 5)) == ['"Ada"@en']
     assert graph.aliases("m.1") == ["Ada"]
-
-
-def test_inverses_of_flattened_relations_swap_their_halves():
-    known = FreebaseGraph(toy_graph(), SCHEMA)
-    assert known.inverse_of(CHILDREN) == "people.person.parents"
-    assert known.inverse_of(SPOUSE) == SPOUSE
-    assert known.inverse_of("a.b.c") == ""
 
 
 def test_two_roles_on_one_line_are_reported_and_set_aside(tmp_path, caplog):

@@ -15,7 +15,6 @@ from support.counting import RawGraph
 WDT, P, PS, PQ = (PROPERTIES[kind] for kind in ("wdt", "p", "ps", "pq"))
 OUT, IN = Direction.OUT, Direction.IN
 STATEMENT = f"{ENTITY}statement/Q42-1"
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 
 
 def wikidata(more_names=MappingProxyType({})):

@@ -18,7 +18,7 @@ from graphwalker.ranking.learned.ranker import (
     read_ranker,
     write_ranker,
 )
-from graphwalker.ranking.learned.train import Example, QuestionFile, train_ranker
+from graphwalker.ranking.learned.train import QuestionFile, train_ranker
 from support.toy import toy_graph
 
 GRAPH = toy_graph()
@@ -131,17 +131,6 @@ def test_questions_that_say_no_relations_cannot_train(tmp_path: Path) -> None:
     wrong = [question(1, "x?", ADA, "no.such.relation")]
     with pytest.raises(UserError, match="names relations that this graph lists"):
         train_ranker([QuestionFile("q.jsonl", "", wrong)], GRAPH, relations_of)
-
-
-def test_a_fold_holds_out_a_wording_or_all_phrases_of_a_relation() -> None:
-    def example(wording: str, phrased: bool) -> Example:
-        return Example("q", "e", ("a.b", "c.d"), ("a.b",), wording, phrased, ("e",))
-
-    phrases = [example(f"the {n} of {{x}}", True) for n in range(40)]
-    questions = [example(f"the {n} of @", False) for n in range(40)]
-    assert len({one.fold(5, 0) for one in phrases}) == 5
-    assert len({one.fold(5, 0, whole_relations=1.0) for one in phrases}) == 1
-    assert len({one.fold(5, 0, whole_relations=1.0) for one in questions}) == 5
 
 
 def test_the_commands_train_describe_and_measure(tmp_path: Path) -> None:
