@@ -8,36 +8,11 @@ is first used.
 True
 """
 
+# ruff: noqa: F405
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphwalker.api import (
-        Answer,
-        Direction,
-        Entity,
-        Environment,
-        EnvironmentConfig,
-        Evaluation,
-        KnowledgeGraph,
-        Question,
-        Trajectory,
-        Triple,
-        ask,
-        build_graph,
-        ceiling,
-        compare,
-        evaluate,
-        from_pandas,
-        load_dataset,
-        load_policy,
-        load_trajectories,
-        make_world,
-        open_graph,
-        rollout,
-        score,
-        synthesize,
-        train,
-    )
+    from graphwalker.api import *  # noqa: F403
 
 __version__ = "0.2.0"
 
