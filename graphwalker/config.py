@@ -171,16 +171,6 @@ def parse_config(
         raise UserError(f"{COMMAND_LINE if mistyped else source}: {text}") from None
 
 
-def refuse_unknown(model: type[Config], data: Any, source: str) -> None:
-    """Raises `UserError` for a setting in `data` that `model` does not have; what is missing or
-    has a wrong value is for `parse_config`, once the data is whole."""
-    try:
-        model.model_validate(data)
-    except ValidationError as error:
-        if any(problem["type"] == "extra_forbidden" for problem in error.errors()):
-            raise UserError(f"{source}: {_explain(model, error)[1]}") from None
-
-
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
     """Write the resolved config (and the git commit, where there is one) into a run folder."""
     path = folder / name

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import typer
+from pydantic import ValidationError
 
 from dev.reference import pages
 from graphwalker.cli.app import app
 from graphwalker.cli.config import describe
 from graphwalker.cli.models import config_models
-from graphwalker.config import Config, read_settings, refuse_unknown
-from graphwalker.errors import UserError
+from graphwalker.config import Config, read_settings
 from support.pages import (
     anchors,
     command_lines,
@@ -191,7 +191,10 @@ def _setting_faults(model: type[Config] | None, words: list[str]) -> Iterator[st
     for word in words:
         name, equals, _ = word.partition("=")
         if equals and not word.startswith("-") and not is_placeholder(name):
+            wrong: list[str] = []
             try:
-                refuse_unknown(model, read_settings(None, [word]), name)
-            except UserError:
+                model.model_validate(read_settings(None, [word]))
+            except ValidationError as error:
+                wrong = [one["type"] for one in error.errors()]
+            if "extra_forbidden" in wrong:
                 yield f"{name}: no such setting of {model.__name__}"

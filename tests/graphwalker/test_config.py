@@ -8,7 +8,6 @@ from graphwalker.config import (
     Config,
     config_file,
     load_config,
-    refuse_unknown,
 )
 from graphwalker.errors import UserError
 from graphwalker.runs import stored_facts
@@ -73,12 +72,6 @@ def test_a_shipped_config_is_found_from_any_folder(tmp_path, monkeypatch):
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/grpo.yaml").write_text("seed: 1\n")  # one's own comes first
     assert config_file("configs/grpo.yaml") == Path("configs/grpo.yaml")
-
-
-def test_an_unknown_key_is_refused_before_the_rest_is_known():
-    refuse_unknown(Required, {"seed": "later"}, "stage")
-    with pytest.raises(UserError, match="stage: sede is not a setting; did you mean seed"):
-        refuse_unknown(Required, {"sede": 1}, "stage")
 
 
 def test_a_section_of_a_file_is_read_over_what_its_sections_share(tmp_path):

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
@@ -16,18 +15,6 @@ K = TypeVar("K", bound=Hashable)
 DEFAULT_BYTES = 256 << 20
 _OVERHEAD = 120
 """Bytes of a list or an entry besides its items: an estimate of object headers and table slots."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStats:
-    """`hits` were in memory, `disk_hits` on disk, `waited` were under way in another thread."""
-
-    hits: int
-    disk_hits: int
-    waited: int
-    misses: int
-    entries: int
-    bytes: int
 
 
 class Tier(Protocol):
@@ -55,8 +42,7 @@ class Cache:
         self._lock = Lock()
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._flights: dict[Hashable, Future[Any]] = {}
-        self._bytes = 0
-        self._hits = self._disk_hits = self._waited = self._misses = 0
+        self.bytes = 0
 
     def get_many(self, keys: Sequence[K], compute: Callable[[list[K]], list[Any]]) -> list[Any]:
         """The value of each key; `compute` gives those that nobody knows, in one call."""
@@ -66,18 +52,6 @@ class Cache:
         for key, flight in others.items():
             found[key] = flight.result()
         return [found[key] for key in keys]
-
-    def stats(self) -> CacheStats:
-        """Figures since the cache was made."""
-        with self._lock:
-            return CacheStats(
-                self._hits,
-                self._disk_hits,
-                self._waited,
-                self._misses,
-                len(self._entries),
-                self._bytes,
-            )
 
     def _sort_out(self, keys: Sequence[K]) -> tuple[dict[K, Any], list[K], dict[K, Future[Any]]]:
         """What is known, what this thread takes upon itself, and what others are computing."""
@@ -94,8 +68,6 @@ class Cache:
                 else:
                     self._flights[key] = Future()
                     mine.append(key)
-            self._hits += len(found)
-            self._waited += len(others)
         return found, mine, others
 
     def _fly(self, mine: list[K], compute: Callable[[list[K]], list[Any]]) -> dict[K, Any]:
@@ -110,8 +82,6 @@ class Cache:
             raise
         found = {**known, **new}
         with self._lock:
-            self._disk_hits += len(known)
-            self._misses += len(new)
             for key in mine:
                 self._keep(key, found[key])
                 self._flights.pop(key).set_result(found[key])
@@ -129,10 +99,10 @@ class Cache:
         if size > self._max_bytes:
             return
         self._entries[key] = (value, size)
-        self._bytes += size
-        while self._bytes > self._max_bytes:
+        self.bytes += size
+        while self.bytes > self._max_bytes:
             _, (_, dropped) = self._entries.popitem(last=False)
-            self._bytes -= dropped
+            self.bytes -= dropped
 
 
 def weight(value: Any) -> int:

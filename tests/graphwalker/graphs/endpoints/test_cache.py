@@ -104,12 +104,9 @@ def test_the_cache_keeps_within_its_bytes_and_drops_the_least_used():
     cache = Cache(max_bytes=2000)
     for key in "abcdefgh":
         cache.get_many(["a", key], lambda keys: ["x" * 200 for _ in keys])
-    stats = cache.stats()
-    assert stats.bytes <= 2000
-    before = stats.misses
-    cache.get_many(["a"], lambda keys: ["again"])
-    cache.get_many(["b"], lambda keys: ["again"])
-    assert cache.stats().misses == before + 1
+    assert cache.bytes <= 2000
+    again = [cache.get_many([key], lambda keys: ["again"]) for key in "ab"]
+    assert again == [["x" * 200], ["again"]]
 
 
 def every_kind_of_call(graph):
@@ -135,7 +132,6 @@ def test_the_disk_tier_outlives_the_process(tmp_path):
     cache = Cache(disk=DiskTier(tmp_path))
     assert every_kind_of_call(CachedGraph(counted, "toy", cache)) == first
     assert counted.trips == 0
-    assert cache.stats().disk_hits == cache.stats().entries
 
 
 def test_the_disk_tier_keeps_within_its_bytes(tmp_path):
