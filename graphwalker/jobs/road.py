@@ -1,6 +1,7 @@
 """The road as a chain of jobs: which stages a config asks for, and the command of each."""
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -292,3 +293,29 @@ def write_settings(path: Path | str, overrides: Sequence[str], to: Path) -> None
     )
     to.parent.mkdir(parents=True, exist_ok=True)
     write_text(to, f"# {path} as it was submitted\n{OmegaConf.to_yaml(loaded)}")
+
+
+FOLDERS = ("slurm", "configs/accelerate")
+_PACKAGE = Path(__file__).parents[1]
+
+
+def write_scripts(out: Path) -> Iterator[Path]:
+    """Copy what is not there yet; yields each file that was written. `slurm/site.sh` is the user's
+    to change, so nothing is ever replaced."""
+    for folder in FOLDERS:
+        packed = _PACKAGE / folder  # of a wheel; a checkout has them beside the package
+        source = packed if packed.is_dir() else _PACKAGE.parent / folder
+        for file in sorted(source.iterdir()):
+            place = out / folder / file.name
+            if file.is_file() and not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, place)
+                yield place
+
+
+def check_scripts() -> None:
+    """Raise `UserError` where jobs would find no scripts."""
+    if not Path(FOLDERS[0]).is_dir():
+        raise UserError(
+            "slurm/: no job scripts in this folder; `graphwalker jobs scripts` writes them"
+        )

@@ -63,7 +63,7 @@ def _synthetic() -> World:
 
 def _maze() -> World:
     from graphwalker.graphs.property.mazes import Maze
-    from graphwalker.synthetic.mazes import maze_question
+    from graphwalker.synthetic.sets import maze_question
 
     maze = Maze.parse(["S.#.", "#...", "#.#.", "...G"])
     return World(maze.graph(), (maze_question("m", maze, {}),))

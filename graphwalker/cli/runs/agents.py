@@ -43,7 +43,7 @@ def demo(
     graphwalker demo --graph my-graph --out runs/my-agent
     """
     from graphwalker.demo import DemoConfig, run_demo, shipped_config
-    from graphwalker.demo.own_graph import for_own_graph
+    from graphwalker.demo.config import for_own_graph
 
     own = given.config is None and given.get("graph")
     chosen = replace(given, config=given.config or shipped_config(quick or bool(own)))

@@ -64,7 +64,7 @@ def scripts() -> None:
 
     Example: graphwalker jobs scripts
     """
-    from graphwalker.jobs.scripts import write_scripts
+    from graphwalker.jobs.road import write_scripts
 
     for file in write_scripts(Path()):
         console.echo(str(file))
@@ -87,8 +87,7 @@ def submit(
     """
     from graphwalker.config import read_settings
     from graphwalker.demo.check import check_sections
-    from graphwalker.jobs.road import road_stages, submit_road
-    from graphwalker.jobs.scripts import check_scripts
+    from graphwalker.jobs.road import check_scripts, road_stages, submit_road
 
     check_sections(read_settings(config, overrides or []), config)
     if dry_run:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
-from graphwalker.graphs.compiled.hops import Hops
-from graphwalker.graphs.compiled.listings import ENDS
+from graphwalker.graphs.compiled.hops import ENDS, Hops
 from graphwalker.graphs.format.layout import LayoutWriter, typecode
 from graphwalker.graphs.format.sides import EdgeSide
 

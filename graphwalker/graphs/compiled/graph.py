@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from graphwalker.errors import GraphError, GraphWalkerError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.graphs.compiled.hops import Hops
-from graphwalker.graphs.compiled.listings import Listings
+from graphwalker.graphs.compiled.hops import Hops, Listings
 from graphwalker.graphs.format.layout import Layout
 from graphwalker.graphs.format.nodes import HashTable, Nodes
 from graphwalker.graphs.format.sides import EdgeSide

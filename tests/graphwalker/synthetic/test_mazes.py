@@ -13,8 +13,7 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.mazes import WALL_DISTANCE, Maze
-from graphwalker.synthetic.mazes import random_maze
-from graphwalker.synthetic.sets import QUESTIONS, make_maze_set
+from graphwalker.synthetic.sets import QUESTIONS, make_maze_set, random_maze
 
 ROWS = ["S.#", "#..", "..G"]
 

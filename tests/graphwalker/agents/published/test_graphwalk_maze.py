@@ -13,8 +13,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.property.mazes import Maze
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.scoring import score
-from graphwalker.synthetic.mazes import maze_question
-from graphwalker.synthetic.sets import QUESTIONS, make_maze_set
+from graphwalker.synthetic.sets import QUESTIONS, make_maze_set, maze_question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory
 

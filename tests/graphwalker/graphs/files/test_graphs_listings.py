@@ -11,7 +11,7 @@ from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.build.listings import LEAST_CROSSED, LEAST_CVTS
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.listings import ENDS
+from graphwalker.graphs.compiled.hops import ENDS
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.memory import MemoryGraph
