@@ -21,7 +21,6 @@ from benchmarks.record import record
 from data_pipeline.verification.replay import Replayer
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import settings_for, write_environment
-from graphwalker.viewer.terminal import printable
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError
@@ -41,6 +40,7 @@ from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question, read_worded
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory
+from graphwalker.viewer.terminal import printable
 
 Door = Callable[[bytes], object]
 PROTOCOL = TagProtocol({"get_relations": {"entity": "Name"}, "get_triples": {"entity": "N"}})
