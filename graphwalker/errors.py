@@ -32,3 +32,8 @@ class IncompleteError(GraphWalkerError, RuntimeError):
 
 class QueryLimitError(GraphError):
     """A query took longer, or held more rows, than it may."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, in one line; its kind where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, first_line
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, LinearRelation, OneRelation
 from graphwalker.oracle.oracle import OraclePolicy
@@ -178,8 +178,7 @@ def _not_loaded(model: str, error: Exception) -> UserError:
             inner = [file.parent for file in sorted(Path(model).glob("*/config.json"))]
             hint = f"; did you mean {inner[-1]}?" if inner else ""
             return UserError(f"{model}: no model here, as it has no config.json{hint}")
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return UserError(f"{model}: no model could be loaded from here ({line})")
+        return UserError(f"{model}: no model could be loaded from here ({first_line(error)})")
     return UserError(
         f"{model}: no such model folder, and no Hub model of that name on this machine "
         f"(hf download {model} fetches one); the model of a server needs --api URL"

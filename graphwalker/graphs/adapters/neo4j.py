@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError, UserError, first_line
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
@@ -231,7 +231,7 @@ class Neo4jGraph(PropertyGraph):
             ) as session:
                 return session.execute_read(read)
         except (DriverError, Neo4jError, OSError, ValueError) as error:
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            why = first_line(error)
             raise GraphError(f"{self._address}: {why}") from error
 
 

@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from pathlib import Path
 from threading import RLock
 
@@ -37,13 +38,7 @@ class Usage:
     """Those of the completion tokens that no text shows."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.requests + other.requests,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> int:
@@ -149,8 +144,8 @@ class Store:
 
 def keep(database: sqlite3.Connection, key: str, answer: StoredAnswer) -> None:
     """Store an answer, unless there is one."""
-    spent, about = answer.spent, (answer.finish, answer.stop_reason, answer.purpose)
-    paid = (spent.prompt_tokens, spent.completion_tokens, spent.cost, spent.reasoning_tokens)
+    _, *paid = astuple(answer.spent)
+    about = answer.finish, answer.stop_reason, answer.purpose
     database.execute(
         "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (key, answer.text, *paid, *about),
@@ -163,12 +158,5 @@ def book(database: sqlite3.Connection, state: str, spent: Usage) -> None:
         "UPDATE spent SET requests = requests + ?, prompt_tokens = prompt_tokens + ?, "
         "completion_tokens = completion_tokens + ?, cost = cost + ?, "
         "reasoning_tokens = reasoning_tokens + ? WHERE state = ?",
-        (
-            spent.requests,
-            spent.prompt_tokens,
-            spent.completion_tokens,
-            spent.cost,
-            spent.reasoning_tokens,
-            state,
-        ),
+        (*astuple(spent), state),
     )

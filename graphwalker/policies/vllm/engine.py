@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.doctor.software import vllm_faults
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError, UserError, first_line
 from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
@@ -184,4 +184,4 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return first_line(error)[:300]

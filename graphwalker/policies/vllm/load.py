@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, first_line
 from graphwalker.policies.base import Policy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.client import served_model
@@ -74,7 +74,7 @@ def _tokenizer(model: str) -> tuple[Any, Any]:
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        line = first_line(error)
         raise UserError(f"{model}: no tokenizer could be loaded from here ({line})") from None
     try:
         return tokenizer, library.GenerationConfig.from_pretrained(model)

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, first_line
 from graphwalker.ranking.words import grams, stems
 
 K1, B = 1.5, 0.75
@@ -154,5 +154,5 @@ def sentence_model(model: str) -> Any:
     try:
         return library.SentenceTransformer(model, local_files_only=True)
     except (OSError, ValueError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        line = first_line(error)
         raise UserError(f"{model}: no model could be loaded from here ({line})") from None
