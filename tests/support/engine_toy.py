@@ -47,7 +47,7 @@ def make_tokenizer() -> Any:
     )
 
 
-def make_model(tokenizer: Any) -> Any:
+def make_model(tokenizer: Any, key_value_heads: int = 2) -> Any:
     """Heads of 32: the smallest that vLLM has kernels for."""
     torch.manual_seed(1)
     config = Qwen2Config(
@@ -56,7 +56,7 @@ def make_model(tokenizer: Any) -> Any:
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
-        num_key_value_heads=2,
+        num_key_value_heads=key_value_heads,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
         initializer_range=0.15,

@@ -1,45 +1,133 @@
-"""The transformers engine: where its turns end, and that its ids and log-probabilities add up."""
+"""The transformers engine: an episode draws in any batch what it draws alone, and is never lost."""
+
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from tiny_engine import (  # noqa: E402
-    engine,
-    make_model,
-    make_tokenizer,
-    play,
-)
-
-from graphwalker.errors import UserError  # noqa: E402
+from graphwalker.errors import PolicyError, UserError  # noqa: E402
+from graphwalker.policies.base import Sampling  # noqa: E402
+from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
 from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
+from graphwalker.trajectory import Message  # noqa: E402
+from graphwalker.workers import work_since  # noqa: E402
+from support.engine_toy import FORMAT, asked, make_model, make_tokenizer, only, prompt  # noqa: E402
 
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return make_tokenizer()
+TOKENIZER = make_tokenizer()
 
 
 @pytest.fixture(scope="module", params=[4, 2], ids=["plain", "grouped heads"])
-def model(request, tokenizer):
-    return make_model(tokenizer, request.param)
+def model(request):
+    return make_model(TOKENIZER, request.param)
 
 
-def full_logprobs(model, ids, temperature):
-    with torch.no_grad():
-        logits = model(torch.tensor([ids])).logits[0, :-1] / temperature
-    return logits.log_softmax(-1)[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
+def engine(model):
+    return TransformersPolicy(model, TOKENIZER, FORMAT, max_context=512)
 
 
-def test_a_kept_cache_gives_what_a_fresh_prefill_gives(model, tokenizer):
-    kept = engine(model, tokenizer)
-    completions = play(kept, 6)
-    for i, turns in completions.items():
-        episode = kept._episodes[f"q{i}#0"]
-        last = turns[-1]
-        ids = episode.ids[: last.prompt_tokens + len(last.logprobs)]
-        expected = full_logprobs(model, ids, 1.0)[-len(last.logprobs) :]
-        assert torch.allclose(torch.tensor(last.logprobs), expected, atol=1e-5)
+def warm(index, tokens, **options):
+    return asked(index, Sampling(1.0, max_tokens=tokens, seed=index), **options)
+
+
+def all_of(policy):
+    found = {}
+    while results := policy.collect():
+        found |= {key: done.token_ids for key, done in results}
+    return found
+
+
+def alone(model, request):
+    return only(engine(model), request).token_ids
+
+
+def test_samples_of_one_question_share_the_prompt_and_still_differ(model):
+    policy = engine(model)
+    requests = [replace(warm(3, 12), key=f"q#{sample}") for sample in range(8)]
+    for request in requests:
+        policy.submit(request)
+    shared = all_of(policy)
+    assert shared == {request.key: alone(model, request) for request in requests}
+    assert len(set(shared.values())) > 1
+
+
+def test_questions_behind_one_system_prompt_read_it_once(model):
+    system = Message("system", "walk " * 40)
+
+    def read_and_answers(policies):
+        before, found = work_since({}), {}
+        for number, policy in enumerate(policies):
+            policy.submit(asked(number, messages=(system, prompt(number)[1])))
+        for policy in dict.fromkeys(policies):
+            found |= all_of(policy)
+        return work_since(before)["read"], found
+
+    read, found = read_and_answers([engine(model)] * 6)
+    read_alone, answers = read_and_answers([engine(model) for _ in range(6)])
+    assert found == answers and len(found) == 6
+    assert read < read_alone - 4 * 200
+
+
+def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model):
+    policy = engine(model)
+    requests = {index: warm(index, tokens) for index, tokens in enumerate((30, 2, 20, 3))}
+    for request in requests.values():
+        policy.submit(request)
+    first = dict(policy.collect())
+    assert "q1#0" in first and "q0#0" not in first
+    seen = Message("user", "Seen 1.")
+    more = (*prompt(1), Message("assistant", first["q1#0"].text), seen)
+    again, longest = warm(1, 25, turn=1, messages=more), warm(4, 60)
+    for request in (again, longest):  # the latter has more columns than any row so far
+        policy.submit(request)
+    second = all_of(policy)
+    found = {key: done.token_ids for key, done in first.items()} | second
+    for request in (requests[0], requests[2], requests[3], again, longest):
+        assert found[request.key] == alone(model, request)
+
+
+def test_an_episode_released_while_it_is_written_leaves_the_others_as_they_are(model):
+    policy = engine(model)
+    for index, tokens in enumerate((30, 2, 20)):
+        policy.submit(warm(index, tokens))
+    policy.collect()
+    with pytest.raises(PolicyError, match="already waits"):
+        policy.submit(warm(0, 5))
+    policy.release("q0#0")
+    policy.submit(warm(0, 5))
+    expected = {"q0#0": alone(model, warm(0, 5)), "q2#0": alone(model, warm(2, 20))}
+    assert all_of(policy) == expected
+
+
+def test_after_a_failure_nothing_half_written_is_left(model, monkeypatch):
+    policy = engine(model)
+    for index, tokens in enumerate((30, 2)):
+        policy.submit(warm(index, tokens))
+    policy.collect()
+
+    def fails(batch):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(policy, "_next_logits", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        policy.collect()
+    monkeypatch.undo()
+    for index in range(2):
+        policy.release(f"q{index}#0")
+    assert policy.collect() == []
+    assert only(policy, warm(0, 7)).token_ids == alone(model, warm(0, 7))
+
+
+def test_a_stop_string_ends_the_turn_where_it_stands(model):
+    """Of eight turns that end in one batch, each ends where it ends alone."""
+    texts = [only(engine(model), asked(index)).text for index in range(8)]
+    requests = [asked(index, stop=(text[3:5],)) for index, text in enumerate(texts)]
+    policy = engine(model)
+    for request in requests:
+        policy.submit(request)
+    found = all_of(policy)
+    assert found == {request.key: alone(model, request) for request in requests}
+    assert sum(len(ids) < 13 for ids in found.values()) == 8
 
 
 def test_cuts_leave_the_likeliest_tokens_of_each_row_alone():
@@ -59,15 +147,15 @@ def test_cuts_leave_the_likeliest_tokens_of_each_row_alone():
     assert found == [{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1, 2, 3}]
 
 
-def test_a_model_in_training_is_left_in_training(model, tokenizer):
+def test_a_model_in_training_is_left_in_training(model):
     model.train()
-    play(engine(model, tokenizer), 1, turns=1)
+    only(engine(model), asked())
     assert model.training
     model.eval()
 
 
-def test_sliding_window_attention_is_refused(tokenizer):
-    model = make_model(tokenizer)
+def test_sliding_window_attention_is_refused():
+    model = make_model(TOKENIZER)
     model.config.layer_types = ["full_attention", "sliding_attention"]
     with pytest.raises(UserError, match="sliding_attention"):
-        engine(model, tokenizer)
+        engine(model)

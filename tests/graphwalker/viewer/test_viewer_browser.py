@@ -292,28 +292,3 @@ def test_thousands_of_rows_are_drawn_a_few_at_a_time(
         page.keyboard.press("Enter")
         page.wait_for_selector("#viewer[open]")
         assert page.inner_text("#question") == walks[-1].question.text
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_has_a_light_and_a_dark_look(
-    browser: "Browser", report: Path, screenshots: Path, scheme: str
-) -> None:
-    with opened(browser, report, color_scheme=scheme) as tab:
-        page = tab.page
-        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
-        page.screenshot(path=screenshots / f"report-{scheme}.png", full_page=True)
-        open_walk(page, "films by eve")
-        page.screenshot(path=screenshots / f"viewer-{scheme}.png")
-        assert boxes(page) > 1
-
-
-def test_a_narrow_screen_has_no_sideways_scrolling(
-    browser: "Browser", report: Path, screenshots: Path
-) -> None:
-    with opened(browser, report, viewport={"width": 390, "height": 800}) as tab:
-        wide = tab.page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390
-        open_walk(tab.page, "films by eve")
-        tab.page.screenshot(path=screenshots / "viewer-narrow.png")
-        assert tab.page.evaluate("document.getElementById('viewer').scrollWidth") <= 390
