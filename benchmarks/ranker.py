@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.record import record
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.presets import GRAPHWALKER_WIDE, paged_tools
+from graphwalker.agents.presets import GRAPHWALKER_WIDE
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
@@ -107,7 +107,7 @@ class Bench:
     def figures(self, rank: Ranker, questions: Sequence[Question]) -> dict[str, Any]:
         """Return first-k shares and the exact match of the first relation."""
         shares = first_shares(questions, self.graph, self.listed, rank)
-        wide = replace(GRAPHWALKER_WIDE, tools=lambda g, s, _: paged_tools(g, s, rank))
+        wide = replace(GRAPHWALKER_WIDE, tools=lambda g, s, _: GRAPHWALKER_WIDE.tools(g, s, rank))
         there = Environment(self.graph, self.config, wide)
         policy = FirstRelation(there.graph, there.protocol, there.speaker, there.config.max_turns)
         right = [score(done)["em"] for done in rollout(questions, there, policy)]

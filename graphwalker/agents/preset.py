@@ -19,6 +19,7 @@ from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.chat import RerankerConfig
 from graphwalker.ranking.load import RANKERS
 from graphwalker.tools.base import ToolBox
+from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.trust import READS, RUNS, ByHand, is_number
 
@@ -76,6 +77,20 @@ class AgentSettings(WalkerSettings):
 
 Tools = Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]
 """Made once for an environment (what episodes share), then called once for each episode."""
+
+
+def listing_tools(
+    kind: Callable[[KnowledgeGraph, Question, AgentSettings, Lister, Ranker], ToolBox],
+) -> Tools:
+    """Tools whose episodes share what was listed."""
+
+    def tools(
+        graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+    ) -> Callable[[Question], ToolBox]:
+        listed = lister(graph, settings)
+        return lambda question: kind(graph, question, settings, listed, rank)
+
+    return tools
 
 
 def _no_options() -> type[Config]:

@@ -1,10 +1,10 @@
 """The registry of presets: the shipped ones by name, the user's own by `module:NAME`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset, listing_tools
 from graphwalker.agents.published.ark import ARK, ARK_CODE
 from graphwalker.agents.published.gog import GOG
 from graphwalker.agents.published.graph_cot import GRAPH_COT
@@ -19,39 +19,17 @@ from graphwalker.agents.published.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.tog import TOG
 from graphwalker.agents.react import ANSWERS_ORACLE, REASONING_ORACLE, IOPromptAgent, react
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.named import find
 from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
 from graphwalker.protocols.tags import TagProtocol
-from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker
-from graphwalker.tools.base import ToolBox
-from graphwalker.tools.listing import lister
 from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
-
-
-def walker_tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ToolBox]:
-    """GraphWalker's two tools; the episodes share what was listed."""
-    listed = lister(graph, settings)
-    return lambda question: WalkerTools(graph, question, settings, listed, rank)
-
-
-def paged_tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ToolBox]:
-    """The same two tools with pages."""
-    listed = lister(graph, settings)
-    return lambda question: PagedTools(graph, question, settings, listed, rank)
-
 
 GRAPHWALKER = Preset(
     name="graphwalker",
     version=4,
     source="GraphWalker (arXiv:2603.28533)",
-    tools=walker_tools,
+    tools=listing_tools(WalkerTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, lenient=settings.is_lenient),
     agent=react,
     calls=tuple(EXAMPLES),
@@ -61,7 +39,7 @@ GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
     version=5,
     source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
-    tools=paged_tools,
+    tools=listing_tools(PagedTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, PAGE, lenient=settings.is_lenient),
     agent=react,
     defaults={"ranker": "stems", "triples_per_relation": 20, "max_turns": 15},
@@ -72,7 +50,7 @@ IO_PROMPT = Preset(
     name="io-prompt",
     version=3,
     source="GraphWalker (arXiv:2603.28533), Table 2",
-    tools=walker_tools,
+    tools=listing_tools(WalkerTools),
     protocol=lambda settings: TagProtocol({}, lenient=settings.is_lenient),
     agent=IOPromptAgent,
     defaults={"prompt": "io"},

@@ -9,7 +9,7 @@ from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
-from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate
+from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy, View, narrate, retell
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.oracle.steps import directed_hop, more_relations, more_triples, moving, weigh
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -61,15 +61,12 @@ class OraclePolicy(PlannedPolicy):
         view.recall(turns)
         plan = narrate(view, self._steps(view, question, rng), rng)
         plan = _with_regret(view, plan, rng) if turns else plan
-        return _without_thoughts(plan) if self._silent else plan
+        return retell(plan, lambda thought: "") if self._silent else plan
 
     def _steps(self, view: View, question: Question, rng: thoughts.Choice) -> Plan:
         if question.query is None:
             raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
-        query, wording = (
-            question.query,
-            self._wording(question),
-        )
+        query, wording = question.query, self._wording(question)
         ends: list[list[Entity]] = []
         for branch, phrases in zip(query.branches, wording.phrases, strict=True):
             ends.append((yield from _branch(view, branch, phrases, len(ends), rng)))
@@ -118,24 +115,12 @@ def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
 
 def _with_regret(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
     """The plan, its first thought opened by what was wrong with the turn before it."""
-    try:
-        thought, action = next(plan)
-        turn = yield " ".join(filter(None, (view.regret(rng), thought))), action
-        while True:
-            turn = yield plan.send(turn)
-    except StopIteration:
-        return
+    first = [view.regret]
 
+    def tell(thought: str) -> str:
+        return " ".join(filter(None, (first.pop()(rng), thought))) if first else thought
 
-def _without_thoughts(plan: Plan) -> Plan:
-    """The plan's actions alone."""
-    try:
-        _, action = next(plan)
-        while True:
-            turn = yield "", action
-            _, action = plan.send(turn)
-    except StopIteration:
-        return
+    return retell(plan, tell)
 
 
 def _do(view: View, why: str, call: Call) -> Generator[Move, Turn, Turn]:

@@ -239,15 +239,20 @@ class View:
         return thoughts.found_names(names, rng) if fresh else ""
 
 
-def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
-    """The plan, each thought opened by what the turn before it gave."""
+def retell(plan: Plan, tell: Callable[[str], str]) -> Plan:
+    """The plan, each thought as `tell` words it."""
     try:
         thought, action = next(plan)
         while True:
-            turn = yield " ".join(filter(None, (view.findings(rng), thought))), action
+            turn = yield tell(thought), action
             thought, action = plan.send(turn)
     except StopIteration:
         return
+
+
+def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
+    """The plan, each thought opened by what the turn before it gave."""
+    return retell(plan, lambda thought: " ".join(filter(None, (view.findings(rng), thought))))
 
 
 def _key(action: dict[str, Any]) -> str:

@@ -1,7 +1,11 @@
 """The served agent: a page to ask it, its turns as they happen, and an OpenAI-compatible API."""
 
+import re
 import threading
+import uuid
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from starlette.applications import Starlette
@@ -17,8 +21,10 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
+from graphwalker.files import dumps
 from graphwalker.policies.base import Sampling
 from graphwalker.question import Question
+from graphwalker.serve.ask import NameCompletion, topic_candidates
 from graphwalker.serve.asking import (
     ENDS,
     MAX_QUESTION,
@@ -27,11 +33,9 @@ from graphwalker.serve.asking import (
     session_events,
 )
 from graphwalker.serve.guard import LOOPBACK, App, Guard
-from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
-from graphwalker.serve.page import make_page, security_headers
 from graphwalker.serve.sessions import HEARTBEAT, Busy, Event, Sessions, sse
-from graphwalker.serve.topics import NameCompletion, topic_candidates
+from graphwalker.viewer.assets import digest, page_script, viewer_style
 
 Events = AsyncGenerator[Event | None]
 
@@ -249,3 +253,66 @@ async def _whole(reply: Reply, events: Events, request: Request) -> Response:
     finally:
         await events.aclose()
     return JSONResponse(error_body("the agent gave no end", "server_error"), 500)
+
+
+MOST_BYTES = 32 * 2**20
+
+
+class KeptWalks:
+    """Walks by ids that nobody can guess; the oldest make room."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._walks: OrderedDict[str, bytes] = OrderedDict()
+        self._room = most_bytes
+
+    def add(self, walk: dict[str, Any]) -> str:
+        """Keep a walk; returns its id."""
+        key, packed = uuid.uuid4().hex, dumps(walk).encode("utf-8", "replace")
+        self._walks[key] = packed
+        self._room -= len(packed)
+        while self._room < 0:
+            self._room += len(self._walks.popitem(last=False)[1])
+        return key
+
+    def find(self, key: str) -> bytes | None:
+        """A walk as JSON; `None` for one that is not kept."""
+        return self._walks.get(key)
+
+
+FOLDER = Path(__file__).parent
+
+
+def make_page() -> str:
+    """The document, its style and script in place."""
+    html, style, script = (
+        (FOLDER / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js")
+    )
+    html = html.replace("<style></style>", f"<style>{viewer_style()}{style}</style>")
+    return html.replace("<script></script>", f"<script>{page_script(script)}</script>")
+
+
+def security_headers(html: str) -> tuple[tuple[str, str], ...]:
+    """Headers of every answer: the page may run its own script and style and talk to us alone."""
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hashes(html, 'script')}",
+            f"style-src {_hashes(html, 'style')}",
+            "img-src data:",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+    return (
+        ("Content-Security-Policy", policy),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+        ("Cache-Control", "no-store"),
+    )
+
+
+def _hashes(html: str, tag: str) -> str:
+    return " ".join(map(digest, re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)))

@@ -9,7 +9,7 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.question import Question
-from graphwalker.tools.base import ErrorKind, Listed, Observation, mistake
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, mistake
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -145,6 +145,13 @@ class NamedTopics:
 
     def topic_names(self) -> tuple[str, ...]:
         return self._topics
+
+    def call(self, call: Call) -> Observation:
+        """Nothing: an agent that asks for decisions runs them by methods of its tools' own."""
+        return Observation("")
+
+    def signatures(self) -> str:
+        return ""
 
     def _find(self, name: str) -> Entity | None:
         """The entity of that name; one that was not shown yet takes a look-up."""

@@ -367,11 +367,6 @@ def _tools(
     return lambda question: ArkTools(graph, question, longest, options, listed, index)
 
 
-def _most_entries(settings: AgentSettings) -> int:
-    options = settings.read_options(ArkOptions)
-    return options.relations + options.triples
-
-
 ARK = Preset(
     name="ark-v1",
     version=3,
@@ -383,7 +378,9 @@ ARK = Preset(
     defaults={"max_turns": 60, "max_malformed": 5},
     prompts={"ark-v1": TEXTS["prompt"]},
     options=ArkOptions,
-    most_entries=_most_entries,
+    most_entries=lambda settings: (
+        (own := settings.read_options(ArkOptions)).relations + own.triples
+    ),
     oracle=OwnOracle(
         ArkOracle,
         lambda question: has_query(question) or bool(evidence_of(question)),

@@ -53,13 +53,6 @@ class PathTools(NamedTopics):
         self._list, self._rank = listed, rank
         self._most_hops, self.most_ends = limits
 
-    def call(self, call: Call) -> Observation:
-        """Nothing but decisions is called; each agent runs them by the functions below."""
-        return Observation("")
-
-    def signatures(self) -> str:
-        return ""
-
     def topics(self) -> list[Entity]:
         """The topic entities that the graph has, as shown."""
         return [e for e in map(self.find, self._topics) if e is not None]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     DecisionOracle,
@@ -114,11 +114,6 @@ class GogOracle(DecisionOracle):
         return frontier
 
 
-def _most_entries(settings: AgentSettings) -> int:
-    options = settings.read_options(GogOptions)
-    return options.relations * options.ends
-
-
 GOG = Preset(
     name="gog",
     version=3,
@@ -132,7 +127,7 @@ GOG = Preset(
         + "\n{tools}"
     },
     options=GogOptions,
-    most_entries=_most_entries,
+    most_entries=lambda settings: (own := settings.read_options(GogOptions)).relations * own.ends,
     oracle=OwnOracle(GogOracle),
     calls=tuple(FORMS),
 )

@@ -22,7 +22,7 @@ from graphwalker.protocols.tags import neutral
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
-from graphwalker.tools.base import Call, Observation, ShownTriple
+from graphwalker.tools.base import Observation, ShownTriple
 from graphwalker.tools.namebook import NamedTopics, quote
 
 TEXTS = read_texts(__file__)
@@ -74,12 +74,6 @@ class RagTools(NamedTopics):
         super().__init__(graph, question, longest)
         self._index, self._options = index, options
         self._hops, self._each = options.around
-
-    def call(self, call: Call) -> Observation:
-        return Observation("")
-
-    def signatures(self) -> str:
-        return ""
 
     def retrieve(self) -> Observation:
         """The nodes nearest to the question, then triples ring by ring, cut at the budget."""

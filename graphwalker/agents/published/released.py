@@ -3,17 +3,17 @@
 The client's defects that only cost time (a query for each CVT node and relation) are not copied;
 those that change what an agent sees are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset, listing_tools
 from graphwalker.agents.react import react
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.oracle.speakers import ReleasedSpeaker
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.tools.base import Observation, ToolBox
-from graphwalker.tools.listing import Lister, Listing, hidden_test, lister
+from graphwalker.tools.base import Observation
+from graphwalker.tools.listing import Lister, Listing, hidden_test
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import EXAMPLES, Page, WalkerTools
 
@@ -95,18 +95,11 @@ def _near(flattened: str, out: bool) -> str:
     return (first if out else second) if flat else ""
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ToolBox]:
-    flat = lister(graph, settings)
-    return lambda question: ReleasedTools(graph, question, settings, flat, rank)
-
-
 GRAPHWALKER_CODE = Preset(
     name="graphwalker-code",
     version=2,
     source="GraphWalker (arXiv:2603.28533), its released client; score with graphwalker_em",
-    tools=_tools,
+    tools=listing_tools(ReleasedTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, lenient=settings.is_lenient),
     agent=react,
     defaults={"top_relations": 10, "ranker": "bm25-ids", "max_malformed": 0},

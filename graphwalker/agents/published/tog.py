@@ -9,7 +9,7 @@ from pydantic import Field
 
 from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     DecisionOracle,
@@ -266,11 +266,6 @@ def _common_tails(branches: Sequence[Branch], paths: Sequence[BeamPath]) -> list
     )
 
 
-def _most_entries(settings: AgentSettings) -> int:
-    options = settings.read_options(TogOptions)
-    return options.width * options.ends
-
-
 TOG = Preset(
     name="tog",
     version=3,
@@ -282,7 +277,7 @@ TOG = Preset(
     defaults={"max_turns": 40, "top_relations": 50},
     prompts={"tog": prompt_for("Paths are explored for you: you say which are worth following.")},
     options=TogOptions,
-    most_entries=_most_entries,
+    most_entries=lambda settings: (own := settings.read_options(TogOptions)).width * own.ends,
     oracle=OwnOracle(TogOracle),
     calls=tuple(FORMS),
 )

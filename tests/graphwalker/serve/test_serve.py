@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from graphwalker.errors import PolicyError, UserError
+from graphwalker.serve.app import KeptWalks
 from graphwalker.serve.ask import find_topics, one_of_each_name
 from graphwalker.serve.asking import RequestLimits
-from graphwalker.serve.kept import KeptWalks
 from graphwalker.serve.server import allowed_hosts
 from support.serve_toy import GatedPolicy, Served, served, until
 from support.toy import toy_graph
