@@ -3,7 +3,7 @@
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.rollout import rollout
+from graphwalker.agents.rollout import Inbox, Task, rollout
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -11,7 +11,8 @@ from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Message, StopReason
+from graphwalker.trajectory import Message, StopReason, Turn
+from support.paths import ROOT
 
 GRAPH = MemoryGraph(
     [("m.a", "r.r.to", "m.b"), ("m.b", "r.r.to", "m.c")], {"m.a": "A", "m.b": "B", "m.c": "C"}
@@ -219,3 +220,44 @@ def test_tools_that_fail_as_they_are_made_are_a_failure_of_the_graph():
 
     (done,) = rollout(questions("q"), Down(GRAPH), ScriptedPolicy({}), retries=0)
     assert (done.stop, done.provenance["error"]) == (StopReason.GRAPH_ERROR, "down")
+
+
+def test_an_inbox_takes_questions_while_the_rollout_runs():
+    inbox = Inbox()
+    policy = ScriptedPolicy({"first": WALK, "second": [DONE]}, latest_first=True)
+
+    def arrive(task: Task, number: int, turn: Turn) -> None:
+        if (task.question.id, number) == ("first", 1):
+            inbox.put(questions("second")[0], Sampling())
+            inbox.close()
+
+    inbox.put(questions("first")[0], Sampling())
+    done = list(rollout(inbox, environment(), policy, on_turn=arrive))
+    assert [trajectory.id for trajectory in done] == ["second#2", "first#1"]
+
+
+def test_a_cancelled_question_ends_before_its_next_completion():
+    inbox, policy = Inbox(), ScriptedPolicy({"q": WALK})
+    inbox.put(questions("q")[0], Sampling())
+    inbox.close()
+    run = rollout(inbox, environment(), policy, on_turn=lambda task, *_: inbox.cancel(task))
+    assert list(run) == [] and policy.released == ["q#1"]
+
+
+def test_a_closed_inbox_takes_no_more_but_ends_what_it_has():
+    inbox = Inbox()
+    inbox.put(questions("q")[0], Sampling())
+    inbox.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        inbox.put(questions("p")[0], Sampling())
+    (done,) = rollout(inbox, environment(), ScriptedPolicy({"q": WALK}))
+    assert done.answer == ("B",)
+
+
+def test_policies_are_asked_in_one_place_alone() -> None:
+    asking = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "graphwalker").rglob("*.py")
+        if "policy.submit(" in path.read_text(encoding="utf-8")
+    ]
+    assert asking == ["graphwalker/agents/rollout.py"]

@@ -29,8 +29,6 @@ TEXTS = [
     '<information>("Anna Kovar", people.person.spouse, "Bob Lind (actor)")</information>',
     '<think>Found it, Anna.</think>\n<answer>["Bob Lind", "Anna Kovar"]</answer>',
 ] * 3
-SPECIALS = ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|begin_of_text|>"]
-SPECIALS += ["<|start_header_id|>", "<|end_header_id|>"]
 
 
 @pytest.fixture(scope="session")
@@ -38,21 +36,6 @@ def tokenizer():
     from training.tiny.make import make_tokenizer
 
     return make_tokenizer(TEXTS, RELATIONS, 900)
-
-
-@pytest.fixture(scope="session")
-def chat_tokenizer():
-    """A byte-level tokenizer with the special tokens of Qwen and Llama."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    bpe.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet))
-    bpe.add_special_tokens(SPECIALS)
-    return PreTrainedTokenizerFast(tokenizer_object=bpe, clean_up_tokenization_spaces=False)
 
 
 def conversation() -> list[Message]:

@@ -4,47 +4,31 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402
-
 from graphwalker.policies.base import Request, Sampling  # noqa: E402
 from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
 from graphwalker.question import Question  # noqa: E402
 from graphwalker.tokens.formats import chat_format  # noqa: E402
 from graphwalker.tokens.segments import IGNORED, training_row  # noqa: E402
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
+from support.engine_toy import END, make_model, make_tokenizer  # noqa: E402
 
 ASKED = Question("q", "?", ())
-CUSTOM = {"user": "w1 {content} ", "assistant": "w2 {content}<end> ", "end_of_turn": "<end>"}
+CUSTOM = {"user": "U: {content} ", "assistant": f"A: {{content}}{END} ", "end_of_turn": END}
 SETTINGS = [
     CUSTOM,
-    {**CUSTOM, "observation": "w3 {content} w4 "},
+    {**CUSTOM, "observation": "S: {content} . "},
     {**CUSTOM, "observations": "inline"},
 ]
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    vocabulary = {t: i for i, t in enumerate(["<unk>", "<end>", *(f"w{i}" for i in range(40))])}
-    words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", eos_token="<end>")
+    return make_tokenizer()
 
 
 @pytest.fixture(scope="module")
 def model(tokenizer):
-    torch.manual_seed(1)
-    shape = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-    )
-    return Qwen2ForCausalLM(shape).eval()
+    return make_model(tokenizer)
 
 
 def walked(model, tokenizer, fmt) -> Trajectory:
@@ -52,7 +36,7 @@ def walked(model, tokenizer, fmt) -> Trajectory:
     policy = TransformersPolicy(model, tokenizer, fmt)
     turns, messages = [], ()
     for number in range(3):
-        context = (Message("user", f"w{10 + number} w{20 + number}"),)
+        context = (Message("user", f"Seen {number}."),)
         messages += context
         policy.submit(Request("q#0", messages, ASKED, turns, Sampling(1.0, max_tokens=5, seed=3)))
         ((_, done),) = policy.collect()
