@@ -36,6 +36,7 @@ def get(
     none of its code runs. smollm2-graphwalker adds an adapter to it. Digests are checked.
 
     Example: graphwalker model get smollm2
+
     Example: graphwalker model get smollm2-graphwalker adapter.zip
     """
     from training.models.pretrained import NAMES, SMOLLM2, TRAINED, get_adapter, get_smollm2
