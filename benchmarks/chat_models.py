@@ -100,7 +100,7 @@ def measure_teacher(given: argparse.Namespace) -> dict[str, Any]:
     """Return what `synth` with the model kept, and what it dropped by stage and reason."""
     out = given.out / "teacher"
     files = out / "graphsynth.jsonl", out / "dropped.jsonl"
-    words = ["--graph", given.graph, "--out", out, "--count", 10 * given.attempts,
+    words = ["--graph", given.graph, "--out", out, "--count", 1000,
              f"teacher.base_url={given.api}", f"teacher.model={given.model}",
              "mix={1-hop: 1, 2-hop: 1, 3-hop: 1}", *given.set]  # fmt: skip
 
@@ -138,6 +138,8 @@ def main() -> int:
     if given.role == "agents" and not given.questions:
         parser.error("agents needs --questions")
     given.out, given.graph = given.out.resolve(), given.graph.resolve()
+    # A command that a shell put into the background would ignore the interrupt, its child, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         figures = measure_agents(given) if given.role == "agents" else measure_teacher(given)
     except subprocess.CalledProcessError as error:
