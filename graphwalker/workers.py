@@ -1,12 +1,13 @@
 """Workers: jobs done in this thread, by threads or by processes, their results in job order."""
 
+import logging
 import os
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +19,10 @@ from graphwalker.errors import GraphWalkerError
 
 J = TypeVar("J")
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+SILENT_S = 2.0
+"""Seconds that threads may take to end before a line says what they wait for."""
 
 
 Taken = Callable[[], list[Any]]
@@ -138,13 +143,21 @@ class Threads:
         """`stop` is called first on closing: what makes work under way end soon."""
         self._work, self._stop = work, stop
         self._threads = ThreadPoolExecutor(workers)
+        self._jobs: set[Future[list[Any]]] = set()
 
     def submit(self, chunk: list[Any]) -> Taken:
-        return self._threads.submit(lambda: list(map(self._work, chunk))).result
+        job = self._threads.submit(lambda: list(map(self._work, chunk)))
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job.result
 
     def close(self) -> None:
         self._stop()
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if left := len(wait(list(self._jobs), SILENT_S).not_done):
+            requests = f"{left} request{'s' * (left > 1)} under way"
+            log.warning("waiting for %s; Ctrl-C ends at once, without the answers", requests)
+        self._threads.shutdown()
 
 
 class Processes:

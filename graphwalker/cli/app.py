@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -16,6 +17,8 @@ from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, compare, doctor, doors, jobs, models, reproduce, results
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
 """What a file system refuses: a full disk or quota, a read-only place, another's folder."""
 
@@ -103,7 +106,7 @@ def run(command: Callable[[], Any]) -> int:
         return 3
     except (Interrupted, KeyboardInterrupt):
         typer.echo("interrupted: the same command resumes it", err=True)
-        return 130
+        return INTERRUPTED
     except GraphWalkerError as error:
         console.echo(f"error: {error}", err=True)
         return 1
@@ -142,7 +145,12 @@ def main() -> None:
     console.log_warnings()
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    sys.exit(run(app))
+    code = run(app)
+    if code == INTERRUPTED and any(not thread.daemon for thread in threading.enumerate()[1:]):
+        # A second interrupt: threads that wait for a server would hold the process up.
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
