@@ -138,8 +138,7 @@ def main() -> int:
     if given.role == "agents" and not given.questions:
         parser.error("agents needs --questions")
     given.out, given.graph = given.out.resolve(), given.graph.resolve()
-    # A command that a shell put into the background would ignore the interrupt, its child, too.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else ignored in the background
     try:
         figures = measure_agents(given) if given.role == "agents" else measure_teacher(given)
     except subprocess.CalledProcessError as error:
