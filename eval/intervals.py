@@ -92,14 +92,11 @@ def bootstrap(
     import numpy as np
 
     data = np.asarray(values, dtype=float)
-    rng = np.random.default_rng(seed)
+    sums, sizes = data, np.ones(len(data))
     if clusters is not None and len(set(clusters)) < len(data):
         sums, sizes = _by_cluster(data, clusters)
-        means = _ratios(sums, sizes, rng, resamples)
-        influence = (sums - data.mean() * sizes) / sizes.mean()
-    else:
-        means = _means(data, rng, resamples)
-        influence = data - data.mean()
+    means = _means(sums, sizes, np.random.default_rng(seed), resamples)
+    influence = (sums - data.mean() * sizes) / sizes.mean()
     ends = (0.025, 0.975)
     if len(influence) <= BCA_UP_TO:
         ends = _bca_levels(means, float(data.mean()), influence)
@@ -139,38 +136,34 @@ def _by_cluster(
     return np.bincount(places, data), np.bincount(places).astype(float)
 
 
-def _ratios(
+def _means(
     sums: "np.ndarray[Any, Any]",
     sizes: "np.ndarray[Any, Any]",
     rng: "np.random.Generator",
     resamples: int,
 ) -> "np.ndarray[Any, Any]":
-    """Means (resamples,) over the values of clusters, drawn with replacement."""
-    import numpy as np
-
-    means = np.empty(resamples)
-    block = max(1, min(100, 2_000_000 // len(sums)))
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        drawn = rng.integers(0, len(sums), (size, len(sums)))
-        means[start : start + size] = sums[drawn].sum(1) / sizes[drawn].sum(1)
-    return means
-
-
-def _means(
-    data: "np.ndarray[Any, Any]", rng: "np.random.Generator", resamples: int
-) -> "np.ndarray[Any, Any]":
-    """Means (resamples,) of `data` (questions,), drawn with replacement.
+    """Means (resamples,) over the values of clusters of these `sums` and `sizes` (clusters,), drawn
+    with replacement.
 
     Where few distinct values stand for many questions, how often each value is drawn is drawn at
     once: the same distribution, at a cost that does not grow with the number of questions.
     """
     import numpy as np
 
-    distinct, counts = np.unique(data, return_counts=True)
-    if len(distinct) * 16 <= len(data):
-        return _means_by_count(distinct, counts, rng, resamples)
-    return _means_by_draw(data, rng, resamples)
+    means = np.empty(resamples)
+    distinct, counts = np.unique(sums, return_counts=True)
+    few = len(distinct) * 16 <= len(sums) and bool((sizes == 1).all())
+    # Blocks keep memory flat; the draws do not depend on the block size.
+    block = 100 if few else max(1, min(100, 2_000_000 // len(sums)))
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        if few:
+            drawn = rng.multinomial(len(sums), counts / len(sums), size)
+            means[start : start + size] = drawn @ distinct / len(sums)
+        else:
+            drawn = rng.integers(0, len(sums), (size, len(sums)))
+            means[start : start + size] = sums[drawn].sum(1) / sizes[drawn].sum(1)
+    return means
 
 
 def _tango_z(won: int, lost: int, n: int, difference: float) -> float:
@@ -191,35 +184,3 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) > 0 else (low, middle)
     return (low + high) / 2
-
-
-def _means_by_draw(
-    data: "np.ndarray[Any, Any]", rng: "np.random.Generator", resamples: int
-) -> "np.ndarray[Any, Any]":
-    """Means (resamples,) of `data` (questions,), drawn with replacement."""
-    import numpy as np
-
-    means = np.empty(resamples)
-    # Blocks keep memory flat; the draws do not depend on the block size.
-    block = max(1, min(100, 2_000_000 // len(data)))
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        means[start : start + size] = data[rng.integers(0, len(data), (size, len(data)))].mean(1)
-    return means
-
-
-def _means_by_count(
-    distinct: "np.ndarray[Any, Any]",
-    counts: "np.ndarray[Any, Any]",
-    rng: "np.random.Generator",
-    resamples: int,
-) -> "np.ndarray[Any, Any]":
-    """Means (resamples,) of `distinct` values (values,) that stand `counts` (values,) times."""
-    import numpy as np
-
-    n = int(counts.sum())
-    means = np.empty(resamples)
-    for start in range(0, resamples, 100):
-        size = min(100, resamples - start)
-        means[start : start + size] = rng.multinomial(n, counts / n, size) @ distinct / n
-    return means

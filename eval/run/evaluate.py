@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from eval.run.records import (
     CONFIG,
@@ -38,17 +38,32 @@ Progress = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """Episodes of one file: every question with each of the sample numbers `first` .. `last`."""
+    """Episodes of one file: every question with each of the sample `numbers`."""
 
     path: Path
+    questions: Sequence[Question]
     sampling: Sampling
-    first: int
-    last: int
+    numbers: range
     whole: bool
 
-    @property
-    def numbers(self) -> range:
-        return range(self.first, self.last + 1)
+    def ids(self) -> Iterator[str]:
+        """The ids of its episodes, in order."""
+        return (f"{question.id}#{n}" for question in self.questions for n in self.numbers)
+
+
+class EvalOptions(TypedDict, total=False):
+    """Options of a run by keyword; `evaluate_with` says what each means."""
+
+    samples: int
+    sampled_questions: int
+    temperature: float
+    cuts: Mapping[str, Any] | None
+    seed: int
+    max_tokens: int
+    whole_samples: bool
+    failures_in_a_row: int
+    identity: Mapping[str, Any] | None
+    progress: Progress | None
 
 
 def evaluate(
@@ -57,35 +72,13 @@ def evaluate(
     policy: Policy,
     out: Path,
     *,
-    samples: int = 0,
-    sampled_questions: int = 0,
-    temperature: float = 1.0,
-    cuts: Mapping[str, Any] | None = None,
-    seed: int = 0,
     concurrency: int = 64,
-    max_tokens: int = 512,
     retries: int = 1,
-    whole_samples: bool = False,
-    failures_in_a_row: int = 10,
-    identity: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[EvalOptions],
 ) -> Path:
     """`evaluate_with` this process, `concurrency` episodes at once."""
-    return evaluate_with(
-        ThisProcess(environment, policy, concurrency, retries),
-        questions,
-        out,
-        samples=samples,
-        sampled_questions=sampled_questions,
-        temperature=temperature,
-        cuts=cuts,
-        seed=seed,
-        max_tokens=max_tokens,
-        whole_samples=whole_samples,
-        failures_in_a_row=failures_in_a_row,
-        identity=identity,
-        progress=progress,
-    )
+    workers = ThisProcess(environment, policy, concurrency, retries)
+    return evaluate_with(workers, questions, out, **options)
 
 
 def evaluate_with(
@@ -123,9 +116,10 @@ def evaluate_with(
     greedy = Sampling(temperature=0.0, max_tokens=max_tokens, seed=seed)
     drawn = replace(greedy, temperature=temperature, **(cuts or {}))
     chosen = spread(distinct, sampled_questions) if sampled_questions else distinct
-    passes = [(_Pass(out / PREDICTIONS, greedy, 0, 0, True), distinct)]
+    passes = [_Pass(out / PREDICTIONS, distinct, greedy, range(1), True)]
     if samples:
-        passes.append((_Pass(out / SAMPLES, drawn, 1, samples, whole_samples), chosen))
+        numbers = range(1, samples + 1)
+        passes.append(_Pass(out / SAMPLES, chosen, drawn, numbers, whole_samples))
     facts = {
         **_describe(distinct, workers),
         "samples": samples,
@@ -138,44 +132,39 @@ def evaluate_with(
         "whole_samples": whole_samples,
         **(identity or {}),
     }
-    out, passes = _shared_out(shard, out, passes)
-    total, done = sum(len(part) * len(which.numbers) for which, part in passes), 0
+    if shard:
+        out, passes = shard.folder(out), _passes_of_shard(shard, out, passes)
+    total, done = sum(len(part.questions) * len(part.numbers) for part in passes), 0
     with lock_folder(out):
         claim(
             out, {**facts, **({"shard": str(shard)} if shard else {})}, CONFIG, foreign=PREDICTIONS
         )
         if shard is None and has_shards(out):
-            adopt(out, facts, [which.path.name for which, _ in passes])
+            adopt(out, facts, [part.path.name for part in passes])
         # Its episodes are not in the other files, so they run again; kept, they would count twice.
         (out / FAILURES).unlink(missing_ok=True)
-        for part, questions_of_part in passes:
-            done = _run_pass(
-                part,
-                questions_of_part,
-                workers,
-                out,
-                failures_in_a_row,
-                # `base=done` binds the count of this pass; a bare `done` would be read at call
-                # time.
-                lambda n, base=done, **figures: (
-                    progress(base + n, total, **figures) if progress else None
-                ),
-            )
+        for part in passes:
+            # A bare `done` would be read at call time.
+            def tick(n: int, base: int = done, **figures: float) -> None:
+                if progress:
+                    progress(base + n, total, **figures)
+
+            done = _run_pass(part, workers, out, failures_in_a_row, tick)
         if shard and not any(read_jsonl(out / FAILURES)):
-            mark_complete(out, len(passes[0][1]))
+            mark_complete(out, len(passes[0].questions))
     return out
 
 
-def _shared_out(
-    shard: Shard | None, out: Path, passes: list[tuple[_Pass, list[Question]]]
-) -> tuple[Path, list[tuple[_Pass, list[Question]]]]:
-    """Return the folder and the passes of a shard: its part of the questions, in order."""
-    if shard is None:
-        return out, passes
-    folder, mine = shard.folder(out), {question.id for question in shard.part(passes[0][1])}
-    return folder, [
-        (replace(which, path=folder / which.path.name), [q for q in part if q.id in mine])
-        for which, part in passes
+def _passes_of_shard(shard: Shard, out: Path, passes: Sequence[_Pass]) -> list[_Pass]:
+    """The passes over a shard's part of the questions, in its folder."""
+    mine = {question.id for question in shard.part(passes[0].questions)}
+    return [
+        replace(
+            part,
+            path=shard.folder(out) / part.path.name,
+            questions=[question for question in part.questions if question.id in mine],
+        )
+        for part in passes
     ]
 
 
@@ -190,33 +179,23 @@ def spread(questions: Sequence[Question], count: int) -> list[Question]:
 
 
 def _run_pass(
-    part: _Pass,
-    questions: Sequence[Question],
-    workers: Workers,
-    out: Path,
-    most_failures: int,
-    tick: Callable[..., None],
+    part: _Pass, workers: Workers, out: Path, most_failures: int, tick: Callable[..., None]
 ) -> int:
-    stop: Exception | None = None
+    stop: str | None = None
     done = 0
     try:
-        done = _run_episodes(part, questions, workers, out, most_failures, tick)
+        done = _run_episodes(part, workers, out, most_failures, tick)
     except (HopelessError, IncompleteError) as error:
-        stop = error
+        stop = str(error)
     for path in (part.path, out / FAILURES):
-        _settle(path, part, questions)
+        _settle(path, list(part.ids()))
     if stop is not None:
-        raise IncompleteError(str(stop))
+        raise IncompleteError(stop)
     return done
 
 
 def _run_episodes(
-    part: _Pass,
-    questions: Sequence[Question],
-    workers: Workers,
-    out: Path,
-    most_failures: int,
-    tick: Callable[..., None],
+    part: _Pass, workers: Workers, out: Path, most_failures: int, tick: Callable[..., None]
 ) -> int:
     right, scored = 0.0, 0
     figure = "EM" if part.whole else "EM of samples"
@@ -233,12 +212,8 @@ def _run_episodes(
             log.warning(lost_costs, out / USAGE, lacking)
         ended = len(present)
         tick(ended)
-        blocks = list(plan(questions, part.numbers, present))
-        failures = _FailuresInARow(
-            f"{q.id}#{n}" for group, first, count in blocks for q in group
-            for n in range(first, first + count)
-        )  # fmt: skip
-        for group, first, count in blocks:
+        failures = _FailuresInARow(key for key in part.ids() if key not in present)
+        for group, first, count in plan(part.questions, part.numbers, present):
             for trajectory in workers.run(group, part.sampling, count, first):
                 used.append(usage_record(trajectory))
                 key = f"{trajectory.question.id}#{trajectory.sample}"
@@ -315,13 +290,10 @@ def _lean(trajectory: Trajectory) -> Trajectory:
     return without_times(replace(trajectory, turns=turns))
 
 
-def _settle(path: Path, part: _Pass, questions: Sequence[Question]) -> None:
-    """Put the file in question order: episodes are appended as they end. What another pass wrote
-    comes first."""
-    order = {
-        f"{question.id}#{number}": place
-        for place, (question, number) in enumerate((q, n) for q in questions for n in part.numbers)
-    }
+def _settle(path: Path, keys: Iterable[str]) -> None:
+    """Put the file in the order of these ids: episodes are appended as they end. What another pass
+    wrote comes first."""
+    order = {key: place for place, key in enumerate(keys)}
     places = [order.get(record["id"], -1) for record in read_jsonl(path)]
     if places != sorted(places):
         records = sorted(read_jsonl(path), key=lambda record: order.get(record["id"], -1))

@@ -5,12 +5,15 @@ the published script as it runs, not on what its paper means by the word: where 
 the docstring says so, and docs/metrics.md compares them all.
 """
 
+import operator
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+P = TypeVar("P")
+G = TypeVar("G")
 TextList = Sequence[str]
 
 _KEPT_FORMS = 1 << 16
@@ -141,8 +144,17 @@ class Rog(NamedTuple):
 def rog(predictions: TextList, answers: TextList) -> Rog:
     """RoG's five figures: an answer is found where its SQuAD form is within the joined predictions.
 
+    `hit`: any is found; `acc`: their share (0 without answers, where the script fails);
+    `precision`: found answers by the number of predictions; `recall`: `acc`, but 0 for no
+    prediction. Defects: an answer that normalises to nothing ("The The") is found even in no
+    prediction, and precision and F1 pass 1.
+
     >>> rog(["Oslo, Bergen", "Rome"], ["Oslo", "Bergen", "Moss", "Hell"])
     Rog(hit=1.0, acc=0.5, f1=0.6666666666666666, precision=1.0, recall=0.5)
+    >>> rog(["New", "York"], ["New York"]).hit, rog(["Oslo, Bergen"], ["Oslo", "Bergen"]).precision
+    (1.0, 2.0)
+    >>> rog([], ["The The"])
+    Rog(hit=1.0, acc=1.0, f1=0.0, precision=0.0, recall=0.0)
     """
     joined = squad_form(" ".join(predictions))
     found = sum([squad_form(answer) in joined for answer in answers])
@@ -150,57 +162,6 @@ def rog(predictions: TextList, answers: TextList) -> Rog:
     precision = found / len(predictions) if predictions else 0.0
     recall = acc if predictions else 0.0
     return Rog(float(found > 0), acc, f1_of(precision, recall), precision, recall)
-
-
-def rog_hit(predictions: TextList, answers: TextList) -> float:
-    """Any answer is found in the predictions joined with a space (RoG, `eval_hit`).
-
-    Defect: an answer that normalises to nothing ("The The") is found even in no prediction.
-
-    >>> rog_hit(["New", "York"], ["New York"]), rog_hit([], ["Oslo"]), rog_hit([], ["The The"])
-    (1.0, 0.0, 1.0)
-    """
-    return rog(predictions, answers).hit
-
-
-def rog_acc(predictions: TextList, answers: TextList) -> float:
-    """Share of the answers found in the predictions joined with a space (RoG, `eval_acc`).
-
-    No answers at all, where the script fails, scores 0.
-
-    >>> rog_acc(["Oslo, Bergen"], ["Oslo", "Bergen", "Moss"])
-    0.6666666666666666
-    """
-    return rog(predictions, answers).acc
-
-
-def rog_precision(predictions: TextList, answers: TextList) -> float:
-    """Answers found by the number of predictions (RoG, `eval_f1`). Defect: it passes 1.
-
-    >>> rog_precision(["Oslo, Bergen"], ["Oslo", "Bergen"]), rog_precision([], ["Oslo"])
-    (2.0, 0.0)
-    """
-    return rog(predictions, answers).precision
-
-
-def rog_recall(predictions: TextList, answers: TextList) -> float:
-    """`rog_acc`, but 0 for an empty prediction list (RoG, `eval_f1`).
-
-    >>> rog_recall([], ["The The"]), rog_acc([], ["The The"])
-    (0.0, 1.0)
-    """
-    return rog(predictions, answers).recall
-
-
-def rog_f1(predictions: TextList, answers: TextList) -> float:
-    """F1 of `rog_precision` and `rog_recall` (RoG, `eval_f1`). Defect: it passes 1.
-
-    >>> rog_f1(["Oslo, Bergen, Moss"], ["Oslo", "Bergen", "Moss"])
-    1.5
-    >>> rog_f1([], ["Oslo"]), rog_f1(["Oslo", "Rome"], ["Oslo"])
-    (0.0, 0.6666666666666666)
-    """
-    return rog(predictions, answers).f1
 
 
 def tog_em(predictions: TextList, answers: TextList) -> float:
@@ -223,3 +184,38 @@ def tog_em(predictions: TextList, answers: TextList) -> float:
     found = tog_form(text)
     golds = [tog_form(answer) for answer in answers]
     return float(any(found in gold or gold in found for gold in golds))
+
+
+def webqsp(
+    predictions: Sequence[P],
+    parses: Sequence[Sequence[G]],
+    same: Callable[[P, G], bool] = operator.eq,
+) -> tuple[float, float, float]:
+    """Precision, recall and F1 of raw values against the parse with the best F1, the first of
+    equals.
+
+    Source: eval.py of the WebQSP release (Yih et al. 2016), `CalculatePRF1`. Lists keep their
+    repeats: an answer counts as often as it is listed, a wrong prediction too. Defects: precision
+    is 1 for no prediction, recall 1 where there is no answer to find.
+
+    >>> webqsp(["b"], [["a"], ["b", "c"], ["a", "b"]])
+    (1.0, 0.5, 0.6666666666666666)
+    >>> webqsp([], [["Oslo"]]), webqsp(["Oslo"], [[]]), webqsp(["oslo"], [["Oslo"]])
+    ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0))
+    """
+    scored = [_one_parse(predictions, answers, same) for answers in parses or [()]]
+    return max(scored, key=lambda found: found[2])
+
+
+def _one_parse(
+    predictions: Sequence[P], answers: Sequence[G], same: Callable[[P, G], bool]
+) -> tuple[float, float, float]:
+    if not answers:
+        return (0.0, 1.0, 0.0) if predictions else (1.0, 1.0, 1.0)
+    if not predictions:
+        return (1.0, 0.0, 0.0)
+    found = sum(any(same(p, answer) for p in predictions) for answer in answers)
+    wrong = sum(not any(same(p, answer) for answer in answers) for p in predictions)
+    precision = found / (found + wrong) if found else 0.0
+    recall = found / len(answers)
+    return (precision, recall, f1_of(precision, recall))

@@ -58,38 +58,26 @@ def kg_r1_em(predictions: TextList, answers: TextList) -> float:
     )
 
 
-def kg_r1_recall(predictions: TextList, answers: Sequence[TextList]) -> float:
-    """Share of the gold entities of which any form is within the answer (KG-R1, entity level).
+def kg_r1_scores(predictions: TextList, answers: Sequence[TextList]) -> dict[str, float]:
+    """KG-R1's figures: recall is the share of the gold entities of which any form is within the
+    answer (entity level), precision 1 as soon as one is found. Defect: wrong answers beside it are
+    free.
 
-    `answers` holds the forms of each entity: its name and its id. No gold at all: 1.
+    `answers` holds the forms of each entity: its name and its id.
 
-    >>> kg_r1_recall(["Oslo city"], [["Oslo", "m.1"], ["Bergen"]]), kg_r1_recall(["x"], [])
-    (0.5, 1.0)
+    >>> list(kg_r1_scores(["Oslo", "Rome", "Paris"], [["Oslo", "m.1"], ["Bergen"]]).values())
+    [1.0, 0.6666666666666666, 1.0, 0.5]
     """
     text = squad_form(kg_r1_text(predictions))
-    if not text:
-        return 0.0
-    if not answers:
-        return 1.0
-    return sum(any(_within(form, text) for form in forms) for forms in answers) / len(answers)
-
-
-def kg_r1_precision(predictions: TextList, answers: Sequence[TextList]) -> float:
-    """1 as soon as one gold entity is found (KG-R1). Defect: wrong answers beside it are free.
-
-    >>> kg_r1_precision(["Oslo", "Rome", "Paris"], [["Oslo"], ["Bergen"]])
-    1.0
-    """
-    return float(bool(answers) and kg_r1_recall(predictions, answers) > 0)
-
-
-def kg_r1_f1(predictions: TextList, answers: Sequence[TextList]) -> float:
-    """F1 of `kg_r1_precision` and `kg_r1_recall`.
-
-    >>> round(kg_r1_f1(["Oslo", "Rome", "Paris"], [["Oslo"], ["Bergen"]]), 3)
-    0.667
-    """
-    return f1_of(kg_r1_precision(predictions, answers), kg_r1_recall(predictions, answers))
+    found = sum(any(_within(form, text) for form in forms) for forms in answers) if text else 0
+    recall = found / len(answers) if answers else float(bool(text))
+    precision = float(found > 0)
+    return {
+        "kg_r1_em": kg_r1_em(predictions, [form for forms in answers for form in forms]),
+        "kg_r1_f1": f1_of(precision, recall),
+        "kg_r1_precision": precision,
+        "kg_r1_recall": recall,
+    }
 
 
 def _within(form: str, text: str) -> bool:
@@ -106,43 +94,29 @@ def truth(text: str) -> bool | None:
     return {"true": True, "false": False, "yes": True, "no": False}.get(squad_form(text))
 
 
-def ark_answered(predictions: TextList) -> float:
-    """1 where the agent commits to True or False (ARK-V1, section IV-B: answer rate).
+def ark_scores(predictions: TextList, gold: bool) -> dict[str, float]:
+    """Whether the agent commits to True or False, and is right: none counts as wrong in accuracy,
+    and has no conditional accuracy (ARK-V1, section IV-B).
 
-    >>> ark_answered(["True"]), ark_answered(["None"]), ark_answered([])
-    (1.0, 0.0, 0.0)
+    >>> ark_scores(["False"], False)
+    {'ark_answer_rate': 1.0, 'ark_accuracy': 1.0, 'ark_conditional_accuracy': 1.0}
+    >>> ark_scores(["None"], False)
+    {'ark_answer_rate': 0.0, 'ark_accuracy': 0.0}
     """
-    return float(_verdict(predictions) is not None)
+    given = _verdict(predictions)
+    right = float(given is gold)
+    scores = {"ark_answer_rate": float(given is not None), "ark_accuracy": right}
+    return scores if given is None else {**scores, "ark_conditional_accuracy": right}
 
 
-def ark_accuracy(predictions: TextList, gold: bool) -> float:
-    """1 where the definite answer is right; none counts as wrong (ARK-V1: overall accuracy).
-
-    >>> ark_accuracy(["False"], False), ark_accuracy(["None"], False)
-    (1.0, 0.0)
-    """
-    return float(_verdict(predictions) is gold)
-
-
-def ark_conditional_accuracy(predictions: TextList, gold: bool) -> float | None:
-    """Accuracy where there is a definite answer, else no value (ARK-V1: conditional accuracy).
-
-    >>> ark_conditional_accuracy(["True"], False), ark_conditional_accuracy([], False)
-    (0.0, None)
-    """
-    return ark_accuracy(predictions, gold) if ark_answered(predictions) else None
-
-
-def ark_reliability(samples: Sequence[TextList]) -> float | None:
+def ark_reliability(samples: Sequence[TextList]) -> float:
     """1 - H / log2 3, H the entropy of the answers True, False, None over repeated runs (ARK-V1).
 
-    >>> ark_reliability([["True"], ["True"]]), ark_reliability([])
-    (1.0, None)
+    >>> ark_reliability([["True"], ["True"]])
+    1.0
     >>> abs(ark_reliability([["True"], ["False"], ["None"]])) < 1e-12
     True
     """
-    if not samples:
-        return None
     counts = Counter(_verdict(sample) for sample in samples)
     shares = [count / len(samples) for count in counts.values()]
     entropy = -sum(share * math.log2(share) for share in shares)
@@ -150,58 +124,32 @@ def ark_reliability(samples: Sequence[TextList]) -> float | None:
 
 
 def _verdict(predictions: TextList) -> bool | None:
+    """The definite answer of the first prediction; `None` where there is none."""
     return truth(predictions[0]) if predictions else None
 
 
 JsonRow = Mapping[str, Any]
 
 
-def graphwalk_false_positives(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
-    """Distinct predicted rows that are not gold rows (GraphWalk, Table 2: FP, there summed).
+def graphwalk_scores(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> dict[str, float]:
+    """GraphWalk's figures of rows as sets of JSON, whatever the order of their keys (section 4;
+    Table 2 sums the false positives). Both sides empty is right.
 
-    >>> graphwalk_false_positives([{"key": "a"}, {"key": "b"}, {"key": "b"}], [{"key": "a"}])
-    1.0
-    """
-    return float(len(_row_set(rows) - _row_set(gold)))
-
-
-def graphwalk_precision(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
-    """Share of the predicted rows that are gold rows (GraphWalk, section 4); sets of JSON rows.
-
-    The order of a row's keys does not matter; both sides empty is 1.
-
-    >>> graphwalk_precision([{"a": 1, "b": 2}, {"a": 3}], [{"b": 2, "a": 1}])
+    >>> graphwalk_scores([{"a": 1, "b": 2}, {"a": 3}], [{"b": 2, "a": 1}])["graphwalk_precision"]
     0.5
+    >>> list(graphwalk_scores([], []).values())
+    [1.0, 1.0, 1.0, 1.0, 0.0]
     """
-    predicted, right = _row_set(rows), _row_set(gold)
-    return len(predicted & right) / len(predicted) if predicted else float(not right)
-
-
-def graphwalk_recall(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
-    """Share of the gold rows that were predicted (GraphWalk, section 4).
-
-    >>> graphwalk_recall([{"a": 1}], [{"a": 1}, {"a": 2}])
-    0.5
-    """
-    return graphwalk_precision(gold, rows)
-
-
-def graphwalk_f1(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
-    """F1 of the two (GraphWalk, section 4).
-
-    >>> graphwalk_f1([{"a": 1}], []), graphwalk_f1([], [])
-    (0.0, 1.0)
-    """
-    return f1_of(graphwalk_precision(rows, gold), graphwalk_recall(rows, gold))
-
-
-def graphwalk_accuracy(rows: Sequence[JsonRow], gold: Sequence[JsonRow]) -> float:
-    """1 where the rows are exactly the gold rows (GraphWalk, Table 2: correct answers).
-
-    >>> graphwalk_accuracy([{"a": 1}, {"a": 1}], [{"a": 1}])
-    1.0
-    """
-    return float(_row_set(rows) == _row_set(gold))
+    found, right = _row_set(rows), _row_set(gold)
+    precision = len(found & right) / len(found) if found else float(not right)
+    recall = len(found & right) / len(right) if right else float(not found)
+    return {
+        "graphwalk_accuracy": float(found == right),
+        "graphwalk_precision": precision,
+        "graphwalk_recall": recall,
+        "graphwalk_f1": f1_of(precision, recall),
+        "graphwalk_false_positives": float(len(found - right)),
+    }
 
 
 def _row_set(rows: Sequence[JsonRow]) -> frozenset[str]:

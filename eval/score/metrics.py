@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.score import compat, compat_papers
-from eval.score.compat_webqsp import webqsp
 from eval.score.predictions import PredictedEntities, Prediction
 from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
@@ -15,26 +14,10 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
 
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric, for people."""
-
-    name: str
-    meaning: str
-    source: str
-    defect: str = ""
-
-
-def _read() -> dict[str, Metric]:
-    text = Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-    return {name: Metric(name, **facts) for name, facts in tomllib.loads(text).items()}
-
-
-METRICS: Mapping[str, Metric] = _read()
-"""In the order in which tables show them."""
-
-
+METRICS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+)
+"""The `meaning`, `source` and known `defect` of each, in the order in which tables show them."""
 Scores = dict[str, float]
 OWN = ("em", "f1", "precision", "recall", "hits1", "hit_any")
 PASS = re.compile(r"pass@([1-9]\d*)")
@@ -81,16 +64,9 @@ def _majority(record: Prediction) -> Scores:
     return {f"self_consistency_{name}": scores[name] for name in ("em", "hits1")}
 
 
-def _episode(record: Prediction) -> Scores:
-    return dict(record.scored)
-
-
-_STRINGS = {
-    "graphwalker_em": compat.graphwalker_em,
-    "graphwalker_f1": compat.graphwalker_f1,
-    "graphwalker_token_f1": compat.graphwalker_token_f1,
-    "squad_em": compat.squad_em,
-}
+def _read_text(record: Prediction) -> Sequence[str]:
+    """What a published script reads: the whole text where it is known."""
+    return record.texts if record.raw is None else (record.raw,)
 
 
 def _strings(record: Prediction) -> Scores:
@@ -99,17 +75,25 @@ def _strings(record: Prediction) -> Scores:
 
 
 def _rog(record: Prediction) -> Scores:
-    found = compat.rog(record.texts, record.golds)
-    return dict(zip(_ROG, found, strict=True))
+    return dict(zip(_ROG, compat.rog(record.texts, record.golds), strict=True))
 
 
+_STRINGS = {
+    metric.__name__: metric
+    for metric in (
+        compat.graphwalker_em,
+        compat.graphwalker_f1,
+        compat.graphwalker_token_f1,
+        compat.squad_em,
+    )
+}
 _ROG = tuple(f"rog_{name}" for name in compat.Rog._fields)
 _WEBQSP = ("webqsp_precision", "webqsp_recall", "webqsp_f1")
 
 
 def _webqsp(record: Prediction) -> Scores:
     parses = record.parses or (record.answers,)
-    found = webqsp(record.predictions or (), parses, _raw_equal)
+    found = compat.webqsp(record.predictions or (), parses, _raw_equal)
     return dict(zip(_WEBQSP, found, strict=True))
 
 
@@ -121,22 +105,17 @@ def _raw_equal(prediction: Entity, answer: Answer) -> bool:
 
 def _tog(record: Prediction) -> Scores:
     aliases = [alias for answer in record.answers for alias in answer.aliases]
-    texts = record.texts if record.raw is None else (record.raw,)
-    return {"tog_em": compat.tog_em(texts, (*record.golds, *aliases))}
+    return {"tog_em": compat.tog_em(_read_text(record), (*record.golds, *aliases))}
 
 
 def _kg_r1(record: Prediction) -> Scores:
-    texts = record.texts if record.raw is None else (record.raw,)
     forms = [[form for form in (a.name, a.id) if form] for a in record.answers]
-    golds = [form for each in forms for form in each]
-    recall = compat_papers.kg_r1_recall(texts, forms)
-    precision = float(bool(forms) and recall > 0)
-    return {
-        "kg_r1_em": compat_papers.kg_r1_em(texts, golds),
-        "kg_r1_f1": compat.f1_of(precision, recall),
-        "kg_r1_precision": precision,
-        "kg_r1_recall": recall,
-    }
+    return compat_papers.kg_r1_scores(_read_text(record), forms)
+
+
+def _rouge(record: Prediction) -> Scores:
+    found = compat_papers.graphrunner_rouge_l(_read_text(record), record.golds)
+    return {"graphrunner_rouge_l": found}
 
 
 def _gold_truth(record: Prediction) -> bool | None:
@@ -144,45 +123,12 @@ def _gold_truth(record: Prediction) -> bool | None:
 
 
 def _ark(record: Prediction) -> Scores:
-    gold, texts = _gold_truth(record) is True, record.texts
-    scores = {
-        "ark_answer_rate": compat_papers.ark_answered(texts),
-        "ark_accuracy": compat_papers.ark_accuracy(texts, gold),
-    }
-    conditional = compat_papers.ark_conditional_accuracy(texts, gold)
-    return scores if conditional is None else {**scores, "ark_conditional_accuracy": conditional}
+    return compat_papers.ark_scores(record.texts, _gold_truth(record) is True)
 
 
 def _reliability(record: Prediction) -> Scores:
-    value = compat_papers.ark_reliability([_names(sample) for sample in record.samples])
-    return {} if value is None else {"ark_reliability": value}
-
-
-def _names(sample: PredictedEntities | None) -> Sequence[str]:
-    return [entity.name or entity.id for entity in sample or ()]
-
-
-_ROWS = {
-    "graphwalk_accuracy": compat_papers.graphwalk_accuracy,
-    "graphwalk_precision": compat_papers.graphwalk_precision,
-    "graphwalk_recall": compat_papers.graphwalk_recall,
-    "graphwalk_f1": compat_papers.graphwalk_f1,
-    "graphwalk_false_positives": compat_papers.graphwalk_false_positives,
-}
-
-
-def _rows(record: Prediction) -> Scores:
-    rows, gold = record.rows or (), record.gold_rows
-    return {name: metric(rows, gold) for name, metric in _ROWS.items()}
-
-
-def _rouge(record: Prediction) -> Scores:
-    texts = record.texts if record.raw is None else (record.raw,)
-    return {"graphrunner_rouge_l": compat_papers.graphrunner_rouge_l(texts, record.golds)}
-
-
-def _judge_scores(record: Prediction) -> Scores:
-    return {} if record.judge is None else {"graphrunner_judge": float(record.judge)}
+    samples = [[entity.name or entity.id for entity in sample or ()] for sample in record.samples]
+    return {"ark_reliability": compat_papers.ark_reliability(samples)}
 
 
 def _predicts(record: Prediction) -> bool:
@@ -201,7 +147,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "a run of `graphwalker eval`",
         lambda r: bool(r.scored),
-        _episode,
+        lambda r: dict(r.scored),
         ("retrieval_any", "retrieval_all", "recovery_all", "recovery_given_error"),
     ),
     Family("predictions", _predicts, _strings, tuple(_STRINGS)),
@@ -229,9 +175,17 @@ FAMILIES: tuple[Family, ...] = (
         ("ark_reliability",),
         everywhere=True,
     ),
-    Family("rows and gold_rows", lambda r: r.rows is not None, _rows, tuple(_ROWS)),
     Family(
-        "judge: true or false", lambda r: r.judge is not None, _judge_scores, ("graphrunner_judge",)
+        "rows and gold_rows",
+        lambda r: r.rows is not None,
+        lambda r: compat_papers.graphwalk_scores(r.rows or (), r.gold_rows),
+        tuple(compat_papers.graphwalk_scores((), ())),
+    ),
+    Family(
+        "judge: true or false",
+        lambda r: r.judge is not None,
+        lambda r: {"graphrunner_judge": float(bool(r.judge))},
+        ("graphrunner_judge",),
     ),
 )
 
