@@ -58,7 +58,7 @@ def estimate(
         episodes = config.prompts_per_step * config.samples
         raise UserError(f"{episodes} episodes per step are not a multiple of {gpus} GPUs")
     if config.engine == "transformers":
-        parts += _own_rollouts(config, shape, count, half, gpus)
+        parts.append(_own_rollouts(config, shape, half, gpus))
     elif config.engine == "vllm":
         parts.append(_vllm_share(config, shape, count, gpu_gib))
     if config.beta and config.lora is None:  # else it is the model without its adapter
@@ -92,8 +92,7 @@ def trained_parameters(config: SftConfig | GrpoConfig, model: Any) -> int:
 def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
     """Rows and padded tokens per row of the largest forward pass of one process."""
     if isinstance(config, GrpoConfig):
-        length = config.max_prompt_tokens + config.max_response_tokens
-        return config.micro_batch, length
+        return config.micro_batch, config.max_context
     passes = gpus * config.gradient_accumulation
     if config.tokens_per_step:
         return 1, max(config.max_length, -(-config.tokens_per_step // passes))
@@ -170,16 +169,15 @@ def cache_bytes(shape: Any, half: bool) -> int:
     return 2 * shape.num_hidden_layers * shape.num_key_value_heads * head_size(shape) * size
 
 
-def _own_rollouts(config: GrpoConfig, shape: Any, count: int, half: bool, gpus: int) -> list[Part]:
-    """The rollouts' KV cache, and the copy of the weights that draws."""
+def _own_rollouts(config: GrpoConfig, shape: Any, half: bool, gpus: int) -> Part:
+    """The rollouts' KV cache."""
     at_once = min(config.engine_batch, config.prompts_per_step * config.samples // gpus)
-    length = config.max_prompt_tokens + config.max_response_tokens
+    length = config.max_context
     token = cache_bytes(shape, half)
     # Where it grows, one layer's keys or values are there twice.
     grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
-    parts = [Part(CACHE, int(grown), how)]
-    return parts
+    return Part(CACHE, int(grown), how)
 
 
 def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> Part:
@@ -187,7 +185,7 @@ def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> P
     episodes beyond those that its cache holds wait."""
     share = config.vllm.share_beside_trainer
     size, weights = int(share * gpu_gib * GIB), 2 * count
-    length = config.max_prompt_tokens + config.max_response_tokens
+    length = config.max_context
     at_once = (size - weights) // (length * cache_bytes(shape, half=True))
     if at_once < 1:
         raise UserError(
@@ -220,8 +218,7 @@ def training_hours(config: SftConfig | GrpoConfig, gpus: int, flops: float = 125
     count = sum(parameter.numel() for parameter in empty_model(shape).parameters())
     each = (8 if config.gradient_checkpointing else 6) * count
     if isinstance(config, GrpoConfig):
-        length = config.max_prompt_tokens + config.max_response_tokens
-        tokens = 2 * config.steps * config.prompts_per_step * config.samples * length
+        tokens = 2 * config.steps * config.prompts_per_step * config.samples * config.max_context
     else:
         steps = config.max_steps or 1000
         tokens = steps * (config.tokens_per_step or config.batch_size * config.max_length)

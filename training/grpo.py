@@ -19,7 +19,6 @@ from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.policies.base import Sampling
 from graphwalker.policies.load import refuse_without_model
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
@@ -119,12 +118,8 @@ def make_trainer(
 
     from training.models.lora import lora_config
     from training.reinforce.arguments import trl_arguments
-    from training.reinforce.batch import RolloutRules
-    from training.reinforce.engines import rollout_engine
-    from training.reinforce.groups import accepted_actions
     from training.reinforce.log import Clock, StepLog
-    from training.reinforce.rewards.gold import GoldWalks, progress
-    from training.reinforce.rewards.mix import episode_reward, reward_mix
+    from training.reinforce.rewards.mix import episode_reward
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
     from training.tiny.optimizer import own_optimizer
@@ -134,30 +129,7 @@ def make_trainer(
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
     config = with_format(config, tokenizer)
     record = StepLog(config, start, writes=rank() == 0)
-    fmt, walks = chat_format(config.format), GoldWalks(environment.graph)
-    rollouts = Rollouts(
-        questions,
-        environment,
-        fmt,
-        samples=config.samples,
-        sampling=Sampling(config.temperature, max_tokens=config.max_turn_tokens, seed=config.seed),
-        max_context=config.max_prompt_tokens + config.max_response_tokens,
-        engine_batch=config.engine_batch,
-        engine=rollout_engine(config, fmt),
-        rules=RolloutRules(
-            reward=reward_mix(config.rewards, walks),
-            turn_credit=config.turn_credit,
-            turn_reward=progress(walks)
-            if config.turn_credit_by == "frontier"
-            else accepted_actions,
-            zero_variance=config.zero_variance,
-            resample_tries=config.resample_tries,
-            max_episode_tokens=config.max_episode_tokens,
-            max_turn_tokens=config.max_turn_tokens,
-            max_failed=config.max_failed,
-            shown=config.trajectories_per_step,
-        ),
-    )
+    rollouts = Rollouts(config, questions, environment, chat_format(config.format))
     trainer = EpisodeTrainer(
         rollouts,
         record,
@@ -184,9 +156,8 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
     from training.supervised.replay import Replay
 
     out, tokenizer = Path(config.output_dir), trainer.processing_class
-    max_context = config.max_prompt_tokens + config.max_response_tokens
     if config.replay:
-        files = Demonstrations(config.replay.data, config.format, max_context)
+        files = Demonstrations(config.replay.data, config.format, config.max_context)
         rows, weight = config.replay.rows, config.replay.weight
         trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
     if settings := config.evaluation:
@@ -196,7 +167,7 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
             chat_format(config.format),
             tokenizer,
             max_turn_tokens=config.max_turn_tokens,
-            max_context=max_context,
+            max_context=config.max_context,
             batch_size=config.engine_batch,
             samples=settings.samples,
             temperature=config.temperature,

@@ -174,6 +174,11 @@ class GrpoConfig(TrainingConfig):
     """Episodes of each step that are written to trajectories.jsonl, to be read."""
 
     @property
+    def max_context(self) -> int:
+        """Tokens of an episode, its prompt included."""
+        return self.max_prompt_tokens + self.max_response_tokens
+
+    @property
     def asks_gold_walk(self) -> list[str]:
         """The settings that need the query of a question."""
         named = [f"rewards.{name}" for name in self.rewards if name in GOLD_REWARDS]

@@ -6,37 +6,21 @@ from dataclasses import dataclass, replace
 
 from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
+from training.grpo_config import GrpoConfig
 from training.reinforce.episode_tokens import EpisodeTokens
 from training.reinforce.groups import (
     ZERO_VARIANCE,
     TurnReward,
-    accepted_actions,
     chunks,
     has_no_variance,
     turn_credit,
     why_no_variance,
 )
-from training.reinforce.rewards.answers import Reward, em
 from training.reinforce.rows import Context, further_contexts
 from training.runs.distributed import gather_all
 
 Groups = list[list[Trajectory]]
 """Scored episodes, those of one question together."""
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutRules:
-    """Rules of a batch: limits and rewards. `GrpoConfig` documents each."""
-
-    reward: Reward = em
-    turn_credit: float = 0.0
-    turn_reward: TurnReward = accepted_actions
-    zero_variance: str = "keep"
-    resample_tries: int = 3
-    max_episode_tokens: int = 0
-    max_turn_tokens: int = 0
-    max_failed: float = 1.0
-    shown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +81,11 @@ def make_batch(
     step: int,
     groups: Groups,
     episodes: list[EpisodeTokens],
-    rules: RolloutRules,
+    config: GrpoConfig,
+    turn_reward: TurnReward,
     resampled: int,
     started: float,
-    winnable: Callable[[Question], bool | None] = lambda question: None,
+    winnable: Callable[[Question], bool | None],
 ) -> Batch:
     """The batch of these groups, whose episodes that are filtered out lose their masks.
 
@@ -108,10 +93,14 @@ def make_batch(
     `winnable` is asked of the questions that every episode got equally wrong.
     """
     # Episodes without a mask are counted as the others: the record is of what was played.
-    facts = _facts(groups, episodes, rules, winnable)
-    shown = _episodes_to_show(groups, rules.shown)
-    uniform = [rules.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
-    trajectories = [t for group in groups for t in group]
+    can_win = [_can_win(group, winnable) for group in groups for _ in group]
+    played = [trajectory for group in groups for trajectory in group]
+    facts = [
+        replace(facts_of(trajectory, tokens, config.max_turn_tokens), winnable=known)
+        for trajectory, tokens, known in zip(played, episodes, can_win, strict=True)
+    ]
+    shown = _episodes_to_show(groups, config.trajectories_per_step)
+    uniform = [config.zero_variance == "filter" and has_no_variance(rewards(g)) for g in groups]
     kept = [
         not (f or t.stop.infrastructure_failure)
         for f, group in zip(uniform, groups, strict=True)
@@ -124,9 +113,9 @@ def make_batch(
     counts: list[tuple[int, int]] = gather_all([(resampled, sum(uniform))])
     return Batch(
         step=step,
-        trajectories=trajectories,
+        trajectories=played,
         kept=kept,
-        credits=_credits(trajectories, episodes, len(groups[0]), rules),
+        credits=_credits(played, episodes, config, turn_reward),
         facts=gather_all(facts),
         contexts=further_contexts(episodes),
         shown=shown,
@@ -136,24 +125,7 @@ def make_batch(
     )
 
 
-def _facts(
-    groups: Groups,
-    episodes: Sequence[EpisodeTokens],
-    rules: RolloutRules,
-    winnable: Callable[[Question], bool | None],
-) -> list[EpisodeFacts]:
-    """Return the facts of this process's episodes."""
-    facts = [
-        facts_of(trajectory, _observation_tokens(tokens), rules.max_turn_tokens)
-        for trajectory, tokens in zip((t for g in groups for t in g), episodes, strict=True)
-    ]
-    can_win = [_can_win(group, winnable) for group in groups for _ in group]
-    return [replace(f, winnable=known) for f, known in zip(facts, can_win, strict=True)]
-
-
-def facts_of(
-    trajectory: Trajectory, observation_tokens: int, max_turn_tokens: int = 0
-) -> EpisodeFacts:
+def facts_of(trajectory: Trajectory, tokens: EpisodeTokens, max_turn_tokens: int) -> EpisodeFacts:
     """Return the facts of a scored episode."""
     cut = [
         0 < max_turn_tokens <= len(turn.logprobs or ()) and "malformed" in turn.action
@@ -170,7 +142,7 @@ def facts_of(
         valid_actions=sum("malformed" not in turn.action for turn in trajectory.turns),
         errors=sum(bool(turn.error) for turn in trajectory.turns),
         tokens=len(logprobs),
-        observation_tokens=observation_tokens,
+        observation_tokens=sum(turn < 0 for one in tokens.contexts for turn in one.turns),
         logprob=sum(logprobs),
         grounded=bool(trajectory.scores.get("grounded", 1.0)),
         cut_turns=sum(cut),
@@ -234,22 +206,18 @@ def _episodes_to_show(groups: Groups, count: int) -> list[Trajectory]:
 def _credits(
     trajectories: Sequence[Trajectory],
     episodes: Sequence[EpisodeTokens],
-    samples: int,
-    rules: RolloutRules,
+    config: GrpoConfig,
+    turn_reward: TurnReward,
 ) -> list[list[float]]:
-    if not (weight := rules.turn_credit):
+    if not (weight := config.turn_credit):
         return []
-    credits = turn_credit(trajectories, samples, rules.turn_reward)
+    credits = turn_credit(trajectories, config.samples, turn_reward)
     rows = [(tokens, credit) for tokens, credit in zip(episodes, credits, strict=True)]
     rows += [(c.tokens, credits[c.episode]) for c in further_contexts(episodes)]
     return [
         [weight * credit[turn] if turn >= 0 else 0.0 for turn in tokens.turns]
         for tokens, credit in rows
     ]
-
-
-def _observation_tokens(tokens: EpisodeTokens) -> int:
-    return sum(turn < 0 for context in tokens.contexts for turn in context.turns)
 
 
 def _mean(values: Sequence[float]) -> float:

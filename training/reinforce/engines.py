@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request
@@ -31,23 +31,23 @@ SERVE = (
 )
 
 
-class RolloutEngine(Protocol):
+class RolloutEngine:
     """An engine that draws the tokens of a step."""
+
+    def __init__(self, config: "GrpoConfig", fmt: ChatFormat) -> None:
+        self.config, self.fmt = config, fmt
+        self._policy: Any = None
 
     def open(self, trainer: Any) -> AbstractContextManager[Policy]:
         """The policy of this step. All processes open and close it together."""
-        ...
+        raise NotImplementedError
 
 
-class TransformersRollouts:
+class TransformersRollouts(RolloutEngine):
     """Our own loop over the model in training, gathered where ZeRO-3 shares it out; or over a copy
-    of it under FSDP2."""
+    of it under FSDP2, which has no room while the model learns."""
 
-    def __init__(self, fmt: ChatFormat, max_context: int, batch_size: int) -> None:
-        self.fmt, self.max_context, self.batch_size = fmt, max_context, batch_size
-        self._gathered: ModelCopy | None = None
-        """Of a model that FSDP2 shares out; it has no room while the model learns."""
-        self._policy: TransformersPolicy | None = None
+    _gathered: ModelCopy | None = None
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Policy]:
@@ -73,8 +73,8 @@ class TransformersRollouts:
                 model,
                 trainer.processing_class,
                 self.fmt,
-                batch_size=self.batch_size,
-                max_context=self.max_context,
+                batch_size=self.config.engine_batch,
+                max_context=self.config.max_context,
                 name="training",
             )
         try:
@@ -83,41 +83,33 @@ class TransformersRollouts:
             self._policy.free()  # its room is the update's now
 
 
-class VllmRollouts:
+class VllmRollouts(RolloutEngine):
     """vLLM in each process, on the GPU that it trains on."""
 
-    def __init__(self, config: VllmConfig, fmt: ChatFormat, max_context: int) -> None:
-        self.config, self.fmt, self.max_context = config, fmt, max_context
-        self._slept_at = -1
+    _slept_at = -1
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Policy]:
         from graphwalker.policies.vllm.engine import VllmPolicy
 
         vllm, step = trainer.vllm_generation, trainer.state.global_step
-        if self.config.sleep:
+        settings = self.config.vllm
+        if settings.sleep:
             if self._slept_at == step:  # TRL pushes weights once a step; sleep has dropped them
                 vllm.sync_weights()
             vllm.llm.wake_up(tags=["kv_cache"])
         ends = TurnEnds.of(trainer.processing_class, self.fmt, trainer.model.generation_config)
-        book = Transcripts(trainer.processing_class, self.fmt, ends, self.max_context)
+        book = Transcripts(trainer.processing_class, self.fmt, ends, self.config.max_context)
         try:
-            yield VllmPolicy(vllm.llm.llm_engine, book, seeded=self.config.seeded, name="training")
+            yield VllmPolicy(vllm.llm.llm_engine, book, seeded=settings.seeded, name="training")
         finally:
-            if self.config.sleep:
+            if settings.sleep:
                 vllm.llm.sleep(level=2)
                 self._slept_at = step
 
 
-class VllmServerRollouts:
+class VllmServerRollouts(RolloutEngine):
     """A vLLM server on GPUs of its own; every process asks it for its own episodes."""
-
-    def __init__(
-        self, config: VllmConfig, fmt: ChatFormat, max_context: int, batch_size: int
-    ) -> None:
-        self.config, self.fmt = config, fmt
-        self.max_context, self.batch_size = max_context, batch_size
-        self._policy: Policy | None = None
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Policy]:
@@ -125,12 +117,12 @@ class VllmServerRollouts:
 
         if self._policy is None:
             self._policy = server_policy(
-                self.config,
+                self.config.vllm,
                 trainer.processing_class,
                 trainer.model.generation_config,
                 self.fmt,
-                self.max_context,
-                self.batch_size,
+                self.config.max_context,
+                self.config.engine_batch,
                 "training",
             )
         trainer.accelerator.wait_for_everyone()  # until the first one has pushed the weights
@@ -168,12 +160,8 @@ class BudgetPolicy:
 
 def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
     """The engine that the config names."""
-    max_context = config.max_prompt_tokens + config.max_response_tokens
-    if config.engine == "vllm":
-        return VllmRollouts(config.vllm, fmt, max_context)
-    if config.engine == "vllm-server":
-        return VllmServerRollouts(config.vllm, fmt, max_context, config.engine_batch)
-    return TransformersRollouts(fmt, max_context, config.engine_batch)
+    kinds = {"vllm": VllmRollouts, "vllm-server": VllmServerRollouts}
+    return kinds.get(config.engine, TransformersRollouts)(config, fmt)
 
 
 def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
@@ -209,7 +197,7 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
         "vllm_server_base_url": vllm.base_url,
         "vllm_group_port": vllm.group_port,
         "vllm_gpu_memory_utilization": vllm.share_beside_trainer,
-        "vllm_max_model_length": config.max_prompt_tokens + config.max_response_tokens,
+        "vllm_max_model_length": config.max_context,
         "vllm_enable_sleep_mode": vllm.sleep,
         "vllm_importance_sampling_correction": vllm.ratio_cap > 0,
         # A sequence's weight would be a product over thousands of tokens.

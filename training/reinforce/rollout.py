@@ -16,11 +16,20 @@ from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.formats import ChatFormat
-from training.reinforce.batch import Batch, Groups, RolloutRules, make_batch, rewards
-from training.reinforce.engines import BudgetPolicy, RolloutEngine, TransformersRollouts
+from training.grpo_config import GrpoConfig
+from training.reinforce.batch import Batch, Groups, make_batch, rewards
+from training.reinforce.engines import BudgetPolicy, rollout_engine
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
-from training.reinforce.groups import Winnable, chunks, group_ids, has_no_variance, substitutes
-from training.reinforce.rewards.mix import score_episode
+from training.reinforce.groups import (
+    Winnable,
+    accepted_actions,
+    chunks,
+    group_ids,
+    has_no_variance,
+    substitutes,
+)
+from training.reinforce.rewards.gold import GoldWalks, progress
+from training.reinforce.rewards.mix import reward_mix, score_episode
 from training.runs.distributed import gather_all, rank
 
 log = logging.getLogger(__name__)
@@ -40,40 +49,36 @@ class Rollouts:
 
     def __init__(
         self,
+        config: GrpoConfig,
         questions: Iterable[Question],
         environment: Environment,
         fmt: ChatFormat,
-        *,
-        samples: int,
-        sampling: Sampling,
-        max_context: int,
-        engine_batch: int = 256,
-        rules: RolloutRules | None = None,
-        engine: RolloutEngine | None = None,
     ) -> None:
+        self.config, self.environment, self.fmt = config, environment, fmt
         self.questions = {question.id: question for question in questions}
-        self.environment, self.fmt = environment, fmt
-        self.samples, self.sampling = samples, sampling
-        self.engine_batch = engine_batch
-        self.rules = rules or RolloutRules()
+        walks = GoldWalks(environment.graph)
+        self._reward = reward_mix(config.rewards, walks)
+        by_frontier = config.turn_credit_by == "frontier"
+        self._turn_reward = progress(walks) if by_frontier else accepted_actions
         self._winnable = Winnable(environment)
         self.batch = Batch()
         """That of the last call."""
-        self.engine = engine or TransformersRollouts(fmt, max_context, engine_batch)
+        self.engine = rollout_engine(config, fmt)
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Raises `OutageError`, in all processes, for too many infrastructure failures."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
-        wanted, resampled = group_ids(prompts, self.samples), 0
+        wanted, resampled = group_ids(prompts, self.config.samples), 0
         with self.engine.open(trainer) as policy:
             run = self._runner(policy, step)
             groups = run(wanted)
-            if self.rules.zero_variance == "resample":
+            if self.config.zero_variance == "resample":
                 resampled = self._resample(groups, wanted, run, step)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
         self.batch = make_batch(
-            step, groups, episodes, self.rules, resampled, started, self._winnable
-        )
+            step, groups, episodes, self.config, self._turn_reward, resampled, started,
+            self._winnable,
+        )  # fmt: skip
         self._check_failures()
         return {
             "prompt_ids": [e.prompt for e in episodes],
@@ -90,11 +95,11 @@ class Rollouts:
         # `top_p` stays 1: log-probabilities are of the whole distribution, and the loss's ratio to
         # the sampling policy would be wrong for one that was cut.
         sampling = Sampling(
-            temperature=self.sampling.temperature,
-            max_tokens=self.sampling.max_tokens,
-            seed=step_seed(self.sampling.seed, step),
+            temperature=self.config.temperature,
+            max_tokens=self.config.max_turn_tokens,
+            seed=step_seed(self.config.seed, step),
         )
-        budget = self.rules.max_episode_tokens
+        budget, samples = self.config.max_episode_tokens, self.config.samples
         policy = BudgetPolicy(engine, budget) if budget else engine
 
         def run(wanted: Sequence[str]) -> Groups:
@@ -103,10 +108,10 @@ class Rollouts:
                 self.environment,
                 policy,
                 sampling,
-                samples=self.samples,
-                concurrency=self.engine_batch,
+                samples=samples,
+                concurrency=self.config.engine_batch,
             )
-            return list(chunks([score_episode(t, self.rules.reward) for t in done], self.samples))
+            return list(chunks([score_episode(t, self._reward) for t in done], samples))
 
         return run
 
@@ -124,9 +129,9 @@ class Rollouts:
         on the number of processes, and no question is drawn twice in a step.
         """
         everyone = gather_all(list(wanted))
-        pool = substitutes(self.questions, everyone, f"{self.sampling.seed}:{step}")
+        pool = substitutes(self.questions, everyone, f"{self.config.seed}:{step}")
         first, count = rank() * len(wanted), 0
-        for attempt in range(self.rules.resample_tries):
+        for attempt in range(self.config.resample_tries):
             uniform = [i for i, group in enumerate(groups) if has_no_variance(rewards(group))]
             # A place of its own in the pool for each group and attempt, counted over the whole
             # step.
@@ -150,8 +155,8 @@ class Rollouts:
     def _check_failures(self) -> None:
         # The facts are those of all processes, so all of them raise or none: one that raised alone
         # would leave the others in their next collective.
-        failed = sum(facts.reward is None for facts in self.batch.facts)
-        if failed > self.rules.max_failed * len(self.batch.facts):
+        failed, most = sum(f.reward is None for f in self.batch.facts), self.config.max_failed
+        if failed > most * len(self.batch.facts):
             errors = (
                 t.provenance.get("error")
                 for t in self.batch.trajectories
@@ -159,7 +164,7 @@ class Rollouts:
             )
             raise OutageError(
                 f"step {self.batch.step + 1}: {failed} of {len(self.batch.facts)} episodes failed, "
-                f"more than max_failed = {self.rules.max_failed:g}"
+                f"more than max_failed = {most:g}"
                 f" ({next(errors, 'in another process')}); the run resumes from its last "
                 "checkpoint when it is started again"
             )
