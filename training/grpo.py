@@ -25,7 +25,7 @@ from graphwalker.runs import one_writer
 from graphwalker.tokens.formats import chat_format
 from training.grpo_config import GrpoConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import digest, last_checkpoint
+from training.runs.checkpoints import digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank
 from training.runs.environment import (
@@ -275,12 +275,10 @@ def _enough(questions: list[Question], config: GrpoConfig) -> None:
 
 
 def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
-    facts = {"questions": digest(Path(config.questions))}
+    files = {"questions": config.questions}
     if config.evaluation:
-        facts["evaluation.questions"] = digest(Path(config.evaluation.questions))
-    facts |= {name: digest(Path(path)) for name, path in demonstration_files(config)}
-    if Path(config.model).is_dir():
-        facts["model"] = digest(Path(config.model))
+        files["evaluation.questions"] = config.evaluation.questions
+    facts = digests(files | dict(demonstration_files(config)), config.model)
     about = environment.provenance
     facts |= {"environment.ranker": about["ranker_digest"]} if "ranker_digest" in about else {}
     return facts | {"graph": environment.graph.checksum}

@@ -23,7 +23,7 @@ from graphwalker.runs import one_writer
 from training.config import RftConfig, SftConfig
 from training.models.lora import refuse_adapter
 from training.reinforce.rejection import OWN, DrawRules, draw
-from training.runs.checkpoints import digest
+from training.runs.checkpoints import digests
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
 from training.runs.environment import in_its_environment, with_local_files
@@ -129,10 +129,8 @@ def _inputs(config: RftConfig, environment: Environment) -> dict[str, str]:
     for path in config.data:
         if not Path(path).is_file():
             raise UserError(f"data: {path}: no such trajectory file")
-    facts = {"questions": digest(Path(config.questions))}
-    facts |= {f"data[{number}]": digest(Path(path)) for number, path in enumerate(config.data)}
-    if Path(config.model).is_dir():
-        facts["model"] = digest(Path(config.model))
+    files = {f"data[{number}]": path for number, path in enumerate(config.data)}
+    facts = digests({"questions": config.questions, **files}, config.model)
     return facts | {"graph": environment.graph.checksum}
 
 

@@ -13,7 +13,7 @@ from graphwalker.policies.load import refuse_without_model
 from graphwalker.runs import one_writer
 from training.config import SftConfig
 from training.models.lora import refuse_adapter
-from training.runs.checkpoints import claim_facts, digest, last_checkpoint
+from training.runs.checkpoints import claim_facts, digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
 from training.runs.environment import (
@@ -103,7 +103,6 @@ def _inputs(config: SftConfig) -> dict[str, str]:
             raise UserError(f"{path}: no such trajectory file")
     if config.evaluation and not Path(config.evaluation.questions).is_file():
         raise UserError(f"evaluation.questions: {config.evaluation.questions}: no such file")
-    model = Path(config.model)
     refuse_without_model(config.model, "model")
     refuse_adapter(config.model)
     files = {f"data[{number}]": path for number, path in enumerate(config.data)}
@@ -111,9 +110,7 @@ def _inputs(config: SftConfig) -> dict[str, str]:
         files["evaluation.questions"] = config.evaluation.questions
     if isinstance(config.format, dict) and config.format.get("template"):
         files["format.template"] = str(config.format["template"])
-    if model.is_dir():
-        files["model"] = config.model
-    return {setting: digest(Path(path)) for setting, path in files.items()}
+    return digests(files, config.model)
 
 
 if __name__ == "__main__":

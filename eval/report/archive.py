@@ -182,21 +182,15 @@ def choose(trajectories: Sequence[Trajectory], count: int = 10) -> list[Trajecto
     chosen: list[Trajectory] = []
     outcomes: Counter[str] = Counter()
     structures: Counter[str] = Counter()
+
+    def rank(t: Trajectory) -> tuple[int, int, str]:
+        shuffled = hashlib.sha256(t.id.encode("utf-8", "surrogatepass")).hexdigest()
+        return outcomes[outcome(t)], structures[t.question.structure], shuffled
+
     while pool and len(chosen) < count:
-        best = min(
-            pool,
-            key=lambda t: (
-                outcomes[outcome(t)],
-                structures[t.question.structure],
-                _shuffle_key(t.id),
-            ),
-        )
+        best = min(pool, key=rank)
         pool.remove(best)
         chosen.append(best)
         outcomes[outcome(best)] += 1
         structures[best.question.structure] += 1
     return chosen
-
-
-def _shuffle_key(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

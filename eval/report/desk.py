@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -38,7 +37,7 @@ def run_facts(run: Run) -> dict[str, Any]:
         "preset": f"{preset} (version {version})" if version else preset,
         "graph": str(config.get("graph", ""))[:8],
         "question_file": str(config.get("questions_checksum", ""))[:8],
-        "date": _date(path),
+        "date": datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat(),
         **{f"total_{key}": costs[key]["total"] for key in _COSTS if key in costs},
     }
 
@@ -48,10 +47,6 @@ _COSTS = {
     "completion_tokens": "{:,.0f} completion tokens",
     "cost": "money {:,.2f}",
 }
-
-
-def _date(path: Path) -> str:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
 
 
 def ran_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:

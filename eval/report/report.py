@@ -22,7 +22,15 @@ from eval.report.desk import main_stage, run_facts
 from eval.report.page import headline, render_page
 from eval.report.plots import group_bars, pass_curves
 from eval.report.published import load_published, published_markdown, published_record
-from eval.report.training import DrawnLine, Panel, Points, draw_panels, is_finite, read_steps
+from eval.report.training import (
+    DrawnLine,
+    Panel,
+    Points,
+    draw_panels,
+    is_finite,
+    points,
+    read_steps,
+)
 from eval.run.records import Run, SampledEpisode, path_ends, read_run, read_usage
 from eval.score.compat_papers import truth
 from eval.score.expected import ExpectedQuestions
@@ -183,11 +191,11 @@ def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
         rewarded = any(is_finite(line.get("reward")) for line in steps.values())
         drawn: list[Points] = []
         for key, label in (RL_CURVES if rewarded else SFT_CURVES).items():
-            points = [(s, line[key]) for s, line in steps.items() if is_finite(line.get(key))]
+            found = points(steps, key)
             # A reward that is the EM is one curve, not two.
-            if len(points) > 1 and points not in drawn:
-                drawn.append(points)
-                panels.append(Panel(f"{stage.name}: {label}", [DrawnLine(label, points)]))
+            if len(found) > 1 and found not in drawn:
+                drawn.append(found)
+                panels.append(Panel(f"{stage.name}: {label}", [DrawnLine(label, found)]))
     return panels
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from eval.report.assets import templates
 from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain, running_mean
-from eval.tables import Cell, FigureTable, as_terminal, brackets, number
+from eval.tables import Cell, FigureTable, brackets, number
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, whole_file
 
@@ -88,8 +88,7 @@ def write_training_report(
     runs = [read_training(folder) for folder in folders]
     table = evaluation_table(runs)
     sections = [(run.name, _draw_run(place, run)) for place, run in enumerate(runs)]
-    pages = templates()
-    page = pages.get_template("training.html")
+    page = templates().get_template("training.html")
     out.mkdir(parents=True, exist_ok=True)
     with whole_file(out / "training.html", errors="replace") as file:
         file.writelines(page.generate(title=title, table=table, sections=sections))
@@ -97,7 +96,10 @@ def write_training_report(
         {
             "name": run.name,
             "best": run.best,
-            "evaluations": [_lean(line) for line in run.evaluations.values()],
+            "evaluations": [
+                {key: value for key, value in line.items() if key != "em_by_question"}
+                for line in run.evaluations.values()
+            ],
             "steps": list(run.metrics.values()),
         }
         for run in runs
@@ -113,7 +115,8 @@ def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         for step in [*run.evaluations] or [max(run.metrics)]:
-            line = {**run.metrics.get(step, {}), **_as_eval(run.evaluations.get(step, {}))}
+            found = {f"eval_{key}": value for key, value in run.evaluations.get(step, {}).items()}
+            line = {**run.metrics.get(step, {}), **found}
             mark = "best" if run.best.get("step") == step else ""
             rows.append(
                 (
@@ -126,10 +129,6 @@ def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
                 )
             )
     return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")
-
-
-def console_table(table: FigureTable, title: str) -> Any:
-    return as_terminal(table, title)
 
 
 def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False) -> Cell:
@@ -149,13 +148,18 @@ def _draw_run(place: int, run: TrainingRun) -> Any:
     for title, keys, file in PANELS:
         lines = run.evaluations if file == EVALUATIONS else run.metrics
         drawn = [
-            DrawnLine(label, points, _band(lines, key))
+            DrawnLine(label, found, _band(lines, key))
             for key, label in keys.items()
-            if len(points := [(s, v[key]) for s, v in lines.items() if is_finite(v.get(key))]) > 1
+            if len(found := points(lines, key)) > 1
         ]
         if drawn:
             panels.append(Panel(title, drawn))
     return draw_panels(f"training-{place}", panels)
+
+
+def points(lines: Mapping[int, Mapping[str, Any]], key: str) -> "Points":
+    """The values of a log that can be drawn, by step."""
+    return [(step, line[key]) for step, line in lines.items() if is_finite(line.get(key))]
 
 
 def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
@@ -163,14 +167,6 @@ def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float,
     ends = [(v.get(f"{key}_low"), v.get(f"{key}_high")) for v in lines.values() if key in v]
     both = [(a, b) for a, b in ends if is_finite(a) and is_finite(b)]
     return both if len(both) == len(ends) else []
-
-
-def _as_eval(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"eval_{key}": value for key, value in line.items()}
-
-
-def _lean(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in line.items() if key != "em_by_question"}
 
 
 def read_steps(path: Path) -> dict[int, dict[str, Any]]:

@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from training.reinforce.batch import Batch, summary
 from training.reinforce.groups import ZERO_VARIANCE
 from training.reinforce.instruments import instruments
 from training.reinforce.monitor import Monitor
-from training.runs.checkpoints import rewind
+from training.runs.checkpoints import lines_until
 from training.runs.distributed import agree_on_first
 
 log = logging.getLogger(__name__)
@@ -37,13 +37,8 @@ class Drift:
     """Of the KL term from the reference (k3)."""
 
     def __add__(self, other: "Drift") -> "Drift":
-        return Drift(
-            self.tokens + other.tokens,
-            self.distance + other.distance,
-            max(self.largest, other.largest),
-            self.ratio + other.ratio,
-            self.kl + other.kl,
-        )
+        sums = [one + two for one, two in zip(astuple(self), astuple(other), strict=True)]
+        return replace(Drift(*sums), largest=max(self.largest, other.largest))
 
     def facts(self) -> dict[str, float | None]:
         """`ratio_mean` and `kl` are `None` where no token was trained."""
@@ -64,14 +59,14 @@ class StepLog:
     def __init__(self, config: GrpoConfig, start: int, writes: bool = True) -> None:
         folder = Path(config.output_dir)
         self._config = config
-        self._metrics, self._episodes = None, None
+        metrics, episodes = folder / "metrics.jsonl", folder / "trajectories.jsonl"
+        self._metrics, self._episodes, last = None, None, dict[str, Any]()
         if writes:
-            last = rewind(folder / "metrics.jsonl", start)
-            self._metrics = JsonlAppender(folder / "metrics.jsonl")
-            rewind(folder / "trajectories.jsonl", start, lambda t: t["provenance"]["step"])
-            self._episodes = JsonlAppender(folder / "trajectories.jsonl")
-        else:
-            last = _line(folder / "metrics.jsonl", start)
+            last = (lines_until(metrics, start) or [last])[-1]
+            lines_until(episodes, start, lambda t: t["provenance"]["step"])
+            self._metrics, self._episodes = JsonlAppender(metrics), JsonlAppender(episodes)
+        elif start and metrics.is_file():
+            last = next((line for line in read_jsonl(metrics) if line["step"] == start), last)
         self._before = float(last.get("seconds", 0.0))
         self._clock = self._step_clock = time.monotonic()
         self._monitor = Monitor(config, last)
@@ -178,13 +173,6 @@ class Clock(TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._record.close()
-
-
-def _line(path: Path, step: int) -> dict[str, Any]:
-    """The line of that step, `{}` where there is none."""
-    if not step or not path.is_file():
-        return {}
-    return next((line for line in read_jsonl(path) if line["step"] == step), {})
 
 
 def _round(value: Any) -> Any:

@@ -44,9 +44,10 @@ def digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether the run wrote its final model."""
-    return (folder / "final").is_dir()
+def digests(files: Mapping[str, str], model: str) -> dict[str, str]:
+    """The digest of each file that a run reads, by its setting, and of a model in a folder."""
+    folder = {"model": model} if Path(model).is_dir() else {}
+    return {setting: digest(Path(path)) for setting, path in (files | folder).items()}
 
 
 def staging(folder: Path) -> Path:
@@ -62,7 +63,9 @@ def publish_checkpoint(folder: Path, step: int, keep: int) -> None:
     written = staging(folder) / place.name
     (written / _MARK).touch()
     publish(written, place)
-    mark_complete(folder, step, keep)
+    for old in _complete(folder)[:-keep]:
+        (folder / f"checkpoint-{old}" / _MARK).unlink()  # first: what is half removed is not whole
+        shutil.rmtree(folder / f"checkpoint-{old}")
     shutil.rmtree(staging(folder), ignore_errors=True)
 
 
@@ -88,31 +91,15 @@ def publish(written: Path, place: Path) -> None:
     _sync(place.parent)
 
 
-def mark_complete(folder: Path, step: int, keep: int) -> None:
-    """Declare checkpoint `step` whole, then remove all but the last `keep`."""
-    (folder / f"checkpoint-{step}" / _MARK).touch()
-    for old in _complete(folder)[:-keep]:
-        (folder / f"checkpoint-{old}" / _MARK).unlink()  # first: what is half removed is not whole
-        shutil.rmtree(folder / f"checkpoint-{old}")
-
-
 def last_checkpoint(folder: Path) -> int:
     """Step of the last whole checkpoint, 0 for none. Half-written ones are written again."""
     return max(_complete(folder), default=0)
 
 
-def rewind(
-    path: Path, step: int, step_of: Callable[[dict[str, Any]], int] = itemgetter("step")
-) -> dict[str, Any]:
-    """Drop the lines after `step`, which will be written again; returns the last line kept."""
-    kept = lines_until(path, step, step_of)
-    return kept[-1] if kept else {}
-
-
 def lines_until(
     path: Path, step: int, step_of: Callable[[dict[str, Any]], int] = itemgetter("step")
 ) -> list[dict[str, Any]]:
-    """Drop the lines after `step`, as `rewind` does; returns all lines kept."""
+    """Drop the lines after `step`, which will be written again; returns those kept."""
     if not path.is_file():
         return []
     JsonlAppender(path).close()  # cuts a killed run's half line
@@ -153,7 +140,8 @@ def note_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
     sizes = {
         str(path.relative_to(folder)): path.stat().st_size
         for path in chosen
-        if path.is_file() and not _is_note(path.name)
+        # Not our own notes, such as a lock, which come, go and change.
+        if path.is_file() and not path.name.startswith(".")
     }
     write_json(folder / NOTES, sizes)
 
@@ -174,8 +162,3 @@ def damage(folder: Path) -> str:
         if found < size:
             return f"{name} has {found:,} of {size:,} bytes"
     return ""
-
-
-def _is_note(name: str) -> bool:
-    """Whether it is one of our own notes, such as a lock, which come, go and change."""
-    return name.startswith(".")

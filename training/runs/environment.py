@@ -124,36 +124,25 @@ def longest_turn(model: str) -> int:
     return own.limits.longest_turn if own else 0
 
 
-def short_cap(setting: str, cap: int, longest: int) -> str:
-    """Say what is wrong with a cap below the longest demonstrated turn; `""` if nothing is."""
-    if cap >= longest:
-        return ""
-    return (
-        f"{setting} = {cap} is below the longest demonstrated turn ({longest} tokens): what the "
-        f"model was taught would be cut off; raise it to {longest} or more"
-    )
+def _check_cap(setting: str, cap: int, longest: int) -> None:
+    if cap < longest:
+        raise UserError(
+            f"{setting} = {cap} is below the longest demonstrated turn ({longest} tokens): what "
+            f"the model was taught would be cut off; raise it to {longest} or more"
+        )
 
 
 def check_caps(config: GrpoConfig) -> None:
     """Raises `UserError` where GRPO would cut a turn as long as those that the model was shown."""
-    for setting, longest in _short_caps(config).items():
-        raise UserError(short_cap(setting, getattr(config, setting), longest))
-
-
-def _short_caps(config: GrpoConfig) -> dict[str, int]:
-    """The caps below the longest demonstrated turn, and what they should be at least."""
     longest = longest_turn(config.model)
-    caps = config.max_turn_tokens, config.max_episode_tokens or longest  # 0 is no limit
-    names = "max_turn_tokens", "max_episode_tokens"
-    return {name: longest for name, cap in zip(names, caps, strict=True) if cap < longest}
+    _check_cap("max_turn_tokens", config.max_turn_tokens, longest)
+    _check_cap("max_episode_tokens", config.max_episode_tokens or longest, longest)  # 0: no limit
 
 
 def check_evaluation(config: SftConfig, longest: int) -> None:
     """Raises `UserError` where the evaluation would cut a turn as long as those that are shown."""
     if config.evaluation is not None:
-        cap = config.evaluation.max_turn_tokens
-        if wrong := short_cap("evaluation.max_turn_tokens", cap, longest):
-            raise UserError(wrong)
+        _check_cap("evaluation.max_turn_tokens", config.evaluation.max_turn_tokens, longest)
 
 
 def write_sft_environment(config: SftConfig, longest: int) -> None:

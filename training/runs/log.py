@@ -9,7 +9,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.cli import console
 from graphwalker.files import JsonlAppender
-from training.runs.checkpoints import rewind
+from training.runs.checkpoints import lines_until
 from training.runs.distributed import agree_on_first, rank
 
 
@@ -24,8 +24,8 @@ class RunLog(TrainerCallback):
         self, folder: Path, start: int, tokens: list[int], max_seconds: float, show: bool
     ) -> None:
         path = folder / "metrics.jsonl" if rank() == 0 else None
-        last = rewind(path, start) if path else {}
-        self._before = float(last.get("seconds", 0.0))
+        known = lines_until(path, start) if path else []
+        self._before = float(known[-1].get("seconds", 0.0)) if known else 0.0
         self._tokens, self._start, self._max_seconds = tokens, start, max_seconds
         self._clock = time.monotonic()
         self._metrics = JsonlAppender(path) if path else None

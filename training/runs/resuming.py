@@ -13,7 +13,6 @@ from training.config import TrainingConfig
 from training.runs.checkpoints import (
     check_files,
     claim_facts,
-    is_finished,
     last_checkpoint,
     note_sizes,
 )
@@ -45,7 +44,7 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
         check_length(config)
         for key, (before, now) in differences.items():
             log.info("resumes with %s = %s (%s before)", key, now, before)
-    if not is_finished(folder) or is_longer(differences):
+    if not (folder / "final").is_dir() or is_longer(differences):
         return False
     log.info("%s is finished", folder / "final")
     return True

@@ -30,30 +30,20 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 class MuonAdamW(torch.optim.AdamW):
     """Hidden weight matrices move along their orthogonalised momentum; embeddings, norms and biases
     take AdamW steps. On our tiny agents it needs about half of AdamW's tokens for the same loss.
-
-    `dtype` is that of the orthogonalisation.
     """
 
     def __init__(
         self,
         matrices: Iterable[Tensor],
         rest: Iterable[Tensor],
-        *,
         muon_lr: float,
-        lr: float,
-        betas: tuple[float, float],
-        weight_decay: float,
-        eps: float = 1e-8,
-        dtype: torch.dtype = torch.float32,
+        **settings: Any,
     ) -> None:
         groups: list[dict[str, Any]] = [
             {"params": list(matrices), "lr": muon_lr, "muon": True},
             {"params": list(rest), "muon": False},
         ]
-        super().__init__(
-            groups, lr=lr, betas=betas, weight_decay=weight_decay, eps=eps, foreach=True
-        )
-        self._dtype = dtype
+        super().__init__(groups, foreach=True, **settings)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -65,7 +55,7 @@ class MuonAdamW(torch.optim.AdamW):
 
     def _move(self, weights: list[Tensor], lr: float) -> None:
         aheads = [self._ahead(weight) for weight in weights]
-        for weight, move in zip(weights, orthogonal(aheads, dtype=self._dtype), strict=True):
+        for weight, move in zip(weights, orthogonal(aheads), strict=True):
             rows, columns = weight.shape
             weight.add_(move, alpha=-lr * max(1.0, rows / columns) ** 0.5)
 
@@ -81,22 +71,20 @@ class MuonAdamW(torch.optim.AdamW):
         return gradient.lerp(momentum, MOMENTUM)
 
 
-def orthogonal(
-    matrices: Sequence[Tensor], steps: int = 5, dtype: torch.dtype = torch.float32
-) -> list[Tensor]:
+def orthogonal(matrices: Sequence[Tensor], steps: int = 5) -> list[Tensor]:
     """Of each matrix roughly the nearest one with all singular values 1, of the same shape (rows,
-    columns) and type; iterated in `dtype`, those of one shape together."""
+    columns); those of one shape are iterated together."""
     a, b, c = QUINTIC
     wide = [matrix.T if matrix.shape[0] > matrix.shape[1] else matrix for matrix in matrices]
     found = list(matrices)
     for shape in dict.fromkeys(matrix.shape for matrix in wide):
         places = [place for place, matrix in enumerate(wide) if matrix.shape == shape]
         x = torch.stack([wide[place] for place in places])
-        x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(dtype)
+        x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
         for _ in range(steps):
             gram = x @ x.mT
             x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-        for place, one in zip(places, x.to(found[places[0]].dtype), strict=True):
+        for place, one in zip(places, x, strict=True):
             found[place] = one.T if wide[place] is not matrices[place] else one
     return found
 
@@ -114,28 +102,18 @@ def own_optimizer(model: Any, config: TrainingConfig, muon: bool) -> torch.optim
             f"{config.model}: a tiny model takes Muon, which needs whole matrices; "
             "use configs/accelerate/ddp.yaml"
         )
-    betas = (config.beta1, config.beta2)
+    settings: dict[str, Any] = {
+        "lr": config.lr,
+        "betas": (config.beta1, config.beta2),
+        "weight_decay": config.weight_decay,
+        "eps": EPSILON,
+    }
     if not muon:
-        return torch.optim.AdamW(
-            model.parameters(),
-            lr=config.lr,
-            betas=betas,
-            weight_decay=config.weight_decay,
-            eps=EPSILON,
-        )
-    decay, muon_lr = config.weight_decay, MUON_LR * config.lr
-    return muon_adamw(model, config.lr, muon_lr, betas, decay, EPSILON)
+        return torch.optim.AdamW(model.parameters(), **settings)
+    return muon_adamw(model, muon_lr=MUON_LR * config.lr, **settings)
 
 
-def muon_adamw(
-    model: nn.Module,
-    lr: float,
-    muon_lr: float,
-    betas: tuple[float, float],
-    weight_decay: float,
-    eps: float = 1e-8,
-    dtype: torch.dtype = torch.float32,
-) -> MuonAdamW:
+def muon_adamw(model: nn.Module, **settings: Any) -> MuonAdamW:
     """The optimizer of a language model: matrices inside its layers go to Muon."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     matrices: list[Tensor] = []
@@ -144,13 +122,4 @@ def muon_adamw(
         if parameter.requires_grad:
             inside = parameter.ndim == 2 and id(parameter) not in tables
             (matrices if inside else rest).append(parameter)
-    return MuonAdamW(
-        matrices,
-        rest,
-        muon_lr=muon_lr,
-        lr=lr,
-        betas=betas,
-        weight_decay=weight_decay,
-        eps=eps,
-        dtype=dtype,
-    )
+    return MuonAdamW(matrices, rest, **settings)

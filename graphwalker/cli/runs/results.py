@@ -175,11 +175,12 @@ def report(
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
     """The page of training runs, and its table in the terminal."""
     from eval.report import training
+    from eval.tables import as_terminal
     from graphwalker.runs import lock_folder
 
     with lock_folder(out):
         table = training.write_training_report(runs, out, title)
-    console.out.print(training.console_table(table, title))
+    console.out.print(as_terminal(table, title))
     console.out.print(f"Report: {(out / 'training.html').resolve()}", soft_wrap=True)
 
 
