@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from eval.score import tally as score_tally
 from eval.score.metrics import FAMILIES, METRICS
-from eval.score.score import score_file, score_record, score_records
+from eval.score.score import score_file
 from graphwalker.cli import app as cli
 from graphwalker.errors import UserError
 from support.paths import ROOT, SUPPORT
@@ -58,31 +58,19 @@ def test_per_record_writes_one_line_a_record_in_order(tmp_path):
     )
 
 
-def test_the_table_shows_what_json_holds():
-    done = command("--predictions", ODD, "--metrics", "em,tog_em")
-    told = json.loads(command("--predictions", ODD, "--metrics", "em,tog_em", "--json").stdout)
+def test_the_table_shows_what_json_holds_in_the_order_asked_for():
+    done = command("--predictions", ODD, "--metrics", "tog_em,em")
+    told = json.loads(command("--predictions", ODD, "--metrics", "tog_em, em", "--json").stdout)
+    assert list(told["metrics"]) == ["tog_em", "em"]
     for name, mean in told["metrics"].items():
         assert f"{name} " in done.stdout and f"{mean:.4f}" in done.stdout
     assert "120 records" in done.stdout
 
 
-def test_metrics_come_in_the_order_asked_for():
-    told = json.loads(command("--predictions", ODD, "--metrics", "rog_f1, em", "--json").stdout)
-    assert list(told["metrics"]) == ["rog_f1", "em"]
-
-
-def test_the_same_seed_gives_the_same_intervals_and_another_does_not():
-    first, again = (score_file(ODD, ["f1"], seed=3).intervals for _ in range(2))
-    assert first == again != score_file(ODD, ["f1"], seed=4).intervals
-
-
-def test_every_metric_has_a_family_and_a_meaning():
+def test_every_metric_has_a_family_a_meaning_and_a_place_in_the_docs():
     computed = [name for family in FAMILIES for name in family.names]
     assert sorted(computed) == sorted(METRICS)
-    assert all(metric.meaning and metric.source for metric in METRICS.values())
-
-
-def test_the_docs_define_every_metric():
+    assert all(metric["meaning"] and metric["source"] for metric in METRICS.values())
     text = (ROOT / "docs/metrics.md").read_text()
     assert all(f"`{name}`" in text for name in METRICS)
 
@@ -100,42 +88,31 @@ def test_ids_names_and_aliases_of_answers_count(tmp_path):
     assert scored.metrics["recall"] == 0.875
 
 
-def test_published_metrics_see_names_only_but_think_on_graph_sees_aliases(tmp_path):
-    gold = [{"id": "m.1", "name": "New York", "aliases": ["Gotham"]}]
-    scored = score_of(tmp_path, {"id": 1, "predictions": ["Gotham"], "answers": gold})
-    told = scored.metrics
-    assert (told["em"], told["tog_em"]) == (1.0, 1.0)
-    assert told["graphwalker_em"] == told["squad_em"] == told["rog_hit"] == told["kg_r1_em"] == 0.0
+YORK = [{"id": "m.1", "name": "New York", "aliases": ["Gotham"]}]
+NO_NAME = [{"id": "m.1"}, "Rome"]
 
 
-def test_an_answer_without_a_name_goes_by_its_id(tmp_path):
-    gold = [{"id": "1961", "name": None}]
-    scored = score_of(tmp_path, {"id": 1, "predictions": ["1961"], "answers": gold})
-    assert scored.metrics["em"] == scored.metrics["webqsp_f1"] == 1.0
-    assert scored.metrics["squad_em"] == 1.0
-
-
-def test_a_prediction_without_a_name_goes_by_its_id(tmp_path):
-    record = {"id": 1, "predictions": [{"id": "m.1"}], "answers": [{"id": "m.1"}, "Rome"]}
-    told = score_of(tmp_path, record).metrics
-    assert told["recall"] == told["webqsp_recall"] == told["rog_acc"] == 0.5
-
-
-def test_no_answer_given_is_no_exact_match_even_without_gold(tmp_path):
-    scored = score_of(
-        tmp_path,
-        {"id": 1, "predictions": None, "answers": []},
-        {"id": 2, "predictions": [], "answers": []},
-    )
-    assert scored.metrics["em"] == 0.5
-    assert scored.metrics["webqsp_f1"] == 1.0
-
-
-def test_null_among_predictions_is_an_empty_prediction(tmp_path):
-    record = {"id": 1, "predictions": [None, "Oslo"], "answers": ["Oslo"]}
-    told = score_of(tmp_path, record).metrics
-    assert (told["precision"], told["hits1"], told["rog_precision"]) == (0.5, 0.0, 0.5)
-    assert told["graphwalker_em"] == 1.0
+@pytest.mark.parametrize(
+    ("predictions", "answers", "scores"),
+    [
+        (
+            ["Gotham"],
+            YORK,
+            {"em": 1, "tog_em": 1, "graphwalker_em": 0, "squad_em": 0, "rog_hit": 0},
+        ),
+        (["1961"], [{"id": "1961", "name": None}], {"em": 1, "webqsp_f1": 1, "squad_em": 1}),
+        ([{"id": "m.1"}], NO_NAME, {"recall": 0.5, "webqsp_recall": 0.5, "rog_acc": 0.5}),
+        (None, [], {"em": 0, "webqsp_f1": 1}),
+        ([], [], {"em": 1, "webqsp_f1": 1}),
+        ([None, "Oslo"], ["Oslo"], {"precision": 0.5, "hits1": 0, "graphwalker_em": 1}),
+        ([1936, 2.5], ["1936", "2.5"], {"em": 1}),
+    ],
+)
+def test_names_ids_aliases_and_nothing_count_as_each_metric_sees_them(
+    tmp_path, predictions, answers, scores
+):
+    found = score_of(tmp_path, {"id": 1, "predictions": predictions, "answers": answers}).metrics
+    assert {name: found[name] for name in scores} == scores
 
 
 def test_pass_at_k_is_unbiased_over_samples(tmp_path):
@@ -158,34 +135,25 @@ def test_any_k_may_be_asked_for_where_samples_suffice(tmp_path):
     assert list(score_of(tmp_path, *records, metrics=["pass@k"]).metrics) == ["pass@1", "pass@2"]
 
 
-def test_several_parses_take_the_best(tmp_path):
-    record = {**OSLO, "predictions": ["b"], "parses": [["a"], ["b"]]}
-    assert score_of(tmp_path, record).metrics["webqsp_f1"] == 1.0
-
-
-def test_true_or_false_answers_get_arks_metrics_unasked(tmp_path):
+def test_true_or_false_answers_get_arks_metrics_unasked_where_all_are(tmp_path):
     yes = {"id": 1, "predictions": ["True"], "answers": ["True"], "samples": [["True"], ["None"]]}
     told = score_of(tmp_path, yes, {**yes, "id": 2, "predictions": ["None"]}).metrics
     assert told["ark_answer_rate"] == told["ark_accuracy"] == 0.5
     assert told["ark_conditional_accuracy"] == 1.0
     assert 0 < told["ark_reliability"] < 1
+    mixed = (yes, {**OSLO, "id": 2})
+    assert "ark_accuracy" not in score_of(tmp_path, *mixed).metrics
+    assert score_of(tmp_path, *mixed, metrics=["ark_accuracy"]).counts == {"ark_accuracy": 1}
 
 
-def test_arks_metrics_stay_out_where_only_some_answers_are_true_or_false(tmp_path):
-    yes = {"id": 1, "predictions": ["True"], "answers": ["True"]}
-    assert "ark_accuracy" not in score_of(tmp_path, yes, {**OSLO, "id": 2}).metrics
-    asked = score_of(tmp_path, yes, {**OSLO, "id": 2}, metrics=["ark_accuracy"])
-    assert asked.counts == {"ark_accuracy": 1}
-
-
-def test_rows_and_verdicts_are_scored_where_they_are(tmp_path):
+def test_rows_verdicts_and_parses_are_scored_where_they_are(tmp_path):
     scored = score_of(
         tmp_path,
         {"id": 1, "rows": [{"key": "a"}, {"key": "b"}], "gold_rows": [{"key": "a"}]},
-        {**OSLO, "id": 2, "judge": True},
+        {**OSLO, "id": 2, "judge": True, "predictions": ["b"], "parses": [["a"], ["b"]]},
     )
     assert scored.metrics["graphwalk_precision"] == 0.5
-    assert scored.metrics["graphrunner_judge"] == scored.metrics["em"] == 1.0
+    assert scored.metrics["graphrunner_judge"] == scored.metrics["webqsp_f1"] == 1.0
     assert scored.counts["em"] == scored.counts["graphwalk_f1"] == 1
 
 
@@ -211,11 +179,6 @@ def test_the_first_bad_record_is_told_whoever_reads_it(tmp_path, monkeypatch):
     path.write_text("\n".join([GOOD] * 6 + ["{}", GOOD, "[]"]))
     with pytest.raises(UserError, match=r"p\.jsonl:7: field 'answers' is missing"):
         score_file(path, workers=2)
-
-
-def test_a_repeated_id_is_counted_and_told(tmp_path, caplog):
-    assert score_of(tmp_path, OSLO, OSLO, metrics=["em"]).n == 2
-    assert "1 records repeat an id" in caplog.text
 
 
 GOOD = json.dumps(OSLO)
@@ -290,48 +253,69 @@ def test_damaged_gzip_no_file_and_no_run_are_told(tmp_path, capsys):
         assert code == 2 and message in error
 
 
-def test_an_unknown_metric_lists_the_known_ones_and_exits_with_2(capsys):
-    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "em,emm")
-    assert code == 2
-    assert "'emm'" in error and all(name in error for name in METRICS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--metrics", "em,emm"), "'emm'; known: em, f1,"),
+        (("--metrics", "recovery_all"), "needs a run of"),
+        (("--metrics", "pass@2"), "needs samples"),
+        (("--format", "gog"), "kg-r1"),
+        (("--per-record", "/dev/null/s.jsonl"), "cannot be written"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_with_2(capsys, options, message):
+    code, error = code_and_error(capsys, "--predictions", ODD, *options)
+    assert code == 2 and message in error
 
 
-def test_a_metric_that_fits_no_record_says_what_it_needs(capsys):
-    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "recovery_all")
-    assert code == 2 and "needs a run of" in error
-    code, error = code_and_error(capsys, "--predictions", ODD, "--metrics", "pass@2")
-    assert code == 2 and "needs samples" in error
-
-
-def test_an_unknown_format_lists_the_known_ones(capsys):
-    code, error = code_and_error(capsys, "--predictions", ODD, "--format", "gog")
-    assert code == 2 and "kg-r1" in error
-
-
-def test_the_predictions_are_never_written_over(tmp_path, capsys):
+def test_the_predictions_are_never_written_over_and_no_half_file_is_left(tmp_path, capsys):
     path = write(tmp_path / "p.jsonl", OSLO)
     code, error = code_and_error(capsys, "--predictions", path, "--per-record", path)
     assert code == 2 and "another name" in error
     assert path.read_text() == GOOD + "\n"
-
-
-def test_a_bad_record_leaves_no_half_written_scores(tmp_path, capsys):
-    path = tmp_path / "p.jsonl"
     path.write_text(GOOD + "\n{}\n")
     code, _ = code_and_error(capsys, "--predictions", path, "--per-record", tmp_path / "s.jsonl")
-    assert code == 2
-    assert [each.name for each in tmp_path.iterdir()] == ["p.jsonl"]
+    assert code == 2 and [each.name for each in tmp_path.iterdir()] == ["p.jsonl"]
 
 
-def test_scores_that_cannot_be_written_are_told(tmp_path, capsys):
-    path = write(tmp_path / "p.jsonl", OSLO)
-    code, error = code_and_error(capsys, "--predictions", path, "--per-record", tmp_path)
-    assert code == 2 and "cannot be written" in error
+def test_five_seeds_in_one_file_give_the_interval_of_the_questions(tmp_path, caplog):
+    records = [
+        {"id": f"q{i}", "predictions": ["a" if i % 2 else "b"], "answers": ["a"]} for i in range(80)
+    ]
+    once = score_of(tmp_path, *records, metrics=["em", "f1"], seed=3)
+    assert once.intervals == score_of(tmp_path, *records, metrics=["em", "f1"], seed=3).intervals
+    five = score_of(tmp_path, *records * 5, metrics=["em", "f1"], seed=3)
+    assert five.n == 400 and "320 records repeat an id" in caplog.text
+    for name in ("em", "f1"):
+        assert five.metrics[name] == once.metrics[name]
+        widths = [s.intervals[name][1] - s.intervals[name][0] for s in (once, five)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.1)
 
 
-def test_score_records_takes_any_iterable():
-    from eval.score.predictions import parse_ours
+def test_a_metric_of_some_records_is_clustered_by_their_ids(tmp_path):
+    plain = [{"id": f"p{i}", "predictions": ["a"], "answers": ["a"]} for i in range(10)]
+    sampled = [
+        {**record, "id": f"s{i}", "samples": [["a"], ["a" if i % 2 else "b"]]}
+        for i, record in enumerate(plain)
+    ]
+    found = score_of(tmp_path, *plain, *sampled, *sampled, metrics=["em", "pass@1"])
+    assert found.counts == {"em": 30, "pass@1": 20}
+    low, high = found.intervals["pass@1"]
+    assert 0.5 < low < found.metrics["pass@1"] < high < 1
 
-    record = parse_ours(OSLO)
-    assert score_records(iter([record]), ["em"]).metrics == {"em": 1.0}
-    assert score_record(record, ["em", "rog_f1"]) == {"em": 1.0, "rog_f1": 1.0}
+
+@pytest.mark.parametrize(
+    ("samples", "answers", "em"),
+    [
+        ([["Rome"], ["Oslo"], ["oslo "]], ["Oslo"], 1.0),
+        ([["Rome"], ["Oslo"], ["Rome"]], ["Oslo"], 0.0),
+        ([["A", "B"], ["B", "A"], ["Oslo"]], ["A", "B"], 1.0),
+        ([["Rome"], ["Oslo"]], ["Oslo"], 0.0),  # of equals the first
+        ([None, None, ["Oslo"]], ["Oslo"], 1.0),  # no answer is no vote
+        ([None, None], ["Oslo"], 0.0),
+    ],
+)
+def test_self_consistency_takes_the_most_frequent_answer_set(tmp_path, samples, answers, em):
+    record = {"id": "q", "samples": samples, "answers": answers}
+    found = score_of(tmp_path, record, metrics=["self_consistency_em", "self_consistency_hits1"])
+    assert found.metrics == {"self_consistency_em": em, "self_consistency_hits1": em}

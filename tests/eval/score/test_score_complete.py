@@ -37,39 +37,36 @@ def right(*numbers: int) -> list[dict[str, Any]]:
     return [{"id": f"q{k}", "predictions": [f"a{k}"]} for k in numbers]
 
 
-def test_a_whole_file_is_as_it_was(capsys, tmp_path):
-    code, out, error = said(capsys, tmp_path, right(*range(10)), "--json")
+@pytest.mark.parametrize(
+    ("records", "error", "counts", "em"),
+    [
+        (right(*range(10)), "", (0, 0, 0), 1.0),
+        (right(*range(6)), "4 of 10 questions have no record and count 0 (q6, q7,", (4, 0, 0), 0.6),
+        (
+            [*right(*range(10)), {"id": "q3", "predictions": ["wrong"]}],
+            "1 records repeat an id: the first of each counts (q3)",
+            (0, 1, 0),
+            1.0,
+        ),
+        (
+            [*right(*range(10)), {"id": "q77", "predictions": ["x"]}],
+            "1 records have no question of that id and do not count (q77)",
+            (0, 0, 1),
+            1.0,
+        ),
+    ],
+)
+def test_missing_doubled_and_unknown_records_are_named_and_end_with_3(
+    capsys, tmp_path, records, error, counts, em
+):
+    code, out, said_error = said(capsys, tmp_path, records, "--json")
     found = json.loads(out)
-    assert (code, error) == (0, "") and found["metrics"] == {"em": 1.0, "tog_em": 1.0}
-    assert (found["n"], found["missing"], found["doubled"], found["unknown"]) == (10, 0, 0, 0)
-
-
-def test_missing_questions_count_0_are_named_and_end_with_3(capsys, tmp_path):
-    code, out, error = said(capsys, tmp_path, right(*range(6)), "--json")
-    found = json.loads(out)
-    assert code == 3 and "4 of 10 questions have no record and count 0 (q6, q7, q8, q9)" in error
-    assert found["n"] == 10 and found["metrics"] == {"em": 0.6, "tog_em": 0.6}
-    assert found["missing"] == 4 and found["missing_ids"] == ["q6", "q7", "q8", "q9"]
-
-
-def test_of_two_records_of_a_question_the_first_counts(capsys, tmp_path):
-    twice = [*right(*range(10)), {"id": "q3", "predictions": ["wrong"]}]
-    code, out, error = said(capsys, tmp_path, twice, "--json")
-    found = json.loads(out)
-    assert code == 3 and "1 records repeat an id" in error and "(q3)" in error
-    assert (found["n"], found["doubled"], found["metrics"]["em"]) == (10, 1, 1.0)
-
-
-def test_an_id_that_no_question_has_is_said_and_does_not_count(capsys, tmp_path):
-    more = [*right(*range(10)), {"id": "q77", "predictions": ["x"]}]
-    code, out, error = said(capsys, tmp_path, more, "--json")
-    assert code == 3 and "have no question of that id" in error and "q77" in error
-    assert json.loads(out)["n"] == 10 and json.loads(out)["unknown_ids"] == ["q77"]
-
-
-def test_the_table_says_that_it_is_not_whole(capsys, tmp_path):
-    _, out, _ = said(capsys, tmp_path, right(0))
-    assert "INCOMPLETE: 9 of 10 questions have no record" in " ".join(out.split())
+    assert code == (3 if error else 0) and error in said_error and bool(error) == bool(said_error)
+    assert found["n"] == 10 and found["metrics"] == {"em": em, "tog_em": em}
+    assert tuple(found[name] for name in ("missing", "doubled", "unknown")) == counts
+    if error:
+        _, table, _ = said(capsys, tmp_path, records)
+        assert f"INCOMPLETE: {error.split(' (')[0]}" in " ".join(table.split())
 
 
 def test_samples_of_missing_questions_count_as_wrong(tmp_path):

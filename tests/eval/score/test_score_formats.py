@@ -37,16 +37,13 @@ def questions(tmp_path):
     return write(tmp_path / "questions.jsonl", *QUESTIONS)
 
 
-def test_rog_splits_a_text_at_line_ends(tmp_path):
+def test_rog_splits_a_text_at_line_ends_and_makes_a_list_distinct_the_most_frequent_first(tmp_path):
     path = write(tmp_path / "p.jsonl", rog("Oslo\nRome"))
     record = one(path, "rog")
     assert (record.texts, record.golds) == (("Oslo", "Rome"), ("Oslo", "Bergen"))
     scored = score_file(path, layout="rog").metrics
     assert (scored["rog_hit"], scored["rog_acc"], scored["rog_f1"]) == (1.0, 0.5, 0.5)
-
-
-def test_rog_makes_a_list_distinct_the_most_frequent_first(tmp_path):
-    path = write(tmp_path / "p.jsonl", rog(["Rome", "Oslo", "Oslo", "Moss"]))
+    write(path, rog(["Rome", "Oslo", "Oslo", "Moss"]))
     assert one(path, "rog").texts == ("Oslo", "Rome", "Moss")
     assert score_file(path, ["rog_precision"], layout="rog").metrics == {"rog_precision": 1 / 3}
 
@@ -75,7 +72,8 @@ def tog(results):
 
 
 def test_tog_reads_braces_as_answers_and_gold_from_the_questions(tmp_path, questions):
-    path = write(tmp_path / "p.jsonl", tog("The answers are {Oslo} and { Bergen }."))
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([tog("The answers are {Oslo} and { Bergen }.")]))
     record = one(path, "tog", questions)
     assert record.texts == ("Oslo", "Bergen")
     scored = score_file(path, layout="tog", questions=questions).metrics
@@ -88,12 +86,6 @@ def test_tog_em_reads_the_first_braces_only_and_aliases_count(tmp_path, question
         path = write(tmp_path / "p.jsonl", tog(text))
         scored = score_file(path, ["tog_em", "hit_any"], layout="tog", questions=questions)
         assert scored.metrics == {"tog_em": tog_em, "hit_any": hit_any}, text
-
-
-def test_tog_output_as_one_array_with_answers_in_it(tmp_path):
-    path = tmp_path / "ToG_cwq.json"
-    path.write_text(json.dumps([{**tog("{Oslo}"), "answers": ["Oslo"]}]))
-    assert score_file(path, ["em"], layout="tog").metrics == {"em": 1.0}
 
 
 def test_tog_without_gold_says_where_to_give_it(tmp_path, questions):
@@ -122,19 +114,13 @@ def test_kg_r1_takes_the_first_answer_outside_information(tmp_path):
     assert (scored["em"], scored["f1"]) == (0.0, 0.5)
 
 
-def test_kg_r1_finds_an_entity_by_its_id_too(tmp_path):
-    path = write(tmp_path / "p.jsonl", kg_r1("<answer>m.2</answer>"))
-    assert score_file(path, ["kg_r1_recall"], layout="kg-r1").metrics == {"kg_r1_recall": 0.5}
-
-
-def test_kg_r1_without_an_answer_tag_gave_no_answer(tmp_path):
+def test_kg_r1_without_an_answer_tag_gave_no_answer_and_ids_find_entities(tmp_path):
     path = write(tmp_path / "p.jsonl", kg_r1("I do not know"))
-    record = one(path, "kg-r1")
-    assert record.predictions is None
-    assert score_file(path, ["kg_r1_em", "em"], layout="kg-r1").metrics == {
-        "kg_r1_em": 0.0,
-        "em": 0.0,
-    }
+    assert one(path, "kg-r1").predictions is None
+    found = score_file(path, ["kg_r1_em", "em"], layout="kg-r1").metrics
+    assert found == {"kg_r1_em": 0.0, "em": 0.0}
+    write(path, kg_r1("<answer>m.2</answer>"))
+    assert score_file(path, ["kg_r1_recall"], layout="kg-r1").metrics == {"kg_r1_recall": 0.5}
 
 
 def test_our_records_without_gold_take_it_from_the_questions(tmp_path, questions):
