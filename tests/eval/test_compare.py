@@ -113,13 +113,10 @@ def test_an_inverse_relation_is_on_the_gold_path() -> None:
     assert error_kind(walk(*TO, give("B"), question=other)) == "wrong entity"
 
 
-def test_refused_relations_were_not_walked() -> None:
-    assert walked_relations(walk(look("A"), step("A", "x.x.none"), *TO, give("B"))) == ("x.x.to",)
-
-
-def test_a_relation_whose_id_begins_another_s_was_not_walked() -> None:
+def test_relations_that_were_refused_or_begin_anothers_id_were_not_walked() -> None:
     both = say("", Call("get_triples", {"entity": "A", "relations": ["x.x.t", "x.x.to"]}))
-    assert walked_relations(walk(look("A"), both, give("B"))) == ("x.x.to",)
+    for lines in ((step("A", "x.x.none"), *TO), (look("A"), both)):
+        assert walked_relations(walk(look("A"), *lines, give("B"))) == ("x.x.to",)
 
 
 def test_kinds_sum_to_the_wrong_answers_and_infrastructure_failures_have_none() -> None:
@@ -137,20 +134,6 @@ def evaluated(out: Path, script: dict, samples: int = 0) -> Path:  # type: ignor
     )
 
 
-@pytest.mark.parametrize(
-    ("count", "label"), [(0, "(none)"), (1, "1"), (3, "2-3"), (4, "4-10"), (11, "11+")]
-)
-def test_answers_are_counted_in_bins(count: int, label: str) -> None:
-    question = replace(QUESTION, answers=tuple(Answer(str(i)) for i in range(count)))
-    assert number_of_answers(question) == label
-
-
-def test_nothing_scored_is_the_users_mistake(tmp_path: Path) -> None:
-    folder = evaluated(tmp_path, {})
-    with pytest.raises(UserError, match="no scored episode"):
-        analyse(folder)
-
-
 def test_the_commands_print_tables_and_json(tmp_path: Path) -> None:
     a = evaluated(tmp_path / "a", untrained_script())
     b = evaluated(tmp_path / "b", trained_script(), samples=2)
@@ -161,3 +144,9 @@ def test_the_commands_print_tables_and_json(tmp_path: Path) -> None:
     assert len(compared["wins"]) == 6 and compared["p"] == pytest.approx(2 / 2**6)
     assert call(app, ["analyse", str(b)]).exit_code == 0
     assert call(app, ["compare", str(a), str(b), "--list", "2"]).exit_code == 0
+    with pytest.raises(UserError, match="no scored episode"):
+        analyse(evaluated(tmp_path / "none", {}))
+    bins = {0: "(none)", 1: "1", 3: "2-3", 4: "4-10", 11: "11+"}
+    for count, label in bins.items():
+        answers = tuple(Answer(str(i)) for i in range(count))
+        assert number_of_answers(replace(QUESTION, answers=answers)) == label

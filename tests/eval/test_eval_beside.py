@@ -40,9 +40,7 @@ def test_baselines_answer_the_same_questions_and_the_ceiling_is_kept_by_question
     for name in beside["baselines"]:
         played = read_jsonl(run / "baselines" / name / "predictions.jsonl")
         assert [record["question"]["id"] for record in played] == ids
-
-
-def test_a_second_time_nothing_is_played_again_and_what_is_damaged_is(run):
+    # A second time nothing is played again, and what is damaged is made again.
     usage, rows = run / "baselines" / "first-relation" / "usage.jsonl", run / "ceiling.jsonl"
     before = usage.read_bytes(), rows.read_bytes()
     rows.write_bytes(before[1][:-20])

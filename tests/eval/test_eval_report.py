@@ -4,16 +4,11 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -21,7 +16,7 @@ from rich.console import Console
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.report.archive import choose
 from eval.report.report import StageResult, console_table, training_panels, write_report
-from eval.report.training import DrawnLine, Panel, draw_panels
+from eval.report.training import DrawnLine, Panel
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
 from eval.tables import as_terminal
@@ -30,8 +25,11 @@ from graphwalker.files import write_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer
 from graphwalker.trajectory import Trajectory
-from graphwalker.viewer.record import action_text, outcome
+from graphwalker.viewer.record import outcome
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.long
 
@@ -121,38 +119,32 @@ def test_the_json_holds_a_record_per_stage(folder: Path) -> None:
     assert report["versions"]["python"] and report["hardware"]["cores"]
 
 
-def test_the_markdown_holds_the_tables(folder: Path) -> None:
+def test_the_markdown_holds_the_tables_those_of_sampled_questions_apart(folder: Path) -> None:
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert "| stage 1 8 questions | 0.750" in text
     assert "## EM by structure" in text
+    heads = [line for line in text.splitlines() if line.startswith("| Stage")]
+    assert "Pass@4" not in heads[0] and "Pass@4" in heads[1]
 
 
-def test_the_page_stands_alone(folder: Path) -> None:
-    page = Reader((folder / "report.html").read_text(encoding="utf-8"))
+def test_the_page_stands_alone_and_only_our_own_script_may_run(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    page = Reader(text)
     assert not {"link", "img", "iframe", "object"} & set(page.tags)
     for key, value in page.attributes:
         assert not key.startswith("on")
         if key in ("href", "src", "xlink:href", "action"):
             assert value.startswith("#")
-    assert page.tags.count("svg") == 3
-
-
-def test_only_our_own_scripts_may_run(folder: Path) -> None:
-    text = (folder / "report.html").read_text(encoding="utf-8")
-    code = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
-    hashes = [base64.b64encode(hashlib.sha256(c.encode()).digest()).decode() for c in code]
-    allowed = re.search(r"script-src ([^;]*);", text)
-    assert allowed and len(code) == 1
-    assert allowed[1] == " ".join(f"'sha256-{digest}'" for digest in hashes)
-    data = re.findall(r'<script type="application/octet-stream" id="[a-z0-9-]+">([^<]*)<', text)
-    assert len(data) + len(code) == text.count("</script>")
-    assert all(re.fullmatch(r"[A-Za-z0-9+/]+=*", block) for block in data)
-
-
-def test_the_page_has_no_two_ids_alike(folder: Path) -> None:
-    page = Reader((folder / "report.html").read_text(encoding="utf-8"))
+    assert page.tags.count("svg") == 3 and "#0102" not in text and "var(--ink)" in text
     ids = [value for key, value in page.attributes if key == "id"]
     assert len(ids) == len(set(ids))
+    (code,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    allowed = re.search(r"script-src ([^;]*);", text)
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    assert allowed and allowed[1] == f"'sha256-{digest}'"
+    data = re.findall(r'<script type="application/octet-stream" id="[a-z0-9-]+">([^<]*)<', text)
+    assert len(data) + 1 == text.count("</script>")
+    assert all(re.fullmatch(r"[A-Za-z0-9+/]+=*", block) for block in data)
 
 
 def test_every_reference_of_a_plot_is_defined(folder: Path) -> None:
@@ -160,11 +152,6 @@ def test_every_reference_of_a_plot_is_defined(folder: Path) -> None:
     plots = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', plots))
     assert used and used <= set(re.findall(r'\bid="([^"]+)"', text))
-
-
-def test_the_outcome_is_said_in_words(folder: Path) -> None:
-    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
-    assert "recovered: " in text and "wrong: " in text
 
 
 def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: Path) -> None:
@@ -178,17 +165,11 @@ def test_the_first_screen_says_what_was_run_and_what_went_wrong_most(folder: Pat
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     kinds = report["stages"][-1]["error_kinds"]
     assert sum(kinds.values()) == 2
-    first = Reader((folder / "report.html").read_text(encoding="utf-8")).text.partition("Figures")[
-        2
-    ]
+    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    first = text.partition("Figures")[2]
     assert first.index("Agent") < first.index("Strict EM") < first.index("What went wrong")
     assert all(kind in first for kind in kinds)
-
-
-def test_figures_of_sampled_questions_stand_in_a_table_of_their_own(folder: Path) -> None:
-    text = (folder / "report.md").read_text(encoding="utf-8")
-    heads = [line for line in text.splitlines() if line.startswith("| Stage")]
-    assert "Pass@4" not in heads[0] and "Pass@4" in heads[1]
+    assert "recovered: " in text and "wrong: " in text
 
 
 def test_hostile_text_adds_no_element_and_loses_no_character(
@@ -201,17 +182,11 @@ def test_hostile_text_adds_no_element_and_loses_no_character(
     assert not [key for key, _ in page.attributes if key.startswith("on")]
     assert re.sub("[\x00\u202e]", "\N{REPLACEMENT CHARACTER}", HOSTILE) in page.text
     assert not re.search("[\x00\u202e]", page.text)
-
-
-def test_hostile_names_stay_in_their_markdown_cell(
-    stages: list[StageResult], tmp_path: Path
-) -> None:
-    write_report(tmp_path / "out", hostile_stages(stages, tmp_path), title=HOSTILE)
     lines = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ")]
     assert rows and not any("<img" in line for line in rows)
     tables = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(tables[:4]) == {tables[0]}
+    assert set(tables[:4]) == {tables[0]}  # names stay in their Markdown cell
 
 
 def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], folder: Path) -> None:
@@ -227,11 +202,15 @@ def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], fo
     assert "+0.750" in text and max(map(len, text.splitlines())) <= 80
 
 
-def test_a_report_of_a_run_without_questions_says_so(tmp_path: Path) -> None:
+def test_a_report_of_a_run_without_questions_says_so_and_one_of_no_run_is_refused(
+    tmp_path: Path,
+) -> None:
     write_jsonl(tmp_path / "run" / PREDICTIONS, [])
     report = write_report(tmp_path / "out", [StageResult("empty", tmp_path / "run")])
     assert report["stages"][0]["questions"] == 0
     assert "no scored questions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(UserError, match="stage"):
+        write_report(tmp_path, [])
 
 
 def test_without_matplotlib_the_report_has_its_tables(
@@ -243,98 +222,49 @@ def test_without_matplotlib_the_report_has_its_tables(
     assert "svg" not in page.tags and "Where it is right" in page.text
 
 
-def test_a_report_without_stages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="stage"):
-        write_report(tmp_path, [])
-
-
-def test_the_walks_to_read_vary(stages: list[StageResult]) -> None:
-    chosen = choose(read_run(stages[1].folder).trajectories, 5)
+def test_the_walks_to_read_vary_and_do_not_depend_on_the_file_order(
+    stages: list[StageResult],
+) -> None:
+    found = read_run(stages[1].folder).trajectories
+    chosen = choose(found, 5)
     assert [outcome(t) for t in chosen[:3]] != [outcome(chosen[0])] * 3
     assert {outcome(t) for t in chosen} == {"right", "wrong", "recovered"}
     assert {t.question.structure for t in chosen} == {"1-hop", "2-hop", "3-hop", "2I"}
+    assert [t.id for t in chosen] == [t.id for t in choose(found[::-1], 5)]
 
 
-def test_the_choice_does_not_depend_on_the_file_order(stages: list[StageResult]) -> None:
-    found = read_run(stages[1].folder).trajectories
-    assert [t.id for t in choose(found, 5)] == [t.id for t in choose(found[::-1], 5)]
-
-
-def test_actions_are_written_as_a_person_writes_them() -> None:
-    call = {"tool": "get_triples", "arguments": {"entity": 'A "B"', "relations": ["r"]}}
-    assert action_text(call) == 'get_triples("A \\"B\\"", ["r"])'
-    assert action_text({"answer": ["Zoë"]}) == 'answer ["Zoë"]'
-    assert action_text({"malformed": "close the tag"}) == "no valid action: close the tag"
-
-
-def test_training_logs_give_the_curves_they_hold(tmp_path: Path) -> None:
-    log = tmp_path / "metrics.jsonl"
+def test_training_logs_give_the_curves_they_hold_and_a_reward_that_is_the_em_once(
+    tmp_path: Path,
+) -> None:
+    log, same = tmp_path / "metrics.jsonl", tmp_path / "same.jsonl"
     records = [{"step": 1, "reward": 0.1}, {"step": 2, "reward": 0.2}, {"step": 2, "reward": 0.3},
                {"step": 3, "reward": float("nan")}, {"note": "resumed"}]  # fmt: skip
     write_jsonl(log, records)
     panels = training_panels([StageResult("GRPO", tmp_path, log), StageResult("none", tmp_path)])
     assert panels == [Panel("GRPO: reward", [DrawnLine("reward", [(1, 0.1), (2, 0.3)])])]
-
-
-def test_a_reward_that_is_the_em_is_drawn_once_and_its_loss_not_at_all(tmp_path: Path) -> None:
-    log = tmp_path / "metrics.jsonl"
-    write_jsonl(log, [{"step": i, "reward": i / 9, "em": i / 9, "loss": 0.1} for i in range(9)])
-    panels = training_panels([StageResult("GRPO", tmp_path, log)])
+    write_jsonl(same, [{"step": i, "reward": i / 9, "em": i / 9, "loss": 0.1} for i in range(9)])
+    panels = training_panels([StageResult("GRPO", tmp_path, same)])
     assert [panel.title for panel in panels] == ["GRPO: reward"]
-
-
-def test_plots_take_their_colours_from_the_page() -> None:
-    svg = draw_panels("training", [Panel("a", [DrawnLine("loss", [(1, 1.0), (2, 0.5)])])])
-    assert svg is not None and "var(--ink)" in svg and "#0102" not in svg
 
 
 @pytest.mark.browser
 def test_a_browser_shows_the_page_and_a_name_cannot_make_it_call_home(
-    stages: list[StageResult], tmp_path: Path
+    stages: list[StageResult], tmp_path: Path, browser: "Browser"
 ) -> None:
-    with listening() as (address, asked):
-        image = f"<img src={address}/image>"
-        hostile = image + HOSTILE
-        (tmp_path / "raw.html").write_text(image, encoding="utf-8")
-        opened(tmp_path / "raw.html", tmp_path / "profile")
-        assert asked == ["/image"]  # the listener hears what a page loads
-        asked.clear()
-        write_report(tmp_path / "out", hostile_stages(stages, tmp_path, hostile), title=hostile)
-        page = Reader(opened(tmp_path / "out" / "report.html", tmp_path / "profile"))
-    assert asked == []
-    assert "Where it is right" in page.text and "✗ wrong" in page.text
-    assert hostile.split(" \x00")[0] in page.text
-    assert "img" not in page.tags and page.tags.count("script") == 6
-    assert page.tags.count("svg") >= 2
-
-
-@contextmanager
-def listening() -> Iterator[tuple[str, list[str]]]:
-    """A web server of our own: its address, and the paths that it was asked for."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def opened(page: Path, profile: Path) -> str:
-    """The page's DOM after a real browser has loaded it."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    assert browser, "needs Chromium: apt-get install chromium"
-    off = ("gpu", "quic", "background-networking", "component-update", "sync")
-    quiet = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in off)]
-    command = [browser, *quiet, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
+    image = "<img src=http://127.0.0.1:9/image>"
+    hostile = image + HOSTILE
+    (tmp_path / "raw.html").write_text(image, encoding="utf-8")
+    write_report(tmp_path / "out", hostile_stages(stages, tmp_path, hostile), title=hostile)
+    page, asked = browser.new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "raw.html").as_uri())
+    assert asked.pop() == "http://127.0.0.1:9/image"  # the listener hears what a page loads
+    asked.clear()
+    page.goto((tmp_path / "out" / "report.html").as_uri())
+    page.wait_for_selector("text=✗ wrong")
+    shown = Reader(page.content())
+    assert [url for url in asked if not url.startswith("file:")] == []
+    assert "Where it is right" in shown.text
+    assert hostile.split(" \x00")[0] in shown.text
+    assert "img" not in shown.tags and shown.tags.count("script") == 6
+    assert shown.tags.count("svg") >= 2

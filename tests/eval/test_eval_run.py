@@ -1,8 +1,8 @@
 """The evaluation run: its files, its order, and what a killed job leaves."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,13 +79,6 @@ def test_a_killed_run_goes_on_and_ends_as_an_undisturbed_one(
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_a_finished_run_asks_the_policy_nothing(tmp_path: Path) -> None:
-    run(tmp_path / "run", samples=1)
-    policy = ScriptedPolicy({})
-    run(tmp_path / "run", policy, samples=1)
-    assert policy.released == []
-
-
 def test_infrastructure_failures_stand_apart_and_are_tried_again_in_place(tmp_path: Path) -> None:
     script = {**trained_script(), "q03": [PolicyError("the server is down")]}
     found = read_run(run(tmp_path / "run", ScriptedPolicy(script)))
@@ -96,37 +89,28 @@ def test_infrastructure_failures_stand_apart_and_are_tried_again_in_place(tmp_pa
     assert [t.question.id for t in found.trajectories] == [q.id for q in toy_questions()]
 
 
-@pytest.mark.parametrize(
-    ("key", "again"),
-    [
-        ("seed", lambda out: run(out, seed=1)),
-        ("max_tokens", lambda out: run(out, max_tokens=9)),
-        ("weights", lambda out: run(out, identity={"weights": "b"})),
-    ],
-)
-def test_another_runs_folder_is_refused_by_the_key_that_differs(
-    tmp_path: Path, key: str, again: Callable[[Path], Path]
-) -> None:
-    run(tmp_path / "run", identity={"weights": "a"} if key == "weights" else None)
-    with pytest.raises(UserError, match=rf"run: {key} was"):
-        again(tmp_path / "run")
-
-
-def test_other_questions_are_refused(tmp_path: Path) -> None:
-    run(tmp_path / "run")
+def test_another_runs_folder_is_refused_by_the_key_that_differs(tmp_path: Path) -> None:
+    out = run(tmp_path / "run", identity={"weights": "a"})
+    same: dict[str, Any] = {"identity": {"weights": "a"}}
+    for key, value in {"seed": 1, "max_tokens": 9, "identity": {"weights": "b"}}.items():
+        named = "weights" if key == "identity" else key
+        with pytest.raises(UserError, match=rf"run: {named} was"):
+            run(out, **same | {key: value})
     with pytest.raises(UserError, match="questions"):
-        evaluate(toy_questions()[:3], toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+        evaluate(toy_questions()[:3], toy_environment(), ScriptedPolicy({}), out, **same)
+    policy = ScriptedPolicy({})
+    run(out, policy, **same)
+    assert policy.released == []  # a finished run asks nothing
+    with lock_folder(tmp_path / "other"), pytest.raises(UserError, match="is writing here"):
+        run(tmp_path / "other")
 
 
-def test_questions_with_one_id_are_refused(tmp_path: Path) -> None:
-    twice = [*toy_questions(), toy_questions()[0]]
-    with pytest.raises(UserError, match="q01"):
-        evaluate(twice, toy_environment(), ScriptedPolicy({}), tmp_path / "run")
-
-
-def test_no_questions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no questions"):
-        evaluate([], toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+def test_questions_with_one_id_no_questions_and_no_run_are_refused(tmp_path: Path) -> None:
+    for asked, message in (([*toy_questions(), toy_questions()[0]], "q01"), ([], "no questions")):
+        with pytest.raises(UserError, match=message):
+            evaluate(asked, toy_environment(), ScriptedPolicy({}), tmp_path / "run")
+    with pytest.raises(UserError, match="not an evaluation run"):
+        read_run(tmp_path)
 
 
 def test_progress_counts_what_was_there_already(tmp_path: Path) -> None:
@@ -145,11 +129,6 @@ def test_samples_are_small_unless_whole_ones_are_asked_for(tmp_path: Path) -> No
     assert read_run(small.parent).samples == read_run(whole.parent).samples
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not an evaluation run"):
-        read_run(tmp_path)
-
-
 def scripted_worker(fail: str) -> ThisProcess:
     """What a worker process makes; `fail` names what goes wrong there."""
     if fail == "build":
@@ -165,25 +144,19 @@ def run_by_processes(out: Path, fail: str = "", workers: int = 3) -> Path:
 
 
 @pytest.mark.long
-def test_worker_processes_write_the_same_bytes(tmp_path: Path) -> None:
+def test_worker_processes_write_the_same_bytes_and_say_what_is_wrong(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", samples=2), run_by_processes(tmp_path / "b")
     for name in (PREDICTIONS, SAMPLES, "config.json"):
         assert (a / name).read_bytes() == (b / name).read_bytes()
-
-
-@pytest.mark.long
-def test_what_is_wrong_in_a_worker_is_said_as_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no such model"):
         run_by_processes(tmp_path / "run", "build", workers=2)
 
 
-def test_two_evaluations_do_not_write_one_folder_at_once(tmp_path: Path) -> None:
-    with lock_folder(tmp_path / "run"), pytest.raises(UserError, match="is writing here"):
-        run(tmp_path / "run")
-
-
 def test_every_episode_leaves_what_it_cost(tmp_path: Path) -> None:
-    records = read_usage(run(tmp_path / "run", samples=1))
+    folder = run(tmp_path / "run", samples=1)
+    lines = (folder / USAGE).read_text(encoding="utf-8")  # one that was written twice counts once
+    (folder / USAGE).write_text(lines + lines.splitlines(keepends=True)[0], encoding="utf-8")
+    records = read_usage(folder)
     records = sorted(records, key=lambda record: record["id"])
     assert [record["id"] for record in records][:2] == ["q01#0", "q01#1"] and len(records) == 16
     assert records[0]["turns"] == 3 and records[0]["graph_calls"] > 0
@@ -192,10 +165,3 @@ def test_every_episode_leaves_what_it_cost(tmp_path: Path) -> None:
     assert figures["episodes"] == 16 and figures["turns"]["total"] == sum(
         record["turns"] for record in records
     )
-
-
-def test_an_episode_that_was_written_twice_counts_once(tmp_path: Path) -> None:
-    folder = run(tmp_path / "run")
-    lines = (folder / USAGE).read_text(encoding="utf-8")
-    (folder / USAGE).write_text(lines + lines.splitlines(keepends=True)[0], encoding="utf-8")
-    assert len(read_usage(folder)) == 8

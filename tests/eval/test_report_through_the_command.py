@@ -32,13 +32,3 @@ def test_truth_runs_are_those_of_the_samples(tmp_path):
     found = stage_of(tmp_path, graph, questions, preset, "samples=3")["truth_runs"]
     assert (found["runs"], found["answer_rate"], found["overall_accuracy"]) == (3, 1.0, 1.0)
     assert (found["conditional_accuracy"], found["overall_accuracy_sd"]) == (1.0, 0.0)
-
-
-def test_answers_read_says_how_each_answer_was_read(tmp_path):
-    data = tmp_path / "data"
-    run("graph", "synthetic", "--nodes", 40, "--graphs", 1, "--out", data)
-    settings = ("environment.preset=graphwalk",)
-    stage = stage_of(tmp_path, data, data / "questions.jsonl", *settings)
-    written = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").open()]
-    ways = {record["turns"][-1]["action"]["read"] for record in written}
-    assert stage["answers_read"] == {ways.pop(): len(written)} and not ways

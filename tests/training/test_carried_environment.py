@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("trl")
 
-import torch
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import read_environment, write_environment
@@ -16,11 +15,10 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played
-from support.run_toys import grpo_config, make_grpo_world, sft_config, weights
+from support.run_toys import grpo_config, make_grpo_world, sft_config
 from support.toy import toy_graph
 from training.dry_run import dry_run
 from training.grpo import run_grpo
-from training.models.lora import merge_adapter
 from training.runs.environment import in_its_environment, in_their_environment
 from training.sft import run_sft
 
@@ -68,19 +66,15 @@ def test_every_folder_that_sft_saves_holds_the_environment_of_its_data(trained):
 
 
 def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_made(world):
-    config = demonstrations(world, world / "x", data=(str(world / "bare" / "walks.jsonl"),))
+    bare = world / "bare" / "walks.jsonl"
+    config = demonstrations(world, world / "x", data=(str(bare),))
     assert in_their_environment(config).environment == EnvironmentConfig(prompt="compact")
-
-
-def test_trajectories_say_with_which_options_they_were_made(world):
-    options = {"exemplars": 1}
-    there = EnvironmentConfig(preset="search-on-graph", options=options)
+    there = EnvironmentConfig(preset="search-on-graph", options={"exemplars": 1})
     about = Environment(toy_graph(), there).provenance
-    walks = list(read_jsonl(world / "bare" / "walks.jsonl"))
     out = world / "wide" / "walks.jsonl"
-    write_jsonl(out, [{**walk, "provenance": about} for walk in walks])
+    write_jsonl(out, [{**walk, "provenance": about} for walk in read_jsonl(bare)])
     found = in_their_environment(demonstrations(world, world / "x", data=(str(out),))).environment
-    assert found.options == options
+    assert found.options == there.options
 
 
 def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, tmp_path):
@@ -94,39 +88,22 @@ def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, t
         assert carried == read_environment(trained / "final")
 
 
-def test_a_setting_that_differs_is_said_and_wins(world, trained, tmp_path, caplog):
+def test_a_setting_that_differs_is_said_and_another_preset_refused(
+    world, trained, tmp_path, caplog
+):
     config = grpo_config(world, tmp_path / "run", model=str(trained / "final"))
-    config = config.model_copy(update={"environment": EnvironmentConfig(max_turns=5)})
+    fewer = config.model_copy(update={"environment": EnvironmentConfig(max_turns=5)})
     with caplog.at_level(logging.WARNING):
-        assert in_its_environment(config).environment == SMALL.model_copy(update={"max_turns": 5})
+        assert in_its_environment(fewer).environment == SMALL.model_copy(update={"max_turns": 5})
     assert "environment.max_turns=5 (trained with 3)" in caplog.text
-
-
-def test_another_preset_is_refused_unless_it_is_forced(world, trained, tmp_path):
-    config = grpo_config(
-        world, tmp_path / "run", model=str(trained / "final"), environment={"preset": "io-prompt"}
-    )
+    io_prompt = {"environment": EnvironmentConfig(preset="io-prompt")}
     with pytest.raises(UserError, match="force_environment"):
-        run_grpo(config)
-    forced = config.model_copy(update={"force_environment": True})
+        run_grpo(config.model_copy(update=io_prompt))
+    forced = config.model_copy(update={**io_prompt, "force_environment": True})
     assert in_its_environment(forced).environment.preset == "io-prompt"
     other = demonstrations(world, world / "y", environment={"preset": "io-prompt"})
     with pytest.raises(UserError, match=r"several presets .* set force_environment"):
         in_their_environment(other)
-
-
-def test_a_merged_adapter_carries_it_too(world, tmp_path):
-    pytest.importorskip("peft")
-    run_sft(demonstrations(world, tmp_path / "lora", lora={"r": 2}))
-    merge_adapter(tmp_path / "lora", tmp_path / "merged")
-    assert read_environment(tmp_path / "merged") == read_environment(tmp_path / "lora" / "final")
-
-
-def test_the_file_does_not_change_what_is_learned(world, trained, tmp_path):
-    run_sft(demonstrations(world, tmp_path / "named", environment=SMALL))
-    run_sft(demonstrations(world, tmp_path / "not"))
-    named, without = weights(tmp_path / "named"), weights(tmp_path / "not")
-    assert all(torch.equal(named[key], without[key]) for key in named)
 
 
 # --- the cap of a turn

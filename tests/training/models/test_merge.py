@@ -38,22 +38,17 @@ def run(tmp_path_factory) -> Path:
     return place / "run"
 
 
-def test_a_merged_model_says_what_base_and_adapter_say(run, tmp_path):
-    merged = AutoModelForCausalLM.from_pretrained(merge_adapter(run, tmp_path / "merged"))
+def test_a_merged_folder_says_what_base_and_adapter_say_and_holds_no_adapter(run, tmp_path):
+    out = merge_adapter(run, tmp_path / "merged")
+    merged = AutoModelForCausalLM.from_pretrained(out)
     ids = torch.tensor(IDS)
     with torch.no_grad():
         theirs, ours = adapted(run.parent)(ids).logits, merged(ids).logits
         base = AutoModelForCausalLM.from_pretrained(run.parent / "model")(ids).logits
     assert float((ours - theirs).abs().max()) < 1e-5 < 0.01 < float((ours - base).abs().max())
-
-
-def test_a_merged_folder_holds_what_vllm_reads_and_no_adapter(run, tmp_path):
-    out = merge_adapter(run, tmp_path / "merged")
     files = {path.name for path in out.iterdir()}
     assert files >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert not any("adapter" in name or name.endswith((".bin", ".pt")) for name in files)
-    config = json.loads((out / "config.json").read_text())
-    assert config["architectures"] == ["Qwen2ForCausalLM"]
     text = '<think>I look.</think>\n<kg-query>get_relations("Anna")</kg-query>'
     tokenizers = [AutoTokenizer.from_pretrained(folder) for folder in (out, run.parent / "model")]
     assert tokenizers[0](text).input_ids == tokenizers[1](text).input_ids
@@ -74,23 +69,16 @@ def test_the_merged_weights_keep_the_type_of_the_base(run, tmp_path):
     assert {parameter.dtype for parameter in merged.parameters()} == {torch.bfloat16}
 
 
-def test_a_run_without_adapter_is_told_that_it_is_whole(run, tmp_path):
-    whole = tmp_path / "run"
-    AutoModelForCausalLM.from_pretrained(run.parent / "model").save_pretrained(whole / "final")
-    with pytest.raises(UserError, match="whole model already"):
-        merge_adapter(whole, tmp_path / "out")
-
-
-def test_a_base_model_that_is_gone_is_named(run, tmp_path):
-    final = tmp_path / "run" / "final"
-    final.mkdir(parents=True)
+def test_what_cannot_be_merged_is_named(run, tmp_path):
+    whole, gone = tmp_path / "run" / "final", tmp_path / "gone" / "final"
+    AutoModelForCausalLM.from_pretrained(run.parent / "model").save_pretrained(whole)
+    gone.mkdir(parents=True)
     facts = {"base_model_name_or_path": "/gone/base", "peft_type": "LORA"}
-    (final / "adapter_config.json").write_text(json.dumps(facts))
-    with pytest.raises(UserError, match="/gone/base: no such folder"):
-        merge_adapter(tmp_path / "run", tmp_path / "out")
-
-
-def test_what_lies_at_out_is_not_overwritten(run, tmp_path):
-    (tmp_path / "out").mkdir()
-    with pytest.raises(UserError, match="exists already"):
-        merge_adapter(run, tmp_path / "out")
+    (gone / "adapter_config.json").write_text(json.dumps(facts))
+    for folder, out, message in (
+        (whole.parent, tmp_path / "out", "whole model already"),
+        (gone.parent, tmp_path / "out", "/gone/base: no such folder"),
+        (run, tmp_path, "exists already"),
+    ):
+        with pytest.raises(UserError, match=message):
+            merge_adapter(folder, out)

@@ -53,14 +53,13 @@ def vllm(config, **settings):
     )
 
 
-@pytest.mark.skipif(HAS_VLLM, reason="vLLM is installed")
-def test_without_vllm_the_extra_is_named(config):
+def test_our_own_engine_asks_nothing_of_trl_and_without_vllm_the_extra_is_named(config):
+    assert engine_arguments(config) == {}
+    if HAS_VLLM:
+        assert engine_arguments(vllm(config))["use_vllm"]
+        return
     with pytest.raises(UserError, match=r"graphwalker-kgqa\[vllm\]"):
         engine_arguments(vllm(config))
-
-
-def test_our_own_engine_asks_nothing_of_trl(config):
-    assert engine_arguments(config) == {}
 
 
 @pytest.mark.vllm

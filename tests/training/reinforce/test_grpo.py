@@ -64,18 +64,12 @@ def sampled(world: Path, count: int = 4) -> list[Trajectory]:
     return list(rollout(questions()[:count], environment_of(world), policy, sampling, samples=2))
 
 
-def test_ids_of_an_episode_are_those_of_its_training_row(world):
+def test_an_episode_is_the_ids_of_its_training_row_and_its_mask_what_the_policy_drew(world):
     tokenizer, _ = load(world / "model")
     for trajectory in sampled(world):
         tokens = episode_tokens(trajectory, FORMAT, tokenizer, [tokenizer.eos_token_id])
         row = training_row(trajectory, FORMAT, tokenizer)
         assert tokens.prompt + tokens.completion == row.input_ids
-
-
-def test_the_mask_marks_what_the_policy_drew_and_nothing_else(world):
-    tokenizer, _ = load(world / "model")
-    for trajectory in sampled(world):
-        tokens = episode_tokens(trajectory, FORMAT, tokenizer, [tokenizer.eos_token_id])
         drawn = [i for i, m in zip(tokens.completion, tokens.mask, strict=True) if m]
         turns = [t.token_ids[: len(t.logprobs)] for t in trajectory.turns]
         assert drawn == [token for turn in turns for token in turn]
@@ -83,31 +77,24 @@ def test_the_mask_marks_what_the_policy_drew_and_nothing_else(world):
         assert "<information>" not in text
 
 
-def test_an_answered_episode_ends_with_an_end_token(world):
+def test_how_an_episode_ended_shows_in_its_tokens(world):
     tokenizer, _ = load(world / "model")
-    trajectory = replace(sampled(world)[0], stop=StopReason.ANSWERED, answer=("Verria",))
-    tokens = episode_tokens(trajectory, FORMAT, tokenizer, [7])
+    first = sampled(world)[0]
+    answered = replace(first, stop=StopReason.ANSWERED, answer=("Verria",))
+    tokens = episode_tokens(answered, FORMAT, tokenizer, [7])
     assert tokens.completion[-1] == 7 and tokens.mask[-1] == 0
-
-
-def test_an_infrastructure_failure_is_unscored_and_wholly_masked(world):
-    tokenizer, _ = load(world / "model")
-    failed = replace(sampled(world)[0], stop=StopReason.GRAPH_ERROR)
+    failed = replace(first, stop=StopReason.GRAPH_ERROR)
     assert score_episode(failed).scores.get("reward") is None
     assert not any(episode_tokens(failed, FORMAT, tokenizer, [0]).mask)
     empty = episode_tokens(replace(failed, turns=()), FORMAT, tokenizer, [0])
     assert empty.prompt and empty.completion
 
 
-def test_groups_that_are_not_full_are_refused():
+def test_groups_that_are_not_full_are_refused_and_each_step_has_its_own_seed():
     assert group_ids(["a", "a", "b", "b"], 2) == ["a", "b"]
-    with pytest.raises(RuntimeError, match="groups of 2"):
-        group_ids(["a", "a", "b"], 2)
-    with pytest.raises(RuntimeError, match="groups of 2"):
-        group_ids(["a", "b"], 2)
-
-
-def test_each_step_has_its_own_seed():
+    for prompts in (["a", "a", "b"], ["a", "b"]):
+        with pytest.raises(RuntimeError, match="groups of 2"):
+            group_ids(prompts, 2)
     assert len({step_seed(seed, step) for seed in (0, 1) for step in range(50)}) == 100
 
 
@@ -127,32 +114,18 @@ def test_two_steps_write_metrics_trajectories_and_a_final_model(world, finished_
     assert not torch.equal(model.lm_head.weight, before.lm_head.weight)
 
 
-def test_a_finished_run_is_recognised(world, finished_run):
+def test_a_finished_run_is_recognised_and_another_config_is_refused_by_its_key(world, finished_run):
     before = (finished_run / "metrics.jsonl").stat().st_mtime_ns
     assert run_grpo(config(world, finished_run)) == finished_run / "final"
     assert (finished_run / "metrics.jsonl").stat().st_mtime_ns == before
-
-
-def test_a_folder_of_another_config_is_refused_naming_the_key(world, finished_run):
     with pytest.raises(UserError, match=r"lr was 0\.001"):
         run_grpo(config(world, finished_run, lr=5e-4))
 
 
-def test_too_few_questions_are_refused(world, tmp_path):
-    with pytest.raises(UserError, match="prompts_per_step"):
-        run_grpo(config(world, tmp_path / "run", prompts_per_step=64))
-
-
-def test_a_micro_batch_that_does_not_divide_is_refused(world, tmp_path):
-    with pytest.raises(UserError, match="micro_batch = 7"):
-        run_grpo(config(world, tmp_path / "run", micro_batch=7))
-
-
-@pytest.mark.long
-def test_a_kl_term_uses_the_reference_model(world, tmp_path):
-    run_grpo(config(world, tmp_path / "run", beta=0.1))
-    first, second = lines(tmp_path / "run")
-    assert first["kl"] < 1e-8 < second["kl"]
+@pytest.mark.parametrize(("key", "value"), [("prompts_per_step", 64), ("micro_batch", 7)])
+def test_batches_that_cannot_be_are_refused(world, tmp_path, key, value):
+    with pytest.raises(UserError, match=f"{key} = {value}"):
+        run_grpo(config(world, tmp_path / "run", **{key: value}))
 
 
 CURVE = ("reward", "loss", "grad_norm", "entropy", "turns", "tokens", "resampled")
@@ -175,6 +148,7 @@ def test_a_run_that_stopped_goes_on_with_the_same_curve(world, tmp_path):
     (stopped / "config.yaml").write_text(text.replace(str(whole), str(stopped)), encoding="utf-8")
     run_grpo(config(world, stopped, **settings))
     assert curve(stopped) == curve(whole) and len(curve(whole)) == 4
+    assert lines(whole)[0]["kl"] < 1e-8 < lines(whole)[-1]["kl"]  # from the model of the start
     assert largest_difference(whole, stopped) == 0
     steps = [e["provenance"]["step"] for e in read_jsonl(stopped / "trajectories.jsonl")]
     assert steps == [1] * 4 + [3] * 4

@@ -53,7 +53,7 @@ def whole(world, tmp_path_factory) -> Path:
 # --- evaluation
 
 
-def test_dev_questions_are_asked_before_the_first_step_and_every_so_many(whole) -> None:
+def test_dev_questions_are_asked_before_the_first_step_and_the_best_model_is_the_final_one(whole):
     found = list(read_jsonl(whole / "evaluations.jsonl"))
     assert [line["step"] for line in found] == [0, 2, 4]
     assert all(line["em_low"] <= line["em"] <= line["em_high"] for line in found)
@@ -63,10 +63,6 @@ def test_dev_questions_are_asked_before_the_first_step_and_every_so_many(whole) 
         assert line["gain"] == pytest.approx(line["em"] - found[0]["em"])
     by_step = {line["step"]: line for line in lines(whole)}
     assert by_step[2]["eval_em"] == found[1]["em"] and "eval_em" not in by_step[3]
-
-
-def test_the_best_model_on_dev_questions_is_the_final_one(whole) -> None:
-    found = list(read_jsonl(whole / "evaluations.jsonl"))
     best = max(found, key=lambda line: (line["em"], -line["step"]))
     assert json.loads((whole / "best.json").read_text()) == {"step": best["step"], "em": best["em"]}
     kept = whole / f"best-{best['step']}" / "model.safetensors"
@@ -93,7 +89,11 @@ def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
 def test_replay_adds_the_weighted_mean_cross_entropy_of_its_rows(world, tmp_path) -> None:
     replay = {"data": [str(world / "shown.jsonl")], "rows": 3, "weight": 0.5}
     trainer, inputs = first_batch(world, tmp_path / "r", replay=replay)
-    assert trainer.replay is not None
+    dealt: Replay = trainer.replay
+    seen = [row for step in range(8) for row in dealt.step(step)]
+    assert sorted(seen) == sorted([*range(8)] * 3)  # none twice before all have come
+    parts = [dealt.part(0, place, 4) for place in range(4)]
+    assert sum(int((p.labels[:, 1:] != -100).sum()) for p in parts) == parts[0].of
     rows = [trainer.replay._rows[i] for i in trainer.replay.step(0)]
     total, count = torch.zeros(()), 0
     for row in rows:
@@ -114,17 +114,6 @@ def test_replay_adds_the_weighted_mean_cross_entropy_of_its_rows(world, tmp_path
         assert torch.allclose(found, a + b, atol=1e-6)
 
 
-def test_no_row_of_replay_comes_twice_before_all_have_come(world, tmp_path) -> None:
-    trainer, _ = first_batch(
-        world, tmp_path / "r", replay={"data": [str(world / "shown.jsonl")], "rows": 3}
-    )
-    replay: Replay = trainer.replay
-    seen = [row for step in range(8) for row in replay.step(step)]
-    assert sorted(seen[:8] + seen[8:]) == sorted([*range(8)] * 3)
-    parts = [replay.part(0, place, 4) for place in range(4)]
-    assert sum(int((p.labels[:, 1:] != -100).sum()) for p in parts) == parts[0].of
-
-
 def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world, tmp_path) -> None:
     with pytest.raises(UserError, match=r"replay\.data: none\.jsonl: no such trajectory file"):
         run_grpo(grpo_config(world, tmp_path / "r", replay={"data": ["none.jsonl"]}))
@@ -136,8 +125,8 @@ def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world,
 # --- all of it
 
 
-@pytest.mark.parametrize("step", [2])
-def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path, step) -> None:
+def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path) -> None:
+    step = 2
     config = everything(world, tmp_path / "again")
     run = stop_after(whole, config, step)
     for folder in run.glob("best*"):

@@ -23,7 +23,7 @@ from support.grpo_batches import (  # noqa: E402
     our_loss,
     plain_logps,
 )
-from support.grpo_toy import SMALL, played  # noqa: E402
+from support.grpo_toy import SMALL, played, questions  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines  # noqa: E402
 from training.grpo import question_order, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
@@ -64,18 +64,6 @@ def test_the_reward_reads_the_final_answer_alone(grpo_world):
     assert reward_of(replace(right, turns=()), **mix) == reward_of(right, **mix)
 
 
-def test_the_mix_of_the_config_is_what_trl_is_given(grpo_world, tmp_path):
-    trainer, inputs = first_batch(
-        grpo_world, tmp_path / "run", rewards={"em": 2.0, "answered": 0.5}, scale_rewards="none"
-    )
-    episodes = trainer.rollouts.batch.trajectories
-    rewards = torch.tensor(
-        [2 * t.scores["em"] + 0.5 * (t.answer is not None) for t in episodes]
-    ).view(-1, 4)
-    expected = (rewards - rewards.mean(1, keepdim=True)).flatten()
-    assert torch.allclose(inputs["advantages"], expected, atol=1e-6)
-
-
 # --- groups without variance
 
 MIXED = 3
@@ -108,13 +96,9 @@ def test_groups_without_variance_are_drawn_again_with_other_questions(grpo_world
 
 def test_drawing_again_ends_after_its_tries(grpo_world, tmp_path):
     settings = {"zero_variance": "resample", "max_turn_tokens": 2}  # no episode can answer
-    trainer, _ = first_batch(grpo_world, tmp_path / "run", resample_tries=1, **settings)
-    assert trainer.rollouts.batch.resampled == 4 and all(without_variance(trainer))
-    trainer, _ = first_batch(grpo_world, tmp_path / "more", resample_tries=9, **settings)
+    trainer, _ = first_batch(grpo_world, tmp_path / "run", resample_tries=9, **settings)
     assert trainer.rollouts.batch.resampled == 4  # eight questions: no more are left
-
-
-def test_substitutes_are_a_matter_of_the_seed_alone():
+    assert all(without_variance(trainer))
     known = [f"q{i}" for i in range(50)]
     chosen = substitutes(known, known[:10], "0:3")
     assert chosen == substitutes(set(known), known[:10], "0:3") != sorted(chosen)
@@ -159,6 +143,10 @@ def test_a_turns_credit_is_its_validity_normalised_in_its_group():
     first, second, failed = turn_credit(group, samples=3)
     assert first == pytest.approx([good, good, bad])
     assert second == pytest.approx([good]) and failed == [0.0]
+    erred = replace(turn(True), error="unknown_relation")  # costs credit and no reward
+    episodes = [replace(said("B", "C"), turns=(erred, turn(True)))] * 2
+    assert turn_credit(episodes, 2)[0][0] < 0 < turn_credit(episodes, 2)[0][1]
+    assert reward_of(episodes[0]) == 1.0
 
 
 def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):
@@ -176,13 +164,6 @@ def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):
     assert not torch.allclose(our_loss(trainer, inputs), our_loss(plain, before), atol=1e-4)
 
 
-def test_an_error_of_the_tools_costs_credit_and_no_reward():
-    erred = replace(turn(True), error="unknown_relation")
-    episodes = [replace(said("B", "C"), turns=(erred, turn(True)))] * 2
-    assert turn_credit(episodes, 2)[0][0] < 0 < turn_credit(episodes, 2)[0][1]
-    assert reward_of(episodes[0]) == 1.0
-
-
 # --- budgets
 
 
@@ -193,10 +174,9 @@ def drawn(trainer) -> list[list[int]]:
 def test_a_turn_and_an_episode_draw_no_more_than_their_budgets(grpo_world, tmp_path):
     free, _ = first_batch(grpo_world, tmp_path / "free")
     assert max(map(max, drawn(free))) > 8 and max(map(sum, drawn(free))) > 12
-    turns, _ = first_batch(grpo_world, tmp_path / "turns", max_turn_tokens=8)
-    assert max(map(max, drawn(turns))) == 8
-    episodes, _ = first_batch(grpo_world, tmp_path / "episodes", max_episode_tokens=12)
-    assert max(map(sum, drawn(episodes))) == 12
+    budgets = {"max_turn_tokens": 8, "max_episode_tokens": 12}
+    cut, _ = first_batch(grpo_world, tmp_path / "cut", **budgets)
+    assert max(map(max, drawn(cut))) == 8 and max(map(sum, drawn(cut))) == 12
 
 
 def test_a_spent_budget_ends_the_episode_without_asking_the_policy():
@@ -296,23 +276,15 @@ def test_defaults_are_the_papers_values_and_those_of_its_code():
     assert off == (0.0, "keep", 0)
 
 
-def test_every_process_holds_whole_groups(grpo_world, tmp_path, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(UserError, match="every process must hold whole groups"):
-        trl_arguments(grpo_config(grpo_world, tmp_path / "run"))
-
-
-def test_iterations_train_on_the_same_questions(grpo_world, tmp_path):
+def test_batches_are_whole_for_processes_and_iterations(grpo_world, tmp_path, monkeypatch):
     once = grpo_config(grpo_world, tmp_path / "a", steps=4)
     twice = grpo_config(grpo_world, tmp_path / "b", steps=4, iterations=2)
-    asked = [f"q{i}" for i in range(8)]
-    from graphwalker.files import read_records
-
-    questions = list(read_records(grpo_world / "questions.jsonl", Question.from_json))
-    assert [q.id for q in questions] == asked
-    assert question_order(twice, questions) == question_order(once, questions)[:8]
+    assert question_order(twice, questions()) == question_order(once, questions())[:8]
     with pytest.raises(ValueError, match="multiple of iterations"):
         grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(UserError, match="every process must hold whole groups"):
+        trl_arguments(once)
 
 
 def test_the_first_update_leaves_its_log_probabilities_for_the_second(

@@ -9,7 +9,7 @@ pytest.importorskip("trl")
 
 from graphwalker.errors import UserError
 from support.paths import ROOT
-from support.run_toys import grpo_config, lines, make_grpo_world, write_config
+from support.run_toys import grpo_config, lines, write_config
 from training.grpo import run_grpo
 from training.grpo_config import GrpoConfig
 from training.reinforce.rewards.mix import reward_mix
@@ -27,11 +27,6 @@ NUMBER = 3
 PATHS = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_grpo_world(tmp_path_factory.mktemp("own"))
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A working directory that holds the user's file."""
@@ -43,8 +38,8 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_grpo_trains_on_a_reward_from_a_file_outside_the_package(world, folder):
-    config = grpo_config(world, folder / "run", steps=2)
+def test_grpo_trains_on_a_reward_from_a_file_outside_the_package(grpo_world, folder):
+    config = grpo_config(grpo_world, folder / "run", steps=2)
     path = write_config(config, folder / "grpo.json")
     command = [sys.executable, str(ROOT / "training" / "grpo.py"), "--config", str(path)]
     done = subprocess.run(
@@ -58,23 +53,19 @@ def test_grpo_trains_on_a_reward_from_a_file_outside_the_package(world, folder):
     assert first["em"] > 0
 
 
-def test_a_list_gives_each_reward_weight_1(folder):
+def test_a_list_gives_each_reward_weight_1_and_a_mapping_adds_to_em(folder):
     config = GrpoConfig(**PATHS, rewards=["f1", "my_rewards:brevity"])
     assert config.rewards == {"f1": 1.0, "my_rewards:brevity": 1.0}
-
-
-def test_settings_of_before_are_read_as_before():
-    old = {"em": 1.0, "f1": 0.0, "hits1": 0.0, "answered": 0.0, "over_answer": 0.0}
-    assert GrpoConfig(**PATHS, rewards=old).rewards == GrpoConfig(**PATHS).rewards
+    assert GrpoConfig(**PATHS, rewards={"em": 1.0, "f1": 0.0}).rewards == {"em": 1.0}
     assert GrpoConfig(**PATHS, rewards={"f1": 0.5}).rewards == {"em": 1.0, "f1": 0.5}
 
 
 @pytest.mark.long
-def test_a_reward_that_is_no_function_or_no_number_is_named(world, folder):
+def test_a_reward_that_is_no_function_or_no_number_is_named(grpo_world, folder):
     with pytest.raises(UserError, match="my_rewards:NUMBER: not a function"):
         reward_mix({"my_rewards:NUMBER": 1.0})
     with pytest.raises(UserError, match="my_rewards has no brevty"):
-        run_grpo(grpo_config(world, folder / "run", rewards=["my_rewards:brevty"]))
+        run_grpo(grpo_config(grpo_world, folder / "run", rewards=["my_rewards:brevty"]))
     assert not (folder / "run").exists()  # the corrected command may have the folder
     with pytest.raises(UserError, match=r"my_rewards:broken: question 'q\d': it returned nan"):
-        run_grpo(grpo_config(world, folder / "run", rewards=["my_rewards:broken"]))
+        run_grpo(grpo_config(grpo_world, folder / "run", rewards=["my_rewards:broken"]))

@@ -80,12 +80,11 @@ def test_the_potential_is_the_share_of_the_gold_walk_that_was_shown() -> None:
     assert potentials(episode, WALKS.steps(QUESTION)) == [0.0, 0.5, 0.5, 1.0, 1.0]
     assert progress(WALKS)(episode) == [0.0, 0.5, 0.0, 0.5, 0.0]
     assert earned(episode, "frontier", "path_overlap", "em", "grounded_em") == [1.0] * 4
-
-
-def test_a_step_of_two_entities_of_which_one_was_shown_counts_half() -> None:
-    ends = frozenset({"m.0city1", "m.nowhere"})
-    step = GoldStep(frozenset({BIRTH}), frozenset({"m.0ada"}), ends)
-    assert potentials(play(*RIGHT[:2], answer("X")), [step]) == [0.0, 0.5, 0.5]
+    ends = frozenset({"m.0city1", "m.nowhere"})  # of two entities one was shown
+    half = GoldStep(frozenset({BIRTH}), frozenset({"m.0ada"}), ends)
+    assert potentials(play(*RIGHT[:2], answer("X")), [half]) == [0.0, 0.5, 0.5]
+    failed = replace(episode, stop=StopReason.GRAPH_ERROR)
+    assert score_episode(failed, lambda *_: 1.0) is failed
 
 
 def test_a_turn_that_shows_more_of_the_gold_walk_gets_the_credit() -> None:
@@ -226,19 +225,10 @@ def test_rewards_are_mixed_by_their_weights() -> None:
     assert (guess, walked) == (1.0, 1.75)
     with pytest.raises(ValueError, match="one of them must have a weight"):
         GrpoConfig(**paths, rewards={"em": 0, "frontier": 1})
-
-
-def test_a_config_names_a_reward_that_is_unknown_and_imports_none() -> None:
-    paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
     with pytest.raises(ValueError, match="did you mean frontier"):
         GrpoConfig(**paths, rewards={"em": 1, "frontire": 1})
     own = {"em": 1.0, "no_such.module:reward": 0.5}
-    assert GrpoConfig(**paths, rewards=own).rewards == own
-
-
-def test_an_episode_that_the_graph_failed_is_not_paid_whatever_the_reward() -> None:
-    failed = replace(play(*RIGHT), stop=StopReason.GRAPH_ERROR)
-    assert score_episode(failed, lambda *_: 1.0) is failed
+    assert GrpoConfig(**paths, rewards=own).rewards == own  # nothing is imported
 
 
 @pytest.mark.parametrize(("names", "penalty"), [(1, 0.0), (2, -1 / 2), (4, -3 / 4)])

@@ -15,6 +15,7 @@ from graphwalker.trajectory import StopReason
 from support.run_toys import make_sft_place, sft_config, walk
 from training.config import SftConfig
 from training.runs.command import parse_arguments
+from training.sft import run_sft
 from training.supervised.data import plan_steps, read_rows
 
 torch = pytest.importorskip("torch")
@@ -56,8 +57,6 @@ def batch(place, tokenizer):
 
 @pytest.fixture(scope="session")
 def trained(place) -> Path:
-    from training.sft import run_sft
-
     return run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
 
 
@@ -104,19 +103,15 @@ def test_the_last_layer_feeds_forward_where_it_is_scored(model, batch, checkpoin
 
 
 @pytest.mark.long
-def test_training_learns_the_pattern(trained) -> None:
-    lines = list(read_jsonl(trained.parent / "metrics.jsonl"))
-    assert lines[-1]["step"] == 100
-    assert lines[-1]["loss"] < 0.3 < 3 < lines[0]["loss"]
-    assert set(lines[0]) >= {"step", "loss", "tokens", "seconds", "tokens_per_s"}
-
-
-@pytest.mark.long
-def test_the_final_model_writes_the_agents_turn(trained) -> None:
+def test_training_learns_to_write_the_agents_turn(place, trained) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from graphwalker.tokens.segments import prompt_ids
 
+    lines = list(read_jsonl(trained.parent / "metrics.jsonl"))
+    assert lines[-1]["step"] == 100
+    assert lines[-1]["loss"] < 0.3 < 3 < lines[0]["loss"]
+    assert set(lines[0]) >= {"step", "loss", "tokens", "seconds", "tokens_per_s"}
     tokenizer = AutoTokenizer.from_pretrained(trained)
     model: Any = AutoModelForCausalLM.from_pretrained(trained)
     prompt = prompt_ids([walk(1).turns[0].context[0]], FORMATS["inline"], tokenizer)
@@ -124,11 +119,6 @@ def test_the_final_model_writes_the_agents_turn(trained) -> None:
     text = tokenizer.decode(written[0][len(prompt) :])
     turns = [walk(number).turns[0].completion for number in range(8)]  # copying takes longer
     assert text.removesuffix(FORMATS["inline"].end_of_turn) in turns
-
-
-def test_a_folder_of_another_run_is_refused_by_key(place, trained) -> None:
-    from training.sft import run_sft
-
     with pytest.raises(UserError, match=r"lr was 0\.003 and is now 0\.5"):
         run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100, lr=0.5))
 
@@ -148,8 +138,6 @@ def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp
 
 @pytest.mark.slow
 def test_a_run_with_a_time_limit_ends_in_time_with_its_rate_decayed(place) -> None:
-    from training.sft import run_sft
-
     values = {"max_steps": 5000, "max_seconds": 4.0, "schedule": "linear"}
     final = run_sft(settings(place, output_dir=str(place / "timed"), **values))
     rows = list(read_jsonl(final.parent / "metrics.jsonl"))
@@ -159,22 +147,17 @@ def test_a_run_with_a_time_limit_ends_in_time_with_its_rate_decayed(place) -> No
 
 
 def test_a_model_folder_that_is_not_there_is_named(place) -> None:
-    from training.sft import run_sft
-
     with pytest.raises(UserError, match=r"model: runs/none/final: no such folder"):
         run_sft(settings(place, output_dir=str(place / "nomodel"), model="runs/none/final"))
     assert not (place / "nomodel").exists()
 
 
-def test_long_rows_are_set_aside_and_counted(place, tokenizer) -> None:
+def test_long_rows_and_failures_of_ours_are_set_aside_and_counted(place, tokenizer) -> None:
     everything = read_rows(settings(place), tokenizer)
     limit = sorted(everything.lengths)[10]
     rows = read_rows(settings(place, max_length=limit), tokenizer)
     assert rows.too_long == sum(length > limit for length in everything.lengths) > 0
     assert len(rows.rows) + rows.too_long == 64
-
-
-def test_trajectories_that_failed_for_our_reasons_are_not_trained_on(place, tokenizer) -> None:
     path = place / "failed.jsonl"
     failures = (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
     walks = [walk(0), *(replace(walk(1), stop=stop) for stop in failures)]
@@ -183,40 +166,26 @@ def test_trajectories_that_failed_for_our_reasons_are_not_trained_on(place, toke
     assert (len(rows.rows), rows.failed) == (1, 2)
 
 
-def test_a_plan_holds_every_row_once_per_epoch(place) -> None:
+def test_a_plan_holds_every_row_once_per_epoch_within_its_budget_for_all_processes(place) -> None:
     lengths = [10 + 7 * (n % 13) for n in range(101)]
     plan = plan_steps(lengths, settings(place, epochs=2), passes=2)
     seen = sorted(row for step in plan for part in step for row in part if row >= 0)
     assert seen == sorted([*range(101)] * 2)
-
-
-def test_a_step_by_tokens_keeps_to_its_budget(place) -> None:
-    lengths = [10 + 7 * (n % 13) for n in range(500)]
-    for step in plan_steps(lengths, settings(place, tokens_per_step=300), passes=1):
-        rows = step[0]
+    for (rows,) in plan_steps(lengths, settings(place, tokens_per_step=300), passes=1):
         assert len(rows) * max(lengths[row] for row in rows) <= 300
-
-
-def test_every_process_takes_part_in_every_step(place) -> None:
     plan = plan_steps([10] * 7, settings(place, tokens_per_step=0, batch_size=3), passes=4)
     assert all(len(step) == 4 and all(step) for step in plan)
 
 
-def test_an_unknown_setting_names_the_nearest() -> None:
-    with pytest.raises(UserError, match="did you mean max_length"):
-        load_config(SftConfig, None, ["model=m", "data=[a]", "output_dir=o", "max_lenght=3"])
-
-
-def test_the_papers_values_are_the_defaults() -> None:
+def test_the_papers_values_are_the_defaults_and_other_words_are_refused() -> None:
     config = SftConfig(model="m", data=("a",), output_dir="o")
     assert (config.lr, config.schedule, config.batch_size) == (1e-5, "cosine", 32)
     assert (config.epochs, config.max_length) == (2, 4096)
-
-
-def test_a_word_that_is_no_override_is_refused() -> None:
     assert parse_arguments(["--config", "x.yaml", "a.b=c"]) == ("x.yaml", ["a.b=c"])
     with pytest.raises(UserError, match="--lr"):
         parse_arguments(["--lr", "3"])
+    with pytest.raises(UserError, match="did you mean max_length"):
+        load_config(SftConfig, None, ["model=m", "data=[a]", "output_dir=o", "max_lenght=3"])
 
 
 def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:

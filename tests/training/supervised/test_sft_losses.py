@@ -127,34 +127,12 @@ def test_packed_rows_give_the_loss_and_gradient_of_padded_ones(
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
 
 
-def test_a_packed_row_sees_itself_alone(place, records, tokenizer) -> None:
-    model, second = plain_model(place), records[1]
-    alone = model(input_ids=torch.tensor([second["input_ids"]])).logits[0]
-    batch = PackingCollator()(records[:2])
-    given = {key: batch[key] for key in ("input_ids", "position_ids")}
-    packed = model(**given, use_cache=False).logits[0]
-    torch.testing.assert_close(packed[-len(alone) :], alone, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.long
-def test_a_packed_run_learns_as_a_padded_one(place, tmp_path) -> None:
-    values = {"tokens_per_step": 0, "batch_size": 8, "gradient_accumulation": 2, "max_steps": 8}
-    for name, packing in (("padded", False), ("packed", True)):
-        run_sft(sft_config(place, tmp_path / name, packing=packing, **values))
-    padded, packed = curve(tmp_path / "padded"), curve(tmp_path / "packed")
-    for ours, theirs in zip(packed, padded, strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-3)
-
-
-def test_a_packed_step_fills_its_budget_with_real_tokens(place) -> None:
+def test_steps_hold_rows_of_like_length_and_packed_ones_real_tokens_alone(place) -> None:
     lengths = [10 + 7 * (n % 13) for n in range(500)]
     config = sft_config(place, place / "r", tokens_per_step=300, packing=True, max_steps=0)
     steps = [sum(lengths[row] for row in step[0]) for step in plan_steps(lengths, config, 1)]
     assert max(steps) <= 300
     assert sum(steps) / len(steps) > 230
-
-
-def test_rows_of_a_pass_are_of_like_length(place) -> None:
     lengths = [20 + (n * 37) % 400 for n in range(2000)]
     config = sft_config(place, place / "r", tokens_per_step=0, batch_size=32, max_steps=0, epochs=1)
     plan = plan_steps(lengths, config, 4)
@@ -162,22 +140,49 @@ def test_rows_of_a_pass_are_of_like_length(place) -> None:
     assert padded / sum(lengths) < 1.05
 
 
-@pytest.mark.long
-def test_checkpointed_activations_give_the_same_losses(place, tmp_path) -> None:
-    for name, on in (("kept", False), ("again", True)):
-        run_sft(sft_config(place, tmp_path / name, max_steps=4, gradient_checkpointing=on))
-    for ours, theirs in zip(curve(tmp_path / "again"), curve(tmp_path / "kept"), strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-5)
+@pytest.fixture(scope="module")
+def plain(place) -> Path:
+    """Four steps without a row that is longer than most, in float32."""
+    run_sft(sft_config(place, place / "plain", max_steps=4, max_length=LIMIT))
+    return place / "plain"
+
+
+LIMIT = 50
+"""Tokens; some rows of the toy are longer."""
 
 
 @pytest.mark.long
-def test_bfloat16_arithmetic_keeps_float32_weights(place, tmp_path) -> None:
-    for name, dtype in (("full", "float32"), ("half", "bfloat16")):
-        run_sft(sft_config(place, tmp_path / name, max_steps=4, dtype=dtype))
-    full, half = curve(tmp_path / "full"), curve(tmp_path / "half")
-    assert half != full
-    assert half[-1][1] == pytest.approx(full[-1][1], rel=0.03)
-    assert all(w.dtype == torch.float32 for w in weights(tmp_path / "half").values())
+@pytest.mark.parametrize(
+    ("settings", "rel"),
+    [
+        ({"gradient_checkpointing": True}, 1e-5),
+        ({"packing": True, "gradient_accumulation": 2}, None),
+        ({"dtype": "bfloat16"}, 0.03),
+    ],
+)
+def test_a_run_cut_up_otherwise_learns_the_same(place, plain, tmp_path, settings, rel) -> None:
+    values = {"max_steps": 4, "max_length": LIMIT, **settings}
+    if rel is None:  # the same rows in a step, however they are laid out
+        values |= {"tokens_per_step": 0, "batch_size": 8}
+        plain = tmp_path / "padded"
+        run_sft(sft_config(place, plain, **values | {"packing": False}))
+    run_sft(sft_config(place, tmp_path / "r", **values))
+    for ours, theirs in zip(curve(tmp_path / "r"), curve(plain), strict=True):
+        assert ours[1] == pytest.approx(theirs[1], rel=rel or 1e-3)
+    assert all(w.dtype == torch.float32 for w in weights(tmp_path / "r").values())
+    config = (tmp_path / "r" / "final" / "config.json").read_text()
+    assert "sdpa_float32" not in config  # which other programs do not know
+
+
+@pytest.mark.long
+def test_rows_set_aside_are_listed_with_their_lengths(place, plain, tokenizer) -> None:
+    lengths = read_rows(sft_config(place, place / "r"), tokenizer).lengths
+    report = json.loads((plain / "lengths.json").read_text())
+    longer = {f"q{i}#0/0": length for i, length in enumerate(lengths) if length > LIMIT}
+    assert report["left_out"] == longer and longer
+    assert (report["rows"], report["too_long"]) == (64, len(longer))
+    assert report["tokens_at_share"]["1.0"] == max(lengths)
+    assert report["tokens_at_share"]["0.5"] == sorted(lengths)[31]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="of CPUs")
@@ -191,23 +196,6 @@ def test_native_is_bfloat16_where_the_cpu_multiplies_in_it(monkeypatch, avx512, 
     assert not uses_bfloat16("auto")
 
 
-@pytest.mark.long
-@pytest.mark.skipif(torch.cuda.is_available(), reason="of CPUs")
-def test_attention_of_a_bfloat16_pass_stays_float32_on_a_cpu(place, tmp_path, monkeypatch) -> None:
-    seen = []
-    kernel = torch.nn.functional.scaled_dot_product_attention
-
-    def noting(query, *rest, **more):
-        seen.append(query.dtype)
-        return kernel(query, *rest, **more)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noting)
-    run_sft(sft_config(place, tmp_path / "half", max_steps=1, dtype="bfloat16"))
-    assert set(seen) == {torch.float32}
-    config = json.loads((tmp_path / "half" / "final" / "config.json").read_text())
-    assert "sdpa_float32" not in json.dumps(config)  # which other programs do not know
-
-
 def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
     from transformers.utils.import_utils import is_flash_attn_2_available
 
@@ -215,16 +203,3 @@ def test_flash_attention_is_refused_where_it_is_not(place, tmp_path) -> None:
         pytest.skip("flash-attn is here")
     with pytest.raises(UserError, match="set attention=sdpa"):
         trainer(place, tmp_path / "r", attention="flash_attention_2")
-
-
-@pytest.mark.long
-def test_rows_set_aside_are_listed_with_their_lengths(place, tokenizer, tmp_path) -> None:
-    lengths = read_rows(sft_config(place, tmp_path / "r"), tokenizer).lengths
-    limit = sorted(lengths)[40]
-    run_sft(sft_config(place, tmp_path / "r", max_length=limit, max_steps=1))
-    report = json.loads((tmp_path / "r" / "lengths.json").read_text())
-    longer = {f"q{i}#0/0": length for i, length in enumerate(lengths) if length > limit}
-    assert report["left_out"] == longer
-    assert (report["rows"], report["too_long"]) == (64, len(longer))
-    assert report["tokens_at_share"]["1.0"] == max(lengths)
-    assert report["tokens_at_share"]["0.5"] == sorted(lengths)[31]

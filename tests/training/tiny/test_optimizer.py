@@ -32,22 +32,13 @@ def train(model: torch.nn.Module, chosen: torch.optim.Optimizer, steps: int) -> 
     return loss.item()
 
 
-@pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8)])
-def test_an_orthogonal_matrix_has_singular_values_near_one(shape) -> None:
-    torch.manual_seed(1)
-    values = torch.linalg.svdvals(orthogonal([torch.randn(shape)])[0])
-    assert values.min() > 0.3 and values.max() < 1.3
-
-
-def test_matrices_of_one_shape_are_made_orthogonal_together_as_alone() -> None:
+def test_orthogonal_matrices_have_singular_values_near_one_made_together_or_alone() -> None:
     torch.manual_seed(1)
     matrices = [torch.randn(shape) for shape in [(8, 32), (16, 16), (32, 8), (8, 32)]]
     for matrix, found in zip(matrices, orthogonal(matrices), strict=True):
-        assert found.shape == matrix.shape
+        values = torch.linalg.svdvals(found)
+        assert found.shape == matrix.shape and values.min() > 0.3 and values.max() < 1.3
         assert torch.allclose(found, orthogonal([matrix])[0], atol=1e-5)
-    rough = orthogonal(matrices, dtype=torch.bfloat16)
-    assert all(r.dtype == torch.float32 for r in rough)
-    assert torch.allclose(rough[0], orthogonal(matrices)[0], atol=0.05)
 
 
 def test_embeddings_norms_and_biases_are_left_to_adamw() -> None:
@@ -56,16 +47,10 @@ def test_embeddings_norms_and_biases_are_left_to_adamw() -> None:
     assert [tuple(p.shape) for p in rest["params"]] == [(11, 8), (11,)]
 
 
-def test_training_lowers_the_loss() -> None:
-    model = network()
-    chosen = optimizer(model)
-    assert train(model, chosen, 60) < 0.5 * train(network(), optimizer(network()), 1)
-
-
 def test_a_reloaded_state_takes_the_same_steps(tmp_path) -> None:
     model = network()
     chosen = optimizer(model)
-    train(model, chosen, 5)
+    assert train(model, chosen, 60) < 0.5 * train(network(), optimizer(network()), 1)
     torch.save({"model": model.state_dict(), "state": chosen.state_dict()}, tmp_path / "s.pt")
     train(model, chosen, 5)
     again = network(seed=7)
@@ -86,15 +71,12 @@ def own(muon: bool, marked: bool = True):
     return own_optimizer(model, config, muon)
 
 
-def test_only_a_model_with_the_mark_brings_an_optimizer() -> None:
+def test_only_a_model_with_the_mark_brings_an_optimizer_of_whole_matrices(monkeypatch) -> None:
     assert own(muon=True, marked=False) is None
     sft, grpo = own(muon=True), own(muon=False)
     assert isinstance(sft, MuonAdamW) and grpo and not isinstance(grpo, MuonAdamW)
     assert [group["lr"] for group in sft.param_groups] == [0.025, 0.02]
     assert {group["eps"] for group in (*sft.param_groups, *grpo.param_groups)} == {1e-5}
-
-
-def test_matrices_that_are_cut_up_are_refused(monkeypatch) -> None:
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(UserError, match=r"whole matrices; use configs/accelerate/ddp\.yaml"):
         own(muon=True)
