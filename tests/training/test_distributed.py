@@ -73,13 +73,9 @@ def close(left: Path, right: Path, keys: tuple[str, ...]) -> bool:
 # --- what the layout must allow
 
 
-def fsdp(monkeypatch, version: str = "2") -> None:
-    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    monkeypatch.setenv("FSDP_VERSION", version)
-
-
 def test_a_run_under_fsdp_1_is_refused_before_it_writes(tmp_path, monkeypatch):
-    fsdp(monkeypatch, "1")
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    monkeypatch.setenv("FSDP_VERSION", "1")
     with pytest.raises(UserError, match="only version 2"):
         run_grpo(grpo_config(tmp_path, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
@@ -103,19 +99,15 @@ def test_the_layout_of_fsdp2_is_what_accelerate_is_told(monkeypatch):
     assert "FULL_STATE_DICT" in str(plugin.state_dict_type)  # a checkpoint is one whole model
 
 
-@pytest.mark.parametrize(("bf16", "said"), [(False, "no"), (True, "bf16")])
-def test_the_runs_precision_wins_over_that_of_accelerates_file(monkeypatch, bf16, said):
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-    process_arguments(bf16)
-    assert os.environ["ACCELERATE_MIXED_PRECISION"] == said
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU needs no gloo")
-def test_processes_without_a_gpu_talk_over_gloo(monkeypatch):
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
-    assert process_arguments(False) == {"use_cpu": True, "ddp_backend": None}
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert process_arguments(False) == {"use_cpu": True, "ddp_backend": "gloo"}
+def test_the_runs_precision_wins_and_processes_without_a_gpu_talk_over_gloo(monkeypatch):
+    for bf16, said in ((True, "bf16"), (False, "no")):
+        monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+        process_arguments(bf16)
+        assert os.environ["ACCELERATE_MIXED_PRECISION"] == said
+    if not torch.cuda.is_available():
+        assert process_arguments(False) == {"use_cpu": True, "ddp_backend": None}
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        assert process_arguments(False) == {"use_cpu": True, "ddp_backend": "gloo"}
 
 
 def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):

@@ -62,35 +62,19 @@ def written(folder: Path, step: int) -> None:
 # --- checkpoints as folders
 
 
-def test_a_checkpoint_that_is_still_being_written_is_not_there(tmp_path):
+def test_checkpoints_are_whole_or_not_there_and_only_the_last_are_kept(tmp_path, caplog):
     written(tmp_path, 4)
+    (tmp_path / "checkpoint-4").mkdir()  # damaged: it is replaced
     assert last_checkpoint(tmp_path) == 0
     publish_checkpoint(tmp_path, 4, keep=2)
     assert last_checkpoint(tmp_path) == 4
     assert (tmp_path / "checkpoint-4" / "model.safetensors").read_bytes() == b"weights"
-    assert not staging(tmp_path).exists()
-
-
-def test_only_the_last_checkpoints_are_kept(tmp_path):
-    for step in (4, 8, 12):
+    for step in (8, 12):
         written(tmp_path, step)
         publish_checkpoint(tmp_path, step, keep=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-12", "checkpoint-8"]
-
-
-def test_a_damaged_folder_of_the_same_step_is_replaced(tmp_path):
-    (tmp_path / "checkpoint-4").mkdir()
-    written(tmp_path, 4)
-    publish_checkpoint(tmp_path, 4, keep=2)
-    assert last_checkpoint(tmp_path) == 4
-
-
-def test_a_checkpoint_that_was_cut_afterwards_is_not_resumed_from(tmp_path, caplog):
-    for step in (4, 8):
-        written(tmp_path, step)
-        publish_checkpoint(tmp_path, step, keep=2)
-    os.truncate(tmp_path / "checkpoint-8" / "model.safetensors", 3)
-    assert last_checkpoint(tmp_path) == 4
+    os.truncate(tmp_path / "checkpoint-12" / "model.safetensors", 3)
+    assert last_checkpoint(tmp_path) == 8
     check_files(tmp_path)
     assert "model.safetensors has 3 of 7 bytes" in caplog.text
 
@@ -110,7 +94,14 @@ def test_a_final_model_that_was_cut_is_refused_in_one_line(tmp_path):
 # --- what a checkpoint holds
 
 
-def test_a_checkpoint_holds_safetensors_and_state_that_loads_without_running_code(whole):
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, (os.environ["BOMB"],)
+
+
+def test_a_checkpoint_holds_state_that_loads_without_running_code(
+    place, whole, tmp_path, monkeypatch
+):
     from transformers.trainer_pt_utils import safe_globals
 
     files = {path.name for path in (whole / "checkpoint-4").iterdir()}
@@ -120,22 +111,14 @@ def test_a_checkpoint_holds_safetensors_and_state_that_loads_without_running_cod
     with safe_globals():  # numpy's random state
         for name in states:
             assert torch.load(whole / "checkpoint-4" / name, weights_only=True)
-
-
-class Bomb:
-    def __reduce__(self):
-        return os.mkdir, (os.environ["BOMB"],)
-
-
-@pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
-def test_code_that_hides_in_a_checkpoint_does_not_run(place, whole, tmp_path, monkeypatch, name):
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
-    config = sft_config(place, tmp_path / "run", keep_checkpoints=9)
-    run = stop_after(whole, config, 4)
-    (run / "checkpoint-4" / name).write_bytes(pickle.dumps(Bomb(), protocol=2))
-    (run / "checkpoint-4" / ".sizes.json").unlink()  # who writes the one file writes the other
-    with pytest.raises(pickle.UnpicklingError):
-        run_sft(config)
+    for name in states:
+        config = sft_config(place, tmp_path / name, keep_checkpoints=9)
+        run = stop_after(whole, config, 4)
+        (run / "checkpoint-4" / name).write_bytes(pickle.dumps(Bomb(), protocol=2))
+        (run / "checkpoint-4" / ".sizes.json").unlink()  # who writes the one file writes the other
+        with pytest.raises(pickle.UnpicklingError):
+            run_sft(config)
     assert not (tmp_path / "exploded").exists()
 
 

@@ -36,8 +36,12 @@ def config(world: Path, out: Path, **settings: Any) -> RftConfig:
 
 @pytest.fixture(scope="module")
 def trained(grpo_world, tmp_path_factory) -> Path:
+    """Trained on the successes, and on demonstrations beside them."""
     out = tmp_path_factory.mktemp("rft") / "run"
-    assert run_rft(config(grpo_world, out)) == out / "final"
+    shown = [t.to_json() for t in played(environment_of(grpo_world), "Verria")]
+    write_jsonl(out.with_name("shown.jsonl"), shown)
+    given = config(grpo_world, out, data=(str(out.with_name("shown.jsonl")),))
+    assert run_rft(given) == out / "final"
     return out
 
 
@@ -47,6 +51,7 @@ def test_right_episodes_are_kept_and_trained_on(trained) -> None:
     assert all(line["of"] == 4 and line["kept"] <= line["right"] for line in draws)
     own = [Trajectory.from_json(record) for record in read_jsonl(trained / "own.jsonl")]
     assert len(own) == sum(line["kept"] for line in draws) > 0
+    assert read_json(trained / "sft" / "data.json")["rows"] == len(own) + len(draws)
     assert all(t.scores["em"] == 1.0 and t.turns[0].token_ids is None for t in own)
     assert (trained / "final" / "graphwalker.json").is_file()
     assert weights(trained).keys() == weights(trained / "sft").keys()
@@ -65,7 +70,7 @@ def test_a_run_killed_while_it_draws_ends_with_the_same_successes(grpo_world, tr
     assert (out / "draws.jsonl").read_text() == "".join(draws)
 
 
-def test_successes_that_took_the_same_actions_count_once(grpo_world) -> None:
+def test_successes_that_took_the_same_actions_count_once_and_refused_ones_have_no_loss(grpo_world):
     first, second, *_ = played(environment_of(grpo_world), "Verria")
     other = replace(first, turns=first.turns[1:])
     said_otherwise = replace(
@@ -73,29 +78,13 @@ def test_successes_that_took_the_same_actions_count_once(grpo_world) -> None:
     )
     assert distinct([first, said_otherwise, other, first]) == [first, other]
     assert distinct([second]) == [second]
-
-
-def test_refused_actions_have_no_loss(grpo_world) -> None:
-    episode = played(environment_of(grpo_world), "Verria")[0]
     refused = Turn((), "?", action={"malformed": "no tag"}, error="malformed")
-    shown = as_demonstration(replace(episode, turns=(refused, *episode.turns)))
+    shown = as_demonstration(replace(first, turns=(refused, *first.turns)))
     assert shown.provenance["errors"] == [{"turn": 0, "kind": "malformed", "slip": True}]
+    assert load_config(RftConfig, ROOT / "configs" / "rft.yaml").samples == 8
 
 
 def test_without_a_success_the_run_says_what_to_do(grpo_world, tmp_path) -> None:
     # no tool of the toy shows the answer, so nothing right is grounded
     with pytest.raises(UserError, match=r"none of the 32 episodes is a success .\d+ are right"):
         run_rft(config(grpo_world, tmp_path / "r", grounded=True))
-
-
-def test_demonstrations_are_trained_on_beside_the_successes(grpo_world, tmp_path) -> None:
-    shown = played(environment_of(grpo_world), "Verria")
-    write_jsonl(tmp_path / "shown.jsonl", [t.to_json() for t in shown])
-    out = tmp_path / "run"
-    run_rft(config(grpo_world, out, data=(str(tmp_path / "shown.jsonl"),), max_steps=1))
-    own = len(list(read_jsonl(out / "own.jsonl")))
-    assert read_json(out / "sft" / "data.json")["rows"] == own + len(shown)
-
-
-def test_the_shipped_config_loads() -> None:
-    assert load_config(RftConfig, ROOT / "configs" / "rft.yaml").samples == 8

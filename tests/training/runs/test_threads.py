@@ -27,12 +27,8 @@ def policy(module: str, **chosen: str) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("module", ["training.sft", "training.grpo", "graphwalker.policies.local"])
-def test_threads_sleep_while_they_wait(module: str) -> None:
-    assert policy(module) == "passive"
-
-
-@pytest.mark.long
-def test_the_users_choice_stays() -> None:
+def test_threads_sleep_while_they_wait_unless_the_user_has_chosen() -> None:
+    for module in ("training.sft", "training.grpo", "graphwalker.policies.local"):
+        assert policy(module) == "passive"
     assert policy("training.sft", OMP_WAIT_POLICY="active") == "active"
     assert policy("training.sft", GOMP_SPINCOUNT="100") == "None"
