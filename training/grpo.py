@@ -33,7 +33,7 @@ from training.runs.environment import (
     in_its_environment,
     with_format,
     with_local_files,
-    write_grpo_environment,
+    write_run_environment,
 )
 from training.runs.resuming import claim_run, record_length
 
@@ -89,7 +89,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
     config = with_format(config, tokenizer)
     if rank() == 0:
-        write_grpo_environment(config)
+        write_run_environment(config)
     start = last_checkpoint(out)
     trainer = make_trainer(config, questions, environment, start)
     train(trainer, start, config.iterations)
@@ -150,12 +150,12 @@ def make_trainer(
 
 def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> None:
     """Replay and evaluation, where the config asks for them."""
-    from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
+    from training.evaluation.callback import RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
     from training.supervised.data import Demonstrations
     from training.supervised.replay import Replay
 
-    out, tokenizer = Path(config.output_dir), trainer.processing_class
+    tokenizer = trainer.processing_class
     if config.replay:
         files = Demonstrations(config.replay.data, config.format, config.max_context)
         rows, weight = config.replay.rows, config.replay.weight
@@ -173,14 +173,13 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
             temperature=config.temperature,
             seed=config.seed,
         )
-        rules = EvaluationRules(
-            settings.every_steps,
-            at_start=True,
-            choose_by=settings.choose_by,
-            patience=settings.patience,
-        )
         trainer.evaluation = RolloutEvaluation(
-            out, dev_set, rules, BestModel(out, settings.choose_by)
+            Path(config.output_dir),
+            dev_set,
+            settings.every_steps,
+            choose_by=settings.choose_by,
+            at_start=True,
+            patience=settings.patience,
         )
         trainer.evaluation.trainer = trainer
         trainer.add_callback(trainer.evaluation)

@@ -21,7 +21,7 @@ from training.runs.environment import (
     in_their_environment,
     with_format,
     with_local_files,
-    write_sft_environment,
+    write_run_environment,
 )
 from training.runs.resuming import claim_run, record_length
 from training.supervised.data import plan_steps, read_rows
@@ -84,7 +84,7 @@ def _train(config: SftConfig, out: Path) -> Path:
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
     check_evaluation(config, rows.longest_turn)
     if rank() == 0:
-        write_sft_environment(config, rows.longest_turn)
+        write_run_environment(config, rows.longest_turn)
     plan = plan_steps(rows.lengths, config, processes() * config.gradient_accumulation)
     start = last_checkpoint(out)
     trainer = PlannedTrainer(config, tokenizer, rows, plan, start, (rank(), processes()))

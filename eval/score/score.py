@@ -2,8 +2,7 @@
 
 import logging
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,16 +74,12 @@ def score_file(
         return replace(_summary(pieces, wanted, str(path), seed), expected=expected)
     if per_record.resolve() == path.resolve():
         raise UserError(f"{per_record}: is the predictions file; give --per-record another name")
-    with _lines_to(per_record) as write:
-        return replace(_summary(pieces, wanted, str(path), seed, write), expected=expected)
-
-
-def score_records(
-    records: Iterable[Prediction], metrics: Sequence[str] | None = None, *, seed: int = 0
-) -> ScoreResult:
-    """Score records; memory grows by a number a metric and record, no more."""
-    wanted = WantedMetrics.of(metrics)
-    return _summary([Tally(wanted).add_all(records)], wanted, "predictions", seed)
+    try:
+        with whole_file(per_record) as out:  # it appears when it is whole
+            found = _summary(pieces, wanted, str(path), seed, out.writelines)
+    except OSError as error:
+        raise UserError(f"{per_record}: cannot be written ({error.strerror})") from None
+    return replace(found, expected=expected)
 
 
 def score_record(record: Prediction, metrics: Sequence[str] | None = None) -> Scores:
@@ -142,16 +137,6 @@ def _metrics_to_show(
 
 def _fits_all(metric: str, values: dict[str, "array[float]"], n: int) -> bool:
     return len(values.get(family_of(metric).names[0], ())) == n
-
-
-@contextmanager
-def _lines_to(path: Path) -> Iterator[Write]:
-    """A JSONL file that appears when it is whole."""
-    try:
-        with whole_file(path) as out:
-            yield out.writelines
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def scores_table(scored: ScoreResult, name: str = "") -> "rich.table.Table":

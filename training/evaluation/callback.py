@@ -3,8 +3,6 @@
 import json
 import logging
 import shutil
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,34 +74,30 @@ FILE = "evaluations.jsonl"
 """A line for each evaluation: its figures, and the greedy EM of each question."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationRules:
-    """When to evaluate, and what follows from it."""
-
-    every_steps: int
-    at_start: bool = False
-    """Also before the first step; later figures then have a paired gain over it."""
-    choose_by: str = "em"
-    """The figure that says which model is the best."""
-    patience: int = 0
-    """End the run after so many evaluations without a better one. 0: never."""
-
-
 class RolloutEvaluation(TrainerCallback):
-    """Evaluates every so many steps and at the end, and keeps the best model.
+    """Evaluates every so many steps and at the end, and keeps the best model by `choose_by`.
 
-    Set `trainer` before training.
+    With `at_start` also before the first step: later figures then have a paired gain over it. After
+    `patience` evaluations without a better one (0: never) the run ends. Set `trainer` before
+    training.
     """
 
     trainer: Any = None
 
     def __init__(
-        self, folder: Path, dev_set: DevSet, rules: EvaluationRules, best: BestModel | None
+        self,
+        folder: Path,
+        dev_set: DevSet,
+        every_steps: int,
+        *,
+        keep_best: bool = True,
+        choose_by: str = "em",
+        at_start: bool = False,
+        patience: int = 0,
     ) -> None:
-        self._folder, self._dev_set, self._rules = folder, dev_set, rules
-        self.best = best
-        self.seconds = 0.0
-        """Of all evaluations in this process."""
+        self._folder, self._dev_set, self._every_steps = folder, dev_set, every_steps
+        self.best = BestModel(folder, choose_by) if keep_best else None
+        self._choose_by, self._at_start, self._patience = choose_by, at_start, patience
         self._fresh: dict[str, float] = {}
         self._history: list[dict[str, Any]] = []
 
@@ -117,29 +111,28 @@ class RolloutEvaluation(TrainerCallback):
     ) -> None:
         known = lines_until(self._folder / FILE, state.global_step) if rank() == 0 else []
         self._history = agree_on_first(known)
-        if self._rules.at_start and state.global_step == 0 and not self._history:
+        if self._at_start and state.global_step == 0 and not self._history:
             self._evaluate(0)
 
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        if state.global_step % self._rules.every_steps and not control.should_training_stop:
+        if state.global_step % self._every_steps and not control.should_training_stop:
             return
         self._evaluate(state.global_step)
         control.should_log = True
         if self._patience_is_over() and state.global_step < state.max_steps:
             if rank() == 0:
-                log.info("step %d: no gain in %d evaluations: the run ends", state.global_step,
-                         self._rules.patience)  # fmt: skip
+                words = "step %d: no gain in %d evaluations: the run ends"
+                log.info(words, state.global_step, self._patience)
             control.should_training_stop = True
 
     def _evaluate(self, step: int) -> None:
-        started = time.perf_counter()
         figures, em = self._dev_set.play(self.trainer)
-        if self._history and self._rules.at_start:
+        if self._history and self._at_start:
             figures |= paired_gain(em, self._history[0]["em_by_question"])
         if self.best is not None:
-            self.best.offer(self.trainer, step, figures[self._rules.choose_by])
+            self.best.offer(self.trainer, step, figures[self._choose_by])
         line = {"step": step, **figures, "em_by_question": em}
         self._history.append(line)
         self._fresh = {f"eval_{name}": value for name, value in figures.items()}
@@ -148,12 +141,11 @@ class RolloutEvaluation(TrainerCallback):
             appender.append(line)
             appender.close()
             _show(step, figures)
-        self.seconds += time.perf_counter() - started
 
     def _patience_is_over(self) -> bool:
-        patience = self._rules.patience
-        scores = [line[self._rules.choose_by] for line in self._history]
-        return bool(patience) and len(scores) - 1 - scores.index(max(scores)) >= patience
+        scores = [line[self._choose_by] for line in self._history]
+        since = len(scores) - 1 - scores.index(max(scores))
+        return bool(self._patience) and since >= self._patience
 
 
 def _show(step: int, figures: dict[str, float]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 
 
 class ModelCopy:
@@ -41,16 +41,6 @@ class ModelCopy:
 def whole(weights: Tensor) -> Tensor:
     """All of a tensor that FSDP2 shares out, in each process (a collective); others as they are."""
     return weights.full_tensor() if isinstance(weights, DTensor) else weights
-
-
-@torch.no_grad()
-def fill(parameter: Tensor, values: Tensor) -> None:
-    """Give a parameter its values (whole), of which FSDP2 keeps this process's part."""
-    if isinstance(parameter, DTensor) and not isinstance(values, DTensor):
-        values = values.to(parameter.device, parameter.dtype)
-        mesh, placements = parameter.device_mesh, parameter.placements
-        values = distribute_tensor(values, mesh, placements, src_data_rank=None)
-    parameter.copy_(values)
 
 
 def copy_of_shared(model: Any, accelerator: Any) -> ModelCopy | None:

@@ -145,27 +145,20 @@ def check_evaluation(config: SftConfig, longest: int) -> None:
         _check_cap("evaluation.max_turn_tokens", config.evaluation.max_turn_tokens, longest)
 
 
-def write_sft_environment(config: SftConfig, longest: int) -> None:
-    """Write the environment into the run folder; every saved folder gets a copy."""
-    cap = config.evaluation.max_turn_tokens if config.evaluation else 0
+def write_run_environment(config: SftConfig | GrpoConfig, longest: int = 0) -> None:
+    """Write the environment into the run folder; every saved folder gets a copy. `longest`: tokens
+    of the longest turn that this run shows the model."""
     longest = max(longest, longest_turn(config.model))
+    if isinstance(config, GrpoConfig):
+        most = config.max_turn_tokens
+    else:
+        most = max(config.evaluation.max_turn_tokens, longest) if config.evaluation else 0
     write_environment(
         config.output_dir,
         config.environment,
         format=config.format,
-        max_tokens=max(cap, longest) if cap else 0,
+        max_tokens=most,
         longest_turn=longest,
-    )
-
-
-def write_grpo_environment(config: GrpoConfig) -> None:
-    """Write the environment into the run folder, as `write_sft_environment` does."""
-    write_environment(
-        config.output_dir,
-        config.environment,
-        format=config.format,
-        max_tokens=config.max_turn_tokens,
-        longest_turn=longest_turn(config.model),
     )
 
 

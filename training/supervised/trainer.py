@@ -23,7 +23,7 @@ from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED
 from graphwalker.workers import count_work
 from training.config import EvaluationSettings, SftConfig
-from training.evaluation.callback import BestModel, EvaluationRules, RolloutEvaluation
+from training.evaluation.callback import RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.lora import lora_config
@@ -173,8 +173,8 @@ def sft_evaluation(
         max_context=settings.max_context or config.max_length,
         batch_size=settings.batch_size,
     )
-    best = BestModel(folder) if settings.choose_best else None
-    return RolloutEvaluation(folder, dev_set, EvaluationRules(settings.every_steps), best)
+    every, best = settings.every_steps, settings.choose_best
+    return RolloutEvaluation(folder, dev_set, every, keep_best=best)
 
 
 def load_model(config: SftConfig) -> PreTrainedModel:
