@@ -6,25 +6,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphwalker.files import read_jsonl
 from support.chat_server import Act
-from support.eval_toy import toy_questions, trained_script
-from support.teacher_server import TeacherServer, teach
+from support.eval_toy import trained_script
+from support.teacher_server import AgentServer, teach
 
 
-class SlowAgent(TeacherServer):
-    """Plays the script of a question, so slowly that a kill finds requests under way."""
-
-    def reply(self, number: int, body: dict[str, Any]) -> Act:
-        messages = body["messages"]
-        turn = sum(message["role"] == "assistant" for message in messages)
-        prompt = messages[0]["content"] + messages[min(1, len(messages) - 1)]["content"]
-        name = next(question.id for question in toy_questions() if question.text in prompt)
-        return Act(str(trained_script()[name][turn]), delay_s=0.05)
+def slowly(turn: int, name: str) -> Act:
+    """So that a kill finds requests under way."""
+    return Act(str(trained_script()[name][turn]), delay_s=0.05)
 
 
 def evaluation(toy: Path, out: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
@@ -43,7 +36,7 @@ def evaluation(toy: Path, out: Path, url: str, *more: str) -> subprocess.Popen[b
 @pytest.mark.long
 def test_the_shards_of_a_stage_never_pass_its_cap_together(source: Path, tmp_path: Path) -> None:
     cap = "policy.api.prices.max_requests=8"
-    with teach(kind=SlowAgent) as server:
+    with teach(slowly, AgentServer) as server:
         shards = [evaluation(source, tmp_path, server.url, cap, f"shard={k}/2") for k in range(2)]
         codes = [process.wait() for process in shards]
         requests = server.asked.total()
@@ -54,7 +47,7 @@ def test_the_shards_of_a_stage_never_pass_its_cap_together(source: Path, tmp_pat
 def test_a_killed_evaluation_resumes_without_paying_for_an_answer_twice(
     source: Path, tmp_path: Path
 ) -> None:
-    with teach(kind=SlowAgent) as server:
+    with teach(slowly, AgentServer) as server:
         process = evaluation(source, tmp_path, server.url)
         deadline = time.monotonic() + 300
         while server.answered.total() < 5 and time.monotonic() < deadline:

@@ -15,64 +15,30 @@ from graphwalker.files import read_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
 from support.chat_server import Act
 from support.eval_toy import toy_environment, toy_questions, trained_script
-from support.teacher_server import TeacherServer, teach
+from support.teacher_server import AgentServer, teach
 
 
-class Agent(TeacherServer):
-    """Plays the script of a question; `fails` says for which it does something else, until it is
-    mended."""
-
-    mended = False
-
-    def fails(self, name: str) -> Act | None:
-        return None
-
-    def reply(self, number: int, body: dict[str, Any]) -> Act:
-        messages = body["messages"]
-        turn = sum(message["role"] == "assistant" for message in messages)
-        prompt = messages[0]["content"] + messages[min(1, len(messages) - 1)]["content"]
-        name = next(question.id for question in toy_questions() if question.text in prompt)
-        failure = None if self.mended else self.fails(name)
-        return failure or Act(str(trained_script()[name][turn]))
+def error(status: int, message: str) -> Act:
+    return Act(status=status, body={"error": {"message": message}})
 
 
-class WrongKey(Agent):
-    def fails(self, name: str) -> Act:
-        return Act(status=401, body={"error": {"message": "Incorrect API key"}})
+def two_are_declined(turn: int, name: str) -> Act | None:
+    return error(400, "content filter") if name in ("q03", "q05") else None
 
 
-class Picky(Agent):
-    """Declines two questions, as a filter does."""
-
-    def fails(self, name: str) -> Act | None:
-        if name not in ("q03", "q05"):
-            return None
-        return Act(status=400, body={"error": {"message": "content filter"}})
+def no_money_is_left(turn: int, name: str) -> Act | None:
+    return None if name < "q05" else error(402, "Insufficient Balance")
 
 
-class NoMoney(Agent):
-    def fails(self, name: str) -> Act | None:
-        if name < "q05":
-            return None
-        return Act(status=402, body={"error": {"message": "Insufficient Balance"}})
+def upstream_fails_inside_a_200(turn: int, name: str) -> Act | None:
+    told = {"error": {"code": 502, "message": "upstream"}}
+    return Act("", finish="error", extra=told) if name in ("q03", "q05") else None
 
 
-class Gateway(Agent):
-    """A router that reports its upstream's failure inside a 200, for two questions."""
-
-    def fails(self, name: str) -> Act | None:
-        if name not in ("q03", "q05"):
-            return None
-        return Act("", finish="error", extra={"error": {"code": 502, "message": "upstream"}})
-
-
-class Reasoning(Agent):
-    """Spends its tokens on reasoning and writes no text, in the first turn of two questions."""
-
-    def reply(self, number: int, body: dict[str, Any]) -> Act:
-        if sum(message["role"] == "assistant" for message in body["messages"]) > 0:
-            return Act('<answer> ["Nobody"] </answer>')
-        return Act("", finish="length", extra={"reasoning_content": "Let me think"})
+def all_tokens_go_to_reasoning(turn: int, name: str) -> Act | None:
+    if turn:
+        return Act('<answer> ["Nobody"] </answer>')
+    return Act("", finish="length", extra={"reasoning_content": "Let me think"})
 
 
 @dataclass
@@ -108,7 +74,7 @@ def run_eval(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_wrong_key_ends_the_run_at_once_with_one_line_and_exit_code_1(
     run_eval: Eval, tmp_path: Path
 ) -> None:
-    with teach(kind=WrongKey) as server:
+    with teach(lambda turn, name: error(401, "Incorrect API key"), AgentServer) as server:
         ended = run_eval(server.url)
         assert server.asked.total() == 1
     assert ended.code == 1
@@ -127,7 +93,7 @@ def test_a_server_that_is_down_ends_the_run_with_exit_code_1(
 
 @pytest.mark.long
 def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_path: Path) -> None:
-    with teach(kind=Picky) as server:
+    with teach(two_are_declined, AgentServer) as server:
         ended = run_eval(server.url, "samples=1", "retries=0")
         first = [(tmp_path / "run" / n).read_text() for n in ("report.md", "report.html")]
         server.mended = True
@@ -143,7 +109,7 @@ def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_
 
 @pytest.mark.long
 def test_a_run_without_money_keeps_what_it_has_and_resumes(run_eval: Eval, tmp_path: Path) -> None:
-    with teach(kind=NoMoney) as server:
+    with teach(no_money_is_left, AgentServer) as server:
         ended = run_eval(server.url, "concurrency=1")
         server.mended = True
         assert run_eval(server.url, "concurrency=1").code == 0
@@ -180,14 +146,14 @@ def test_failures_in_a_row_end_a_run_that_resumes(tmp_path: Path, capsys: Any) -
 
 
 def test_a_failure_inside_a_200_is_missing_and_never_wrong(run_eval: Eval, tmp_path: Path) -> None:
-    with teach(kind=Gateway) as server:
+    with teach(upstream_fails_inside_a_200, AgentServer) as server:
         ended = run_eval(server.url, "retries=0", "policy.api.retries=1")
     assert ended.code == 3 and "2 of 8 questions missing" in ended.err
     assert not {"q03#0", "q05#0"} & {r["id"] for r in read_jsonl(tmp_path / "run" / PREDICTIONS)}
 
 
 def test_empty_turns_are_scored_and_counted_in_the_report(run_eval: Eval, tmp_path: Path) -> None:
-    with teach(kind=Reasoning) as server:
+    with teach(all_tokens_go_to_reasoning, AgentServer) as server:
         ended = run_eval(server.url)
     assert ended.code == 0, ended.err
     report = (tmp_path / "run" / "report.md").read_text()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from support.chat_server import Act, completion
+from support.eval_toy import toy_questions, trained_script
 from support.http_server import QuietHandler, listening
 
 Mood = Callable[[int, str], Act | None]
@@ -71,6 +72,21 @@ class TeacherServer:
             self._at_once -= 1
             if act.status == 200 and act.cut_to is None:
                 self.answered[json.dumps(body["messages"])] += 1
+
+
+class AgentServer(TeacherServer):
+    """Plays the script of a toy question, unless its mood, which is told the turn and the question's
+    id, wants it otherwise; until it is mended."""
+
+    mended = False
+
+    def reply(self, number: int, body: dict[str, Any]) -> Act:
+        messages = body["messages"]
+        turn = sum(message["role"] == "assistant" for message in messages)
+        prompt = messages[0]["content"] + messages[min(1, len(messages) - 1)]["content"]
+        name = next(question.id for question in toy_questions() if question.text in prompt)
+        failure = None if self.mended else self._mood(turn, name)
+        return failure or Act(str(trained_script()[name][turn]))
 
 
 @contextmanager
