@@ -75,8 +75,8 @@ class TeacherServer:
 
 
 class AgentServer(TeacherServer):
-    """Plays the script of a toy question, unless its mood, which is told the turn and the question's
-    id, wants it otherwise; until it is mended."""
+    """Plays the script of a toy question. Until it is mended, its mood decides by the turn and the
+    question's id whether it does something else."""
 
     mended = False
 
