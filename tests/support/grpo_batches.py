@@ -62,10 +62,3 @@ def moved(logps: Tensor, mask: Tensor, by: float, seed: int) -> Tensor:
     """Log-probabilities of another policy, at most `by` nats away on each token."""
     noise = torch.rand(logps.shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
     return logps.detach() + noise * by * mask
-
-
-def group_advantages(rewards: Tensor, samples: int = 4) -> Tensor:
-    """(reward - mean of its group) / (deviation of its group + 1e-4), GRPO's Eq. for outcomes."""
-    groups = rewards.view(-1, samples)
-    spread = ((groups - groups.mean(1, keepdim=True)) ** 2).sum(1, keepdim=True) / (samples - 1)
-    return ((groups - groups.mean(1, keepdim=True)) / (spread.sqrt() + 1e-4)).flatten()
