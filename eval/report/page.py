@@ -111,8 +111,8 @@ def headline(report: Report) -> str:
         text += f"; {first['name']} began at EM {number(first['em'])}"
     lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
     text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
-    empty = [f"{s['name']}: {note}." for s in stages if (note := empty_note(s))]
-    return " ".join((text, *empty))
+    note = empty_note(last)  # a model of random weights says nothing, and no setting changes that
+    return f"{text} {last['name']}: {note}." if note else text
 
 
 def _plain(value: Any) -> str:
