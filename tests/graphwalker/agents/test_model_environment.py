@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import graphwalker as gw
 from eval.run.config import EvalConfig, run_eval
@@ -18,7 +17,6 @@ from graphwalker.agents.model_environment import (
     settings_for,
     write_environment,
 )
-from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
@@ -200,21 +198,6 @@ def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
     assert all(trajectory.answer for trajectory in found.trajectories)
     with pytest.raises(UserError, match=r"trained for.*graphwalker"):
         run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
-
-
-def test_a_model_that_is_asked_without_flags_answers(grpo_world: Path, tmp_path: Path):
-    model = tmp_path / "model"
-    shutil.copytree(grpo_world / "model", model)
-    write_environment(model, SMALL, format="inline", max_tokens=40)
-    asked = ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki",
-             "--graph", str(grpo_world / "graph"), "--model", str(model)]  # fmt: skip
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0, done.output
-    assert "get_relations" in done.output and ("Verria" in done.output or "Drama" in done.output)
-    refused = CliRunner().invoke(app, [*asked, "environment.preset=io-prompt"])
-    assert isinstance(refused.exception, UserError)
-    forced = [*asked, "environment.preset=io-prompt", "--force-environment"]
-    assert not isinstance(CliRunner().invoke(app, forced).exception, UserError)
 
 
 @pytest.fixture

@@ -19,19 +19,16 @@ COST, CAP = 20.0, 6_000.0
 SCRIPT = """
 import os, sys
 from pathlib import Path
-from data_pipeline.teacher.client import TeacherClient
-from data_pipeline.teacher.config import TeacherConfig
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Request, Sampling
 from graphwalker.policies.chat.config import ChatApiConfig, Prices
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.question import Question
-from graphwalker.ranking.chat import ChatReranker, RerankerConfig
 from graphwalker.trajectory import Message
 import openai
 
-kind, url, folder, cap = sys.argv[1], sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])
+url, folder, cap = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
 prices = Prices(prompt_per_million=1e6, completion_per_million=2e6, max_cost=cap)
 server = {"base_url": url, "api_key_env": "", "backoff_s": 0.01, "prices": prices}
 
@@ -49,26 +46,12 @@ def policy(texts):
         pass
 
 
-def teacher(texts):
-    client = TeacherClient(TeacherConfig(**server, model="tiny", max_tokens=20), folder)
-    for text in texts:
-        client.request("score", text, str)
-
-
-def reranker(texts):
-    (folder / "prompt.txt").write_text("{{question}} {{entity}} {{relations}} {{count}}")
-    about = {"prompt": str(folder / "prompt.txt"), "cache_dir": str(folder), "max_tokens": 20}
-    ranker = ChatReranker(RerankerConfig(**server, **about, model="tiny"), 1)
-    for text in texts:
-        ranker(text, "e", ("a.b", "c.d"))
-
-
 children = []
 for worker in range(8):
     child = os.fork()
     if not child:
         try:
-            globals()[kind]([f"{worker} {number}" for number in range(60)])
+            policy([f"{worker} {number}" for number in range(60)])
         except (PolicyError, UserError) as error:
             assert "max_cost" in str(error), error
         os._exit(0)
@@ -78,28 +61,21 @@ for child in children:
 """
 
 
-def workers(kind: str, server: ChatServer, folder: Path) -> subprocess.Popen[bytes]:
-    arguments = [sys.executable, "-c", SCRIPT, kind, server.url, str(folder), str(CAP)]
+def workers(server: ChatServer, folder: Path) -> subprocess.Popen[bytes]:
+    arguments = [sys.executable, "-c", SCRIPT, server.url, str(folder), str(CAP)]
     return subprocess.Popen(arguments, start_new_session=True)
 
 
-KINDS = [
-    "policy",
-    *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("teacher", "reranker")),
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_eight_workers_that_are_killed_never_pass_the_cap(kind: str, tmp_path: Path) -> None:
+def test_eight_workers_that_are_killed_never_pass_the_cap(tmp_path: Path) -> None:
     with serve(Act(delay_s=0.02)) as server:
-        process = workers(kind, server, tmp_path)
+        process = workers(server, tmp_path)
         deadline = time.monotonic() + 300
         while len(server.requests) < 60 and time.monotonic() < deadline:
             time.sleep(0.005)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        assert workers(kind, server, tmp_path).wait(timeout=120) == 0
+        assert workers(server, tmp_path).wait(timeout=120) == 0
         paid = COST * len(server.requests)
     spent = spent_in(tmp_path)
     assert len(server.requests) > 100

@@ -2,9 +2,7 @@
 
 import json
 import time
-from contextlib import ExitStack
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("httpx")
 
 
-from graphwalker.agents.environment import EnvironmentConfig  # noqa: E402
 from graphwalker.errors import PolicyError, UserError  # noqa: E402
 from graphwalker.policies.base import Sampling  # noqa: E402
 from graphwalker.policies.config import PolicyConfig, policy_identity  # noqa: E402
@@ -161,34 +158,3 @@ def test_the_smaller_of_both_contexts_holds(toy, server):
     used = len(prompt_ids(prompt(0), FORMAT, toy.tokenizer))
     assert server.requests[0]["max_tokens"] == CONTEXT - used - 1
     policy.close()
-
-
-def test_workers_and_vllm_in_process_are_not_both_taken(toy, tmp_path):
-    from eval.run.config import EvalConfig, _workers
-
-    policy = PolicyConfig(model=str(toy.folder), engine="vllm")
-    config = EvalConfig(graph="-", questions="-", output_dir="-", policy=policy, workers=2)
-    with pytest.raises(UserError, match="vLLM batches by itself"):
-        _workers(config, None, tmp_path, ExitStack())
-
-
-def test_an_evaluation_runs_on_a_server(toy, server, tmp_path):
-    from eval.run.config import EvalConfig, run_eval
-    from graphwalker.files import read_jsonl
-    from support.run_toys import make_toy_graph
-
-    make_toy_graph(tmp_path)
-    out = run_eval(
-        EvalConfig(
-            graph=str(tmp_path / "graph"),
-            questions=str(tmp_path / "questions.jsonl"),
-            limit=2,
-            output_dir=str(tmp_path / "run"),
-            policy=configured(toy, server.url),
-            environment=EnvironmentConfig(prompt="compact", max_turns=2),
-            max_tokens=8,
-            ceiling="never",  # 0 within two turns, which ends an evaluation
-        )
-    )
-    lines = list(read_jsonl(Path(out) / "predictions.jsonl"))
-    assert len(lines) == 2 and server.requests

@@ -10,7 +10,6 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
-from graphwalker.serve.sessions import Sessions
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
 from support.eval_toy import SPOUSE
@@ -76,27 +75,6 @@ def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(
         assert again.inner_text("#asked") == asked.text
         page.close()
         again.close()
-
-
-def test_two_models_answer_side_by_side_and_are_marked_where_they_part(
-    browser: "Browser",
-) -> None:
-    environment, policy = hostile()
-    other = GatedPolicy(lines=[TagProtocol(EXAMPLES).render("", FinalAnswer(("Ada",)))])
-    with (
-        Sessions(environment, other, name="sft1/final") as beside,
-        served(policy, environment=environment, beside=[beside]) as server,
-    ):
-        page = browser.new_page()
-        page.goto(server.url)
-        page.wait_for_selector(".walkview:nth-child(2)", state="attached")
-        page.fill("#question", "Who is married to Ada?")
-        page.keyboard.press("Enter")
-        page.wait_for_selector(".turns .parts")
-        assert page.locator(".end.good").count() == 2
-        assert page.locator("#view h3").nth(1).inner_text() == "sft1/final"
-        assert page.locator(".turns .parts").count() == 2
-        page.close()
 
 
 def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:

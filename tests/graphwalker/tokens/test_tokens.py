@@ -10,9 +10,6 @@ from graphwalker.question import Question
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import (
     IGNORED,
-    completion_ids,
-    extension_ids,
-    prompt_ids,
     training_row,
     training_rows,
 )
@@ -55,15 +52,6 @@ def two_turns() -> Trajectory:
 
 def decode(tokenizer, ids) -> str:
     return tokenizer.decode(list(ids), skip_special_tokens=False)
-
-
-@pytest.mark.parametrize("name", sorted(FORMATS))
-def test_a_prompt_extends_the_previous_prompt_and_its_completion(name, chat_tokenizer) -> None:
-    fmt, messages = FORMATS[name], conversation()
-    before = prompt_ids(messages[:2], fmt, chat_tokenizer)
-    after = prompt_ids(messages[:4], fmt, chat_tokenizer)
-    written = completion_ids(messages[2].content, fmt, chat_tokenizer)
-    assert after == before + written + extension_ids(messages[3:4], fmt, chat_tokenizer)
 
 
 @pytest.mark.parametrize(("untrained", "kept"), [({0}, 1), ({1}, 0)])

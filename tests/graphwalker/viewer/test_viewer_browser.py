@@ -112,33 +112,11 @@ def test_structure_and_outcome_filter_together(browser: "Browser", report: Path)
         assert count(tab.page) == "6 of 8 questions"
 
 
-def test_a_filter_is_of_the_chosen_run_whose_walk_is_opened(
-    browser: "Browser", report: Path
-) -> None:
-    with opened(browser, report) as tab:
-        tab.page.select_option("#by-run", "untrained")
-        tab.page.select_option("#by-outcome", "wrong")
-        assert count(tab.page) == "8 of 8 questions"
-        open_walk(tab.page, "")
-        assert "untrained" in tab.page.inner_text("#runs [aria-pressed=true]")
-
-
 def test_an_address_filters_by_kind_of_error(browser: "Browser", report: Path) -> None:
     with opened(browser, report) as tab:
         tab.page.locator(".desk a").first.click()
         tab.page.wait_for_function("document.getElementById('count').innerText.startsWith('1 ')")
         assert tab.page.input_value("#by-kind") != ""
-
-
-def test_two_runs_stand_side_by_side_with_their_first_difference(
-    browser: "Browser", report: Path
-) -> None:
-    with opened(browser, report) as tab:
-        open_walk(tab.page, "films by eve")
-        tab.page.keyboard.press("b")
-        tab.page.wait_for_selector(".walkview:nth-child(2) .graph text")
-        assert tab.page.locator(".turns .parts").count() == 2
-        assert "beside=0" in tab.page.url
 
 
 def test_labels_never_overlap_and_are_never_small(browser: "Browser", report: Path) -> None:

@@ -137,12 +137,3 @@ def test_the_oracle_walks_a_query_and_is_lost_where_a_hop_comes_in():
     question = Question("in", "?", (ADA,), (Answer("The Glass Harbor", "m.0film1"),), query=into)
     (done,) = rollout([question], env, oracle)
     assert score(done)["em"] == 0.0
-
-
-def test_a_complaint_shows_the_form_that_is_asked_for():
-    done = play(ANCHOR, "none of it", '{"anchor": "Ada Mbeki"}', "so", '{"x": 1}')
-    for turn in done.turns[1:]:
-        told = turn.observation
-        if told.startswith("Error malformed") and "decided here" not in told:
-            assert '{"relation": "relation"}' in told and '{"anchor"' not in told
-    assert "decided here: write" in done.turns[2].observation
