@@ -212,7 +212,7 @@ def check_server(config: VllmConfig, temperature: float) -> None:
     import httpx
     import torch
 
-    from graphwalker.policies.vllm.client import served_model
+    from graphwalker.policies.vllm.server import served_model
 
     if not torch.cuda.is_available():
         raise UserError("engine: vllm-server sends weights over NCCL, which needs a GPU here, too")

@@ -16,7 +16,7 @@ from graphwalker.errors import PolicyError, UserError, first_line
 from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
-from graphwalker.policies.vllm.client import sampling_settings
+from graphwalker.policies.vllm.server import sampling_settings
 from graphwalker.workers import count_work
 
 log = logging.getLogger(__name__)

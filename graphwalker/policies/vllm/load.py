@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 from graphwalker.errors import UserError, first_line
 from graphwalker.policies.base import Policy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
-from graphwalker.policies.vllm.client import served_model
 from graphwalker.policies.vllm.config import VllmConfig
-from graphwalker.policies.vllm.server import VllmServerPolicy
+from graphwalker.policies.vllm.server import VllmServerPolicy, served_model
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.tokens.formats import ChatFormat, chat_format
 

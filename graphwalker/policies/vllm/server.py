@@ -5,16 +5,302 @@ the episode and gives back the ids that it drew, with their log-probabilities.
 """
 
 import asyncio
+import logging
+import math
 import queue
 import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import count
+from typing import TYPE_CHECKING, Any, cast
 
-from graphwalker.errors import PolicyError
+from graphwalker.doctor.software import unsupported_reason
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.chat.policy import turn_seed
 from graphwalker.policies.token_record import Transcripts
-from graphwalker.policies.vllm.client import DrawnTurn, TokenClient, sampling_settings
 from graphwalker.policies.vllm.config import VllmConfig
+
+if TYPE_CHECKING:
+    import httpx
+
+log = logging.getLogger(__name__)
+
+RETRIED = frozenset({429, 500, 502, 503, 504})
+"""Statuses of a server that is overloaded or restarting."""
+_FIELDS = {"return_token_ids": True, "return_tokens_as_token_ids": True, "stream": False}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTurn:
+    """The ids of a turn as the engine drew them, a log-probability each."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model as the server lists it."""
+
+    name: str
+    max_context: int
+
+
+class TokenClient:
+    """Sends the requests of one policy to one server or its replicas. All of it runs in one event
+    loop."""
+
+    def __init__(self, config: VllmConfig, served_model: str, concurrency: int) -> None:
+        library = _library()
+        self._config, self._model = config, served_model
+        self._http: dict[str, httpx.AsyncClient] = {
+            url: library.AsyncClient(
+                base_url=url,
+                timeout=library.Timeout(config.timeout_s, pool=None),
+                limits=library.Limits(max_connections=concurrency),
+            )
+            for url in config.addresses
+        }
+        self._replicas = Replicas(config.addresses, config.rest_s)
+
+    async def draw(
+        self, ids: Sequence[int], settings: Mapping[str, Any], key: str = ""
+    ) -> DrawnTurn | PolicyError:
+        """One turn of the episode `key`. Failures that further attempts do not mend are returned.
+
+        A replica that fails is left at once where another is there; else the same one is asked
+        again, after a wait.
+        """
+        body = {"model": self._model, "prompt": list(ids), **settings, **_FIELDS}
+        problem = PolicyError("no attempt was made")
+        tried: set[str] = set()
+        attempts = self._config.retries + len(self._http)
+        for attempt in range(attempts):
+            fresh = bool(set(self._http) - tried)
+            if attempt:
+                log.info("vLLM: %s; trying again", problem)
+                if not fresh:
+                    waits = attempt - len(self._http)
+                    await asyncio.sleep(self._config.backoff_s * 2**waits)
+            url = self._replicas.take(key, tried if fresh else set())
+            try:
+                answer = await self._attempt(url, body)
+            finally:
+                self._replicas.give_back(url)
+            others = len(self._http) > len(tried | {url})
+            if not isinstance(answer, TransientFailure) and not (
+                others and isinstance(answer, NoAnswer)
+            ):
+                return answer
+            tried.add(url)
+            self._replicas.rest(url)
+            problem = answer
+        return PolicyError(f"{problem} (after {attempts} attempts)")
+
+    def forget(self, key: str) -> None:
+        """The episode has ended: no replica needs to be kept for it."""
+        self._replicas.forget(key)
+
+    async def close(self) -> None:
+        for http in self._http.values():
+            await http.aclose()
+
+    async def _attempt(self, url: str, body: Mapping[str, Any]) -> "DrawnTurn | PolicyError":
+        import httpx
+
+        try:
+            response = await self._http[url].post("/v1/completions", json=body)
+        except httpx.TimeoutException:
+            return NoAnswer(f"{url}: no answer in {self._config.timeout_s:g} s")
+        except httpx.TransportError as error:
+            return TransientFailure(f"{url}: no connection ({_line(error)})")
+        if response.status_code != 200:
+            kind = TransientFailure if response.status_code in RETRIED else PolicyError
+            return kind(f"{url}: HTTP {response.status_code}: {_line(response.text)}")
+        try:
+            return read_turn(response.json(), body["prompt"])
+        except ValueError as error:
+            return PolicyError(f"{url}: the answer is no completion in token ids ({_line(error)})")
+
+
+class Replicas:
+    """Servers of one model. An episode stays with its server while that works; a new one goes to
+    the server with the least under way; one that failed rests."""
+
+    def __init__(self, addresses: Sequence[str], rest_s: float) -> None:
+        self._addresses, self._rest_s = tuple(addresses), rest_s
+        self._home: dict[str, str] = {}
+        self._busy: Counter[str] = Counter()
+        self._rests_until: dict[str, float] = {}
+
+    def take(self, key: str, tried: Collection[str] = ()) -> str:
+        """The server for a turn of the episode `key`, none of `tried` where there is another; to be
+        given back."""
+        now = time.monotonic()
+        open_ones = [url for url in self._addresses if url not in tried] or list(self._addresses)
+        awake = [url for url in open_ones if self._rests_until.get(url, 0.0) <= now]
+        # Where all rest, the one that has rested longest: its rest ends first.
+        choice = awake or [min(open_ones, key=lambda url: self._rests_until.get(url, 0.0))]
+        home = self._home.get(key)
+        url = home if home in choice else min(choice, key=lambda url: self._busy[url])
+        if key:
+            self._home[key] = url
+        self._busy[url] += 1
+        return url
+
+    def give_back(self, url: str) -> None:
+        """The turn that was taken for this server has ended."""
+        self._busy[url] -= 1
+
+    def rest(self, url: str) -> None:
+        """Let a server rest."""
+        self._rests_until[url] = time.monotonic() + self._rest_s
+
+    def forget(self, key: str) -> None:
+        """The episode has ended."""
+        self._home.pop(key, None)
+
+
+def sampling_settings(
+    request: Request, budget: int, book: Transcripts, seeded: bool
+) -> dict[str, Any]:
+    """The fields of vLLM's sampling parameters, each one named: servers fill in what is missing
+    from a model's `generation_config.json`."""
+    sampling = request.sampling
+    grammar = {"structured_outputs": {"grammar": request.grammar}} if request.grammar else {}
+    return {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "repetition_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "max_tokens": budget,
+        "seed": turn_seed(request) if seeded else None,
+        "stop": list(request.stop),
+        "stop_token_ids": sorted(book.ends.end_ids),
+        "include_stop_str_in_output": True,
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "logprobs": 0,
+        **grammar,
+    }
+
+
+class TransientFailure(PolicyError):
+    """A failure that another attempt may mend."""
+
+
+class NoAnswer(PolicyError):
+    """No answer in time, which the same server would not give to a second attempt either."""
+
+
+def read_turn(answer: Any, prompt: Sequence[int]) -> DrawnTurn:
+    """What a completion holds. Raises `ValueError` for anything but the ids, finite
+    log-probabilities, and a turn that ended by itself or at its limit."""
+    try:
+        choice = answer["choices"][0]
+        ids, reason = choice["token_ids"], choice["finish_reason"]
+        logprobs = choice["logprobs"]["token_logprobs"]
+        read = choice.get("prompt_token_ids")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(f"no {error}; vLLM 0.22 or newer is needed") from None
+    if read is not None and read != list(prompt):
+        raise ValueError("the server read other ids than were sent")
+    if reason not in ("stop", "length"):
+        raise ValueError(f"the turn ended with {reason!r}")
+    if not _all(ids, int) or not ids:
+        raise ValueError("token_ids is no list of ids")
+    if not _all(logprobs, (int, float)) or len(logprobs) != len(ids):
+        raise ValueError(f"token_logprobs is no list of {len(ids)} numbers")
+    if not all(map(math.isfinite, logprobs)):
+        raise ValueError("a log-probability is not finite")
+    return DrawnTurn(tuple(ids), tuple(logprobs))
+
+
+def served_model(config: VllmConfig) -> ServedModel:
+    """The model that all servers have, with the smallest of their contexts. Raises `UserError`
+    where one does not answer, has another model, or is of a version that does not go with ours."""
+    found = [_served_at(url, config) for url in config.addresses]
+    for url, one in zip(config.addresses, found, strict=True):
+        if one.name != found[0].name:
+            raise UserError(
+                f"{url} serves {one.name!r}, {config.addresses[0]} {found[0].name!r}: replicas "
+                "serve one model; name it in vllm.served_model"
+            )
+    return ServedModel(found[0].name, min(one.max_context for one in found))
+
+
+def _served_at(url: str, config: VllmConfig) -> ServedModel:
+    library = _library()
+    deadline = time.monotonic() + config.wait_s
+    while True:
+        try:
+            response = library.get(f"{url}/v1/models", timeout=min(30.0, config.timeout_s))
+            served = _choose_model(response.json(), url, config)
+            _check_version(library, url)
+            return served
+        except (library.TransportError, ValueError) as error:
+            if isinstance(error, UserError):
+                raise
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"{url}: no vLLM server answers here ({_line(error)}); start one with `vllm "
+                    "serve MODEL`, name it in vllm.base_url, or give it time with vllm.wait_s"
+                ) from None
+        log.warning("waiting for the vLLM server at %s", url)
+        time.sleep(2)
+
+
+def _choose_model(answer: Any, url: str, config: VllmConfig) -> ServedModel:
+    try:
+        lengths = {str(m["id"]): m["max_model_len"] for m in answer["data"]}
+        # An adapter has the context of its base model, which the list gives for that alone.
+        longest = max(int(length) for length in lengths.values() if length is not None)
+        models = {name: int(length or longest) for name, length in lengths.items()}
+        name = config.served_model or next(iter(models))
+    except (KeyError, TypeError, ValueError, StopIteration):
+        raise ValueError("its list of models is not vLLM's") from None
+    if name not in models:
+        raise UserError(f"{url}: serves {', '.join(models)}, not {name!r}")
+    return ServedModel(name, models[name])
+
+
+def _check_version(library: Any, url: str) -> None:
+    """Raises `UserError` for a server whose version is outside what we support."""
+    answer = library.get(f"{url}/version", timeout=30.0)
+    facts: Any = answer.json() if answer.status_code == 200 else {}
+    version = cast("dict[str, Any]", facts).get("version") if isinstance(facts, dict) else None
+    if isinstance(version, str) and (fault := unsupported_reason("vllm", version)):
+        raise UserError(f"{url}: {fault}")
+
+
+def _library() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        raise UserError(
+            "engine: vllm-server needs httpx: pip install 'graphwalker-kgqa[api]'"
+        ) from None
+    # httpx logs every request at INFO; its lines would drown a run's own.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    return httpx
+
+
+def _all(values: Any, kind: "type | tuple[type, ...]") -> bool:
+    return isinstance(values, list) and all(
+        isinstance(value, kind) and not isinstance(value, bool) for value in cast(list[Any], values)
+    )
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text).split())[:300] or type(text).__name__
+
 
 Result = tuple[str, Completion | PolicyError]
 EngineAnswer = DrawnTurn | Completion | PolicyError
