@@ -1,29 +1,32 @@
 """ARK-V1 (Klein and Ohnemus, 2025): anchor, relation, triples, reasoning, summary, and anew."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
 
 from pydantic import Field
 
 from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     DecisionOracle,
+    DecisionTools,
     EntitySearch,
     FilledForm,
+    Shared,
     decide,
     give_answers,
     query_of,
+    tools_of,
     walk_query,
 )
 from graphwalker.config import Config
 from graphwalker.datasets.evidence import evidence_of
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
+from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.properties import PropertyGraph
@@ -33,11 +36,10 @@ from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.constraint import choose_candidates, filter_candidates
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker, bm25_stems
-from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
+from graphwalker.ranking.bm25 import bm25_stems
+from graphwalker.ranking.nodes.index import NodeHit, NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, mistake
-from graphwalker.tools.listing import Lister, lister
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import quote
 
 TEXTS = read_texts(__file__)
 FORMS = {
@@ -72,21 +74,17 @@ class ArkOptions(Config):
     nearest_nodes: int = Field(default=1_000_000, ge=0)
     """Graphs of more nodes are not indexed for that; then only names seen so far are proposed."""
 
+    @property
+    def index(self) -> str:
+        return self.nearest
 
-class ArkTools(NamedTopics):
+
+class ArkTools(DecisionTools[ArkOptions]):
     """The tools of one episode. `anchor` and `relation` look up, `reason` checks keys."""
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        question: Question,
-        longest: int,
-        options: ArkOptions,
-        listed: Lister,
-        index: Callable[[], NodeIndex] | None,
-    ) -> None:
-        super().__init__(graph, question, longest)
-        self._options, self._list, self._index = options, listed, index
+    def __init__(self, shared: Shared[ArkOptions], question: Question) -> None:
+        super().__init__(shared, question)
+        self._list = shared.list
         self._anchor: Entity | None = None
         self._triples: dict[str, ShownTriple] = {}
 
@@ -111,7 +109,7 @@ class ArkTools(NamedTopics):
         # Valid iff it is the head of some triple (Eq. 2): nothing else has outgoing relations.
         out = self._list(entity.id).out if entity else {}
         if entity is None or not out:
-            hits = self._index().search(name[:200], limit=NEAR_ENTITIES) if self._index else []
+            hits = self._nearest_nodes(name[:200])
             known = self._book.near(name, NEAR_ENTITIES)
             known += [self._book.show(hit.entity) for hit in hits]
             near = list(dict.fromkeys(known))[:NEAR_ENTITIES] or list(self._topics)
@@ -127,6 +125,11 @@ class ArkTools(NamedTopics):
             hidden=hidden,
             graph_calls=2,
         )
+
+    def _nearest_nodes(self, name: str) -> list[NodeHit]:
+        small = 0 < self._graph.size <= self._options.nearest_nodes
+        found = self._options.nearest != "none" and small
+        return self._shared.index.search(name, limit=NEAR_ENTITIES) if found else []
 
     def _choose_relation(self, relation: str) -> Observation:
         """The triples of the anchor with that relation; `""` asks for another anchor."""
@@ -357,21 +360,11 @@ class ArkOracle(DecisionOracle):
         return list(choose_candidates(constraint, {e: values[e.id] for e in found}, own))
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ArkTools]:
-    options, longest = settings.read_options(ArkOptions), settings.longest_name
-    listed, index = lister(graph, settings), None
-    if options.nearest != "none" and 0 < graph.size <= options.nearest_nodes:
-        index = cache(lambda: open_node_index(graph, options.nearest))  # at the first wrong name
-    return lambda question: ArkTools(graph, question, longest, options, listed, index)
-
-
 ARK = Preset(
     name="ark-v1",
     version=3,
     source="ARK-V1 (Klein and Ohnemus, 2025); the fifth of five attempts may succeed",
-    tools=_tools,
+    tools=tools_of(ArkTools, ArkOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=ArkAgent,
     # Eight steps of four completions, and room for wrong attempts; K_max ends it before.

@@ -1,10 +1,13 @@
 """Agents that ask for decisions: their look-ups over paths, and what their oracles share."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic
 
 from pydantic import Field
 
-from graphwalker.agents.preset import AgentSettings
+from graphwalker.agents.preset import AgentSettings, Options
 from graphwalker.agents.prompt import fill_fields, read_texts
 from graphwalker.config import Config
 from graphwalker.errors import PolicyError
@@ -17,7 +20,8 @@ from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query, parse_hop
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
-from graphwalker.tools.base import Call, Observation, ShownTriple
+from graphwalker.ranking.nodes.index import NodeIndex, open_node_index
+from graphwalker.tools.base import Call, Observation, ShownTriple, ToolBox
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, quote
 from graphwalker.trajectory import Turn
@@ -35,23 +39,53 @@ class PathOptions(Config):
     """Most entities that one relation leads to."""
 
 
-class PathTools(NamedTopics):
+@dataclass(frozen=True)
+class Shared(Generic[Options]):
+    """What the episodes of an environment share."""
+
+    graph: KnowledgeGraph
+    settings: AgentSettings
+    rank: Ranker
+    list: Lister
+    options: Options
+
+    @cached_property
+    def index(self) -> NodeIndex:
+        """What finds nodes by a text, made when it is first needed."""
+        own: Any = self.options
+        return open_node_index(self.graph, own.index)
+
+
+class DecisionTools(NamedTopics, Generic[Options]):
+    """The tools of one episode of an agent that asks for decisions."""
+
+    def __init__(self, shared: Shared[Options], question: Question) -> None:
+        super().__init__(shared.graph, question, shared.settings.longest_name)
+        self._shared, self._options = shared, shared.options
+
+
+def tools_of(
+    kind: Callable[[Shared[Options], Question], ToolBox], options: type[Options]
+) -> Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]:
+    """The tools of a preset whose options are of that kind."""
+
+    def tools(
+        graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
+    ) -> Callable[[Question], ToolBox]:
+        own, listed = settings.read_options(options), lister(graph, settings)
+        shared = Shared(graph, settings, rank, listed, own)
+        return lambda question: kind(shared, question)
+
+    return tools
+
+
+class PathTools(DecisionTools[PathOptions]):
     """The tools of one episode. An incoming relation is written `~relation`."""
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        question: Question,
-        longest: int,
-        listed: Lister,
-        rank: Ranker,
-        limits: tuple[int, int],
-    ) -> None:
-        """`longest`: characters of a name; `limits`: most hops of an entity that are listed, most
-        ends of a hop that are shown."""
-        super().__init__(graph, question, longest)
-        self._list, self._rank = listed, rank
-        self._most_hops, self.most_ends = limits
+    @property
+    def most_ends(self) -> int:
+        """Ends of a hop that are shown."""
+        return self._options.ends
 
     def topics(self) -> list[Entity]:
         """The topic entities that the graph has, as shown."""
@@ -63,9 +97,9 @@ class PathTools(NamedTopics):
 
     def hops(self, entity: Entity) -> list[Hop]:
         """The hops of an entity, those that fit the question first."""
-        listing = self._list(entity.id)
-        ranked = self._rank(self._question.text, entity.name, listing.relations)
-        return list(listing.hops(tuple(ranked)))[: self._most_hops]
+        listing = self._shared.list(entity.id)
+        ranked = self._shared.rank(self._question.text, entity.name, listing.relations)
+        return list(listing.hops(tuple(ranked)))[: self._shared.settings.top_relations]
 
     def ends(self, entity: Entity, hop: Hop) -> list[Entity]:
         """Where a hop leads, as shown."""
@@ -84,23 +118,8 @@ class PathTools(NamedTopics):
         that fit the question, where the graph can list them."""
         own = [hop.relation for topic in self.topics() for hop in self.hops(topic)]
         known = tuple(self._graph.relation_ids())
-        ranked = self._rank(self._question.text, "", known) if known else ()
+        ranked = self._shared.rank(self._question.text, "", known) if known else ()
         return list(dict.fromkeys([*own, *ranked]))[:most]
-
-
-def path_tools(
-    kind: type[PathOptions],
-) -> Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], PathTools]]:
-    """The tools of a preset whose options are of that kind."""
-
-    def tools(
-        graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-    ) -> Callable[[Question], PathTools]:
-        listed, longest = lister(graph, settings), settings.longest_name
-        limits = settings.top_relations, settings.read_options(kind).ends
-        return lambda question: PathTools(graph, question, longest, listed, rank, limits)
-
-    return tools
 
 
 def shown_triple(here: Entity, hop: Hop, end: Entity) -> ShownTriple:

@@ -18,9 +18,9 @@ from graphwalker.agents.published.decisions import (
     decide,
     ends_in_graph,
     give_answers,
-    path_tools,
     prompt_for,
     query_of,
+    tools_of,
     walk_query,
 )
 from graphwalker.graphs.base import Entity
@@ -118,7 +118,7 @@ GOG = Preset(
     name="gog",
     version=3,
     source="Generate-on-Graph (Xu et al., 2024); hide triples with layers.hidden_share",
-    tools=path_tools(GogOptions),
+    tools=tools_of(PathTools, GogOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=GogAgent,
     defaults={"max_turns": 20, "top_relations": 50},

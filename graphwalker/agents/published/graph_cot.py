@@ -1,28 +1,29 @@
 """Graph-CoT (Jin et al., 2024): think, act, observe; several graph functions in one message."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     DecisionOracle,
+    DecisionTools,
     EntitySearch,
     decide,
     give_answers,
     listed_hop,
     read_gold,
     shown_triple,
+    tools_of,
     walk_query,
 )
 from graphwalker.config import Config
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
+from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.plan import Move, OwnOracle, Plan, View
@@ -30,11 +31,9 @@ from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox, mistake, together
-from graphwalker.tools.listing import Lister, lister
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Turn
 
 TEXTS = read_texts(__file__)
@@ -58,20 +57,8 @@ class GraphCotOptions(Config):
     """Most neighbours that one call shows."""
 
 
-class GraphCotTools(NamedTopics):
+class GraphCotTools(DecisionTools[GraphCotOptions]):
     """The functions of one episode. Nodes are named by their ids, as in GRBench."""
-
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        question: Question,
-        longest: int,
-        listed: Lister,
-        index: Callable[[], NodeIndex],
-        most: int,
-    ) -> None:
-        super().__init__(graph, question, longest)
-        self._list, self._index, self._most = listed, index, most
 
     def call(self, call: Call) -> Observation:
         """Every call of the message; a mistake in one does not stop the others."""
@@ -106,7 +93,7 @@ class GraphCotTools(NamedTopics):
         return self._feature(entity, key) if name == FEATURE else self._ends(entity, key, name)
 
     def _retrieve(self, text: str) -> Observation:
-        hits = self._index().search(text[:500], limit=1)
+        hits = self._shared.index.search(text[:500], limit=1)
         if not hits:
             return mistake(ErrorKind.UNKNOWN_ENTITY, f"nothing fits {quote(text[:100])}", calls=1)
         entity = self._book.show_entity(hits[0].entity)
@@ -115,7 +102,7 @@ class GraphCotTools(NamedTopics):
         return Observation(f"{label}; types: {types}", shown=(entity,), graph_calls=3)
 
     def _feature(self, entity: Entity, key: str) -> Observation:
-        ends = self._graph.neighbors(entity.id, key, Direction.OUT, self._most)
+        ends = self._graph.neighbors(entity.id, key, Direction.OUT, self._options.neighbors)
         values = [self._book.show_entity(end) for end in ends if is_literal(end.id)]
         if not values:
             text = f"{quote(entity.id)} has no attribute {quote(key[:100])}"
@@ -129,11 +116,11 @@ class GraphCotTools(NamedTopics):
         if hop is None:
             what = f"{quote(entity.id)} has no neighbours of type {quote(kind[:100])}"
             return mistake(ErrorKind.UNKNOWN_RELATION, what, calls=1)
-        total = dict(self._list(entity.id).sides(hop.relation))[hop.direction]
+        total = dict(self._shared.list(entity.id).sides(hop.relation))[hop.direction]
         label = f"{function}[{quote(entity.id)}, {hop}]"
         if function == DEGREE:
             return Observation(f"{label}: {total}", graph_calls=2)
-        step = Step(entity.id, hop.relation, hop.direction, self._most)
+        step = Step(entity.id, hop.relation, hop.direction, self._options.neighbors)
         ends = [self._book.show_entity(end) for end in self._graph.step_many([step])[0]]
         here = self._book.show_entity(entity)
         hidden = max(0, total - len(ends))
@@ -146,7 +133,7 @@ class GraphCotTools(NamedTopics):
         )
 
     def _types(self, entity_id: str) -> list[Hop]:
-        listing = self._list(entity_id)
+        listing = self._shared.list(entity_id)
         return list(listing.hops(listing.relations))
 
 
@@ -221,20 +208,11 @@ def _walk(view: View, frontier: list[Entity], hops: Sequence[Hop]) -> EntitySear
     return frontier
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], GraphCotTools]:
-    options, longest = settings.read_options(GraphCotOptions), settings.longest_name
-    listed, index = lister(graph, settings), cache(lambda: open_node_index(graph, options.index))
-    most = options.neighbors
-    return lambda question: GraphCotTools(graph, question, longest, listed, index, most)
-
-
 GRAPH_COT = Preset(
     name="graph-cot",
     version=3,
     source="Graph-CoT (Jin et al., 2024), ten steps",
-    tools=_tools,
+    tools=tools_of(GraphCotTools, GraphCotOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=GraphCotAgent,
     prompts={"graph-cot": TEXTS["prompt"]},

@@ -18,10 +18,10 @@ from graphwalker.agents.published.decisions import (
     branches_with_tail,
     decide,
     give_answers,
-    path_tools,
     prompt_for,
     query_of,
     shown_triple,
+    tools_of,
     triple_text,
 )
 from graphwalker.graphs.base import Entity
@@ -154,7 +154,7 @@ ROG = Preset(
     name="rog",
     version=3,
     source="Reasoning on Graphs (Luo et al., 2024)",
-    tools=path_tools(RogOptions),
+    tools=tools_of(PathTools, RogOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=RogAgent,
     defaults={"top_relations": 50},

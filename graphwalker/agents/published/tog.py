@@ -21,10 +21,10 @@ from graphwalker.agents.published.decisions import (
     ends_in_graph,
     give_answers,
     listed_hop,
-    path_tools,
     prompt_for,
     query_of,
     shown_triple,
+    tools_of,
     triple_text,
 )
 from graphwalker.graphs.base import Direction, Entity
@@ -270,7 +270,7 @@ TOG = Preset(
     name="tog",
     version=3,
     source="Think-on-Graph (Sun et al., 2024), width and depth 3",
-    tools=path_tools(TogOptions),
+    tools=tools_of(PathTools, TogOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=TogAgent,
     # 2 N D + D + 1 completions (N = D = 3), and as many topics more at the first depth.
