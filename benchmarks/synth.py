@@ -45,7 +45,7 @@ def main() -> None:
     config = SynthConfig(count=given.count, seed=given.seed)
     stage = Recipe("synth", make_timed, RECIPES["synth"].files)
     started, cpu = time.perf_counter(), time.process_time()
-    card = make(given.graph, config, given.out, stage, None)
+    card = make(given.graph, config, given.out, recipe=stage)
     total, cpu = time.perf_counter() - started, time.process_time() - cpu
     SECONDS["judging duplicates, writing, the card"] = cpu - sum(SECONDS.values())
     figures = {

@@ -121,10 +121,10 @@ class Maker:
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
         config = self.config.plausibility
-        # `instance of` is neither a descriptor nor an answer.
-        unasked = {*not_asked(), *filter(says_type, self._relations)}
         if not config.on:
             return None
+        # `instance of` is neither a descriptor nor an answer.
+        unasked = {*not_asked(), *filter(says_type, self._relations)}
         company = company_of(self.graph, seeds.spread(config.sample))
         covered = company.coverage(lexicon.written, unasked) >= COVERED
         worded = lexicon.written if covered else None

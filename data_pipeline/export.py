@@ -69,13 +69,23 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     if first is None:
         raise UserError(f"{source}: no records to export")
     out.mkdir(parents=True, exist_ok=True)
+    stem = source.name.removesuffix(".gz").removesuffix(".jsonl")
+    set_aside: list[str] = []
     if "turns" in first:
-        return form.conversations(source, out)
-    if form.prompts is None:
+        if form.row is None:
+            return _inspect_log(source, out / f"{stem}.json")
+        rows, columns = map(form.row, conversations(source, set_aside)), form.columns
+    elif form.prompt is None:
         raise UserError(f"{source} holds questions; --to {to} takes trajectories")
-    if environment is None:
+    elif environment is None:
         raise UserError(f"{source} holds questions: their prompts need the graph (--graph)")
-    return form.prompts(source, out, environment)
+    else:
+        rows, columns = _prompts(source, form.prompt, environment), form.prompt_columns
+    file = out / f"{stem}.{'parquet' if columns else 'jsonl'}"
+    count = _write_parquet(rows, file, columns) if columns else write_jsonl(file, rows)
+    if to == "sharegpt":
+        _register(file, stem)
+    return Export(file, count, len(set_aside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,77 +119,27 @@ def conversations(source: Path, set_aside: list[str]) -> Iterator[Conversation]:
             yield row
 
 
-def sharegpt(source: Path, out: Path) -> Export:
-    """ShareGPT rows and their entry in dataset_info.json, as LLaMA-Factory reads them. A system
-    message stands in a column of its own; observations are the human turns."""
-    set_aside: list[str] = []
-    file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, map(_sharegpt, conversations(source, set_aside)))
-    info = out / "dataset_info.json"
+def _register(file: Path, stem: str) -> None:
+    """Add a file of ShareGPT rows to the dataset_info.json beside it, as LLaMA-Factory reads it."""
+    info = file.with_name("dataset_info.json")
     known = read_json(info) if info.is_file() else {}
     columns = {"messages": "conversations", "system": "system"}
-    known[f"graphwalker_{_stem(source)}"] = {
-        "file_name": file.name,
-        "formatting": "sharegpt",
-        "columns": columns,
-    }
-    write_json(info, known, 2)
-    return Export(file, rows, len(set_aside))
+    about = {"file_name": file.name, "formatting": "sharegpt", "columns": columns}
+    write_json(info, {**known, f"graphwalker_{stem}": about}, 2)
 
 
-def trl(source: Path, out: Path) -> Export:
-    """Rows with `messages`, the conversational form of TRL's SFTTrainer."""
-    set_aside: list[str] = []
-    file = out / f"{_stem(source)}.jsonl"
-    rows = write_jsonl(file, map(_messages, conversations(source, set_aside)))
-    return Export(file, rows, len(set_aside))
-
-
-def trl_prompts(source: Path, out: Path, environment: Environment) -> Export:
-    """Rows with `prompt`, the conversational form of TRL's GRPOTrainer, and the gold answers."""
-    file = out / f"{_stem(source)}.jsonl"
-    return Export(file, write_jsonl(file, _trl_prompts(source, environment)), 0)
-
-
-def verl(source: Path, out: Path) -> Export:
-    """Parquet with `messages`, as verl's multi-turn SFT reads it."""
-    set_aside: list[str] = []
-    rows = map(_messages, conversations(source, set_aside))
-    file, count = _parquet(rows, out / f"{_stem(source)}.parquet", SFT_COLUMNS)
-    return Export(file, count, len(set_aside))
-
-
-def verl_prompts(source: Path, out: Path, environment: Environment) -> Export:
-    """Parquet with verl's RL columns; the ground truth is the list of answer names."""
-    rows = _verl_prompts(source, environment)
-    return Export(*_parquet(rows, out / f"{_stem(source)}.parquet", RL_COLUMNS), 0)
-
-
-def inspect_log(source: Path, out: Path) -> Export:
+def _inspect_log(source: Path, file: Path) -> Export:
     """A log of Inspect AI, one sample for each trajectory."""
     from graphwalker.integrations.inspect_log import write_inspect_log
 
-    file = out / f"{_stem(source)}.json"
-    rows, failures = write_inspect_log(
-        read_records(source, Trajectory.from_json), file, source.parent.name
-    )
+    records = read_records(source, Trajectory.from_json)
+    rows, failures = write_inspect_log(records, file, source.parent.name)
     return Export(file, rows, failures)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportForm:
-    """How one training library wants its data."""
-
-    conversations: Callable[[Path, Path], Export]
-    prompts: Callable[[Path, Path, Environment], Export] | None = None
-
-
-FORMS = {
-    "sharegpt": ExportForm(sharegpt),
-    "trl": ExportForm(trl, trl_prompts),
-    "verl": ExportForm(verl, verl_prompts),
-    "inspect": ExportForm(inspect_log),
-}
+def _prompts(source: Path, prompt: "Prompt", environment: Environment) -> Iterator[ExportRow]:
+    for index, question in enumerate(read_records(source, Question.from_json)):
+        yield prompt(index, question, _plain(opening(question, environment)))
 
 
 def opening(question: Question, environment: Environment) -> list[Message]:
@@ -194,6 +154,7 @@ _SPEAKERS = {"user": "human", "assistant": "gpt"}
 
 
 def _sharegpt(row: Conversation) -> ExportRow:
+    """A system message stands in a column of its own; observations are the human turns."""
     system = "\n".join(m.content for m in row.messages if m.role == "system")
     spoken = [(place, m) for place, m in enumerate(row.messages) if m.role != "system"]
     if [m.role for _, m in spoken] != ["user", "assistant"] * (len(spoken) // 2):
@@ -218,42 +179,65 @@ def _messages(row: Conversation) -> ExportRow:
     }
 
 
-def _trl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]:
-    for question in read_records(source, Question.from_json):
-        yield {
+def _trl_prompt(_: int, question: Question, prompt: "PlainMessages") -> ExportRow:
+    """The conversational form of TRL's GRPOTrainer, and the gold answers."""
+    return {
+        "id": question.id,
+        "prompt": prompt,
+        "answers": [answer.name for answer in question.answers],
+        "answer_ids": [answer.id for answer in question.answers],
+    }
+
+
+def _verl_prompt(index: int, question: Question, prompt: "PlainMessages") -> ExportRow:
+    """verl's RL columns; the ground truth is the list of answer names."""
+    names = [answer.name for answer in question.answers]
+    return {
+        "data_source": question.dataset or "graphwalker",
+        "prompt": prompt,
+        "ability": "kgqa",
+        "reward_model": {"style": "rule", "ground_truth": names},
+        "extra_info": {
             "id": question.id,
-            "prompt": _plain(opening(question, environment)),
-            "answers": [answer.name for answer in question.answers],
+            "index": index,
+            "split": question.split,
+            "structure": question.structure,
+            "question": question.text,
+            "topic_ids": [entity.id for entity in question.topic_entities],
             "answer_ids": [answer.id for answer in question.answers],
-        }
+            "record": dumps(question.to_json()),
+        },
+    }
 
 
-def _verl_prompts(source: Path, environment: Environment) -> Iterator[ExportRow]:
-    for index, question in enumerate(read_records(source, Question.from_json)):
-        names = [answer.name for answer in question.answers]
-        yield {
-            "data_source": question.dataset or "graphwalker",
-            "prompt": _plain(opening(question, environment)),
-            "ability": "kgqa",
-            "reward_model": {"style": "rule", "ground_truth": names},
-            "extra_info": {
-                "id": question.id,
-                "index": index,
-                "split": question.split,
-                "structure": question.structure,
-                "question": question.text,
-                "topic_ids": [entity.id for entity in question.topic_entities],
-                "answer_ids": [answer.id for answer in question.answers],
-                "record": dumps(question.to_json()),
-            },
-        }
+PlainMessages = list[dict[str, str]]
+Prompt = Callable[[int, Question, PlainMessages], ExportRow]
 
 
-def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class ExportForm:
+    """How one training library wants its data: JSONL, or Parquet where it names columns."""
+
+    row: Callable[[Conversation], ExportRow] | None
+    """Of trajectories; `None`: a log of Inspect AI."""
+    prompt: Prompt | None = None
+    columns: Mapping[str, str] | None = None
+    prompt_columns: Mapping[str, str] | None = None
+
+
+FORMS = {
+    "sharegpt": ExportForm(_sharegpt),
+    "trl": ExportForm(_messages, _trl_prompt),
+    "verl": ExportForm(_messages, _verl_prompt, SFT_COLUMNS, RL_COLUMNS),
+    "inspect": ExportForm(None),
+}
+
+
+def _plain(messages: Sequence[Message]) -> PlainMessages:
     return [{"role": m.role, "content": m.content} for m in messages]
 
 
-def _parquet(rows: Iterator[ExportRow], path: Path, columns: Mapping[str, str]) -> tuple[Path, int]:
+def _write_parquet(rows: Iterator[ExportRow], path: Path, columns: Mapping[str, str]) -> int:
     """The rows as Parquet with exactly these columns, in their order; one step, by a rename."""
     import duckdb
 
@@ -271,8 +255,4 @@ def _parquet(rows: Iterator[ExportRow], path: Path, columns: Mapping[str, str]) 
     finally:
         lines.unlink()
     partial.replace(path)
-    return path, count
-
-
-def _stem(source: Path) -> str:
-    return source.name.removesuffix(".gz").removesuffix(".jsonl")
+    return count

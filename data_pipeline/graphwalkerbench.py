@@ -40,7 +40,7 @@ def make_bench(
                 f"{', '.join(map(str, against))}: {count:,} of its questions are {name}, which is "
                 "to be unseen: train without it, or name other structures (unseen=[...])"
             )
-    make(graph, config, out, BENCH, progress, exclude=trained)
+    make(graph, config, out, progress, recipe=BENCH, exclude=trained)
     write_json(out / GWBENCH, list(_publish(out)), ensure_ascii=False)
     about = {"checksum": open_graph(graph).checksum}
     more = trained.compare(read_jsonl(out / QUESTIONS), config)

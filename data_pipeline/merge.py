@@ -41,7 +41,7 @@ def merge(
     values = {**safe, "workers": workers}
     if not is_experts:
         config = parse_config(SynthConfig, values, f"{out}, shards")
-        return make(graph, config, out, RECIPES[run["stage"]], progress, shards=shards)
+        return make(graph, config, out, progress, recipe=RECIPES[run["stage"]], shards=shards)
     if questions is None:
         raise UserError(f"{out} holds shards of `experts`: give its question file as --questions")
     experts = parse_config(ExpertConfig, values, f"{out}, shards")

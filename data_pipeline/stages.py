@@ -1,4 +1,4 @@
-"""The stages of GraphSynth one by one, each from a file to a file: word, filter, solve."""
+"""The stages of GraphSynth one by one, each from a file to a file: word, filter."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,20 +16,18 @@ from data_pipeline.jobs.ledger import (
     Ledger,
     Unit,
     open_ledger,
-    record_of,
     unit_of,
 )
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.stats.card import teacher_counts, write_card
-from data_pipeline.synthesize import GRAPHSYNTH, QUESTIONS, UNSCORED_FILE, tests_of
+from data_pipeline.synthesize import QUESTIONS, UNSCORED_FILE, tests_of
 from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.wording.own_phrases import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question, read_worded
-from graphwalker.trajectory import Trajectory
 
 FILTERED = "filtered.jsonl"
 
@@ -45,7 +43,7 @@ def run_stage(
     """Run one stage over the records of `source`; returns the data card.
 
     `words` makes questions.jsonl of walks, not yet judged; `filter` keeps in filtered.jsonl those
-    that pass the filter and every certificate; `solve` plays the oracle: graphsynth.jsonl.
+    that pass the filter and every certificate.
     """
     read, step, product = _STAGES[stage]
     items = list(read_records(source, read))
@@ -109,12 +107,6 @@ def _certify(maker: Maker, question: Question) -> Unit:
     return unit
 
 
-def _solve(maker: Maker, question: Question) -> Unit:
-    found = maker.solve(question)
-    solved = found if isinstance(found, Drop) else maker.think(found)
-    return _unit(question.id, solved, GRAPHSYNTH)
-
-
 def _read_walk(record: dict[str, Any]) -> SampledWalk:
     try:
         return SampledWalk.from_json(record)
@@ -125,18 +117,14 @@ def _read_walk(record: dict[str, Any]) -> SampledWalk:
 _STAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], Callable[[Maker, Any], Unit], str]] = {
     "words": (_read_walk, _word, QUESTIONS),
     "filter": (read_worded, _certify, FILTERED),
-    "solve": (read_worded, _solve, GRAPHSYNTH),
 }
 word_questions = partial(run_stage, "words")
 filter_questions = partial(run_stage, "filter")
-solve_questions = partial(run_stage, "solve")
 
 
-def _unit(name: str, made: Question | Trajectory | Drop, product: str) -> Unit:
+def _unit(name: str, made: Question | Drop, product: str) -> Unit:
     if isinstance(made, Drop):
         return _drop_unit(name, made)
-    if isinstance(made, Trajectory):
-        return [(product, record_of(made, name))]
     return [(product, {**made.to_json(), "unit": name})]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from data_pipeline.attempts import Maker, open_worker
 from data_pipeline.config import SamplingConfig, SynthConfig, quotas
 from data_pipeline.contamination.against import TestFiles
-from data_pipeline.jobs.goals import Draws, fill, streams
+from data_pipeline.jobs.goals import draws, fill, streams
 from data_pipeline.jobs.ledger import DROPPED, JobProgress, Unit, open_ledger, record_of
 from data_pipeline.jobs.pool import is_in_line, open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
@@ -34,62 +34,25 @@ from graphwalker.policies.chat.config import divide_caps
 __all__ = ["GRAPHSYNTH", "QUESTIONS", "UNSCORED_FILE", "WALKS", "AttemptNumber", "Recipe"]
 
 
-def synthesize(
-    graph: Path | str,
-    config: SynthConfig,
-    out: Path,
-    progress: JobProgress | None = None,
-    shard: Shard | None = None,
-) -> dict[str, Any]:
-    """Make `config.count` trajectories in the exact mix; returns the data card.
-
-    Writes walks.jsonl (every walk that gives a question), questions.jsonl (the certified ones),
-    graphsynth.jsonl (their trajectories), dropped.jsonl (every other attempt, with its reason) and
-    the data card. The same command resumes a killed run; any number of workers makes the same
-    bytes. With `shard`, one part of the run is made below `out`, to be merged.
-    """
-    return make(graph, config, out, RECIPES["synth"], progress, shard)
-
-
-def make_questions(
-    graph: Path | str,
-    config: SynthConfig,
-    out: Path,
-    progress: JobProgress | None = None,
-    shard: Shard | None = None,
-) -> dict[str, Any]:
-    """Make a question set (held out, or for RL) under the same certificates, without trajectories.
-
-    Writes walks.jsonl, questions.jsonl, dropped.jsonl and the data card.
-    """
-    return make(graph, config, out, RECIPES["questions"], progress, shard)
-
-
-def make_walks(
-    graph: Path | str,
-    config: SynthConfig,
-    out: Path,
-    progress: JobProgress | None = None,
-    shard: Shard | None = None,
-) -> dict[str, Any]:
-    """Sample walks alone, in the exact mix: walks.jsonl, dropped.jsonl and the data card."""
-    return make(graph, config, out, RECIPES["walk"], progress, shard)
-
-
 def make(
     graph: Path | str,
     config: SynthConfig,
     out: Path,
-    recipe: Recipe,
     progress: JobProgress | None = None,
     shard: Shard | None = None,
+    *,
+    recipe: Recipe,
     shards: Shards | None = None,
     exclude: Corpora | None = None,
 ) -> dict[str, Any]:
-    """Run attempts of the structure furthest behind its quota until the mix is full.
+    """Run attempts of the structure furthest behind its quota until the mix is full; returns the
+    data card.
 
-    With `shard`, that part of the attempts is made below `out`, not judged against others. With
-    `shards`, what they have tried is taken from them. `exclude` rules out what other corpora hold.
+    Writes the files of the recipe, dropped.jsonl (every other attempt, with its reason) and the
+    card. The same command resumes a killed run; any number of workers makes the same bytes. With
+    `shard`, that part of the attempts is made below `out`, not judged against others: merging does
+    that. With `shards`, what they have tried is taken from them. `exclude` rules out what other
+    corpora hold.
     """
     opened = open_for_walks(graph, config)
     require_values(opened, quotas(config.mix, config.count))
@@ -109,7 +72,7 @@ def make(
     ):
         quota = quotas(config.mix, config.count)
         goal = (
-            ShardGoal(shard, quota, Draws(), ledger, max(1, config.max_attempts // shard.of))
+            ShardGoal(shard, quota, draws(), ledger, max(1, config.max_attempts // shard.of))
             if shard
             else SynthGoal(config, ledger, recipe, exclude, is_in_line(graph, config))
         )
@@ -168,3 +131,10 @@ RECIPES = {
         Recipe("walk", partial(open_worker, _walk), (WALKS,)),
     )
 }
+synthesize = partial(make, recipe=RECIPES["synth"])
+"""GraphSynth: walks.jsonl (every walk that gives a question), questions.jsonl (the certified ones),
+graphsynth.jsonl (their trajectories)."""
+make_questions = partial(make, recipe=RECIPES["questions"])
+"""A question set (held out, or for RL) under the same certificates, without trajectories."""
+make_walks = partial(make, recipe=RECIPES["walk"])
+"""Walks alone, in the exact mix."""

@@ -131,8 +131,8 @@ def compare(
             round(similarity, 4),
             test.texts[number],
             normal(text) in exact,
-            round(index.closest(text, rules.jaccard), 4),
-            round(letters.closest(text, rules.letters), 4),
+            round(index.nearest(text, rules.jaccard)[0], 4),
+            round(letters.nearest(text, rules.letters)[0], 4),
             _fact(facts, record),
         )
         for record, text, (similarity, number) in zip(records, texts, similar, strict=True)

@@ -1,12 +1,11 @@
-"""Similar questions: by word and letter n-grams (MinHash, then exact overlap), by embeddings."""
+"""Similar questions: by word and letter n-grams, by embeddings."""
 
-import hashlib
 import logging
 import math
 import re
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -15,13 +14,7 @@ from graphwalker.ranking.nodes.scorers import sentence_model
 
 WORDS = 3
 """Words in an n-gram; questions are short."""
-BANDS, ROWS = 42, 3
-"""126 permutations; a pair with Jaccard 0.6 is a candidate with a probability of 0.99996."""
 LETTERS = 3
-LETTER_BANDS = (30, 5)
-"""Bands and rows for letter trigrams; a pair with Jaccard 0.7 is a candidate with 0.996, one with
-0.3, as any two questions are, with 0.07."""
-_PRIME = (1 << 31) - 1
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -34,86 +27,49 @@ def normal(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def shingles(text: str) -> frozenset[int]:
-    """Hashes of the text's word n-grams; of a shorter text, the whole."""
+def shingles(text: str) -> frozenset[str]:
+    """The text's word n-grams; of a shorter text, the whole."""
     words = normal(text).split()
-    grams = (" ".join(words[i : i + WORDS]) for i in range(max(1, len(words) - WORDS + 1)))
-    return frozenset(_hash(gram) for gram in grams)
+    starts = range(max(1, len(words) - WORDS + 1))
+    return frozenset(" ".join(words[i : i + WORDS]) for i in starts)
 
 
-def jaccard(a: frozenset[int], b: frozenset[int]) -> float:
+def letter_grams(text: str) -> frozenset[str]:
+    """The letter trigrams inside the words: neither their order nor a changed letter makes much of
+    a difference."""
+    words = (f" {word} " for word in normal(text).split())
+    return frozenset(w[i : i + LETTERS] for w in words for i in range(len(w) - LETTERS + 1))
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
     """Shared n-grams over all n-grams."""
     return len(a & b) / len(a | b)
 
 
-def letter_grams(text: str) -> frozenset[int]:
-    """Hashes of the letter trigrams inside the words: neither their order nor a changed letter
-    makes much of a difference."""
-    words = (f" {word} " for word in normal(text).split())
-    return frozenset(_hash(w[i : i + LETTERS]) for w in words for i in range(len(w) - LETTERS + 1))
-
-
 class NgramIndex:
-    """Texts by their n-grams (MinHash, Broder 1997, with banding)."""
+    """Texts by their n-grams (`shingles` or `letter_grams`)."""
 
     def __init__(
-        self, texts: Sequence[str], grams: Callable[[str], frozenset[int]] = shingles
+        self, texts: Sequence[str], grams: Callable[[str], frozenset[str]] = shingles
     ) -> None:
-        """`grams`: `shingles`, or `letter_grams`, which want longer bands: any two questions
-        share many."""
-        self._grams = grams
-        self._bands, self._rows = (BANDS, ROWS) if grams is shingles else LETTER_BANDS
-        self._sets = [grams(text) for text in texts]
-        self._found: dict[tuple[int, bytes], list[int]] = {}
+        self._grams, self._sets = grams, [grams(text) for text in texts]
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
         for number, known in enumerate(self._sets):
-            for band in self._band_keys(known):
-                self._found.setdefault(band, []).append(number)
-
-    def closest(self, text: str, at_least: float) -> float:
-        """The largest Jaccard similarity to any text; 0 where none has `at_least`."""
-        return self.nearest(text, at_least)[0]
+            for gram in known:
+                self._having[gram].append(number)
 
     def nearest(self, text: str, at_least: float) -> tuple[float, int]:
-        """The same, and which text it is; (0, -1) where none has `at_least`."""
+        """The largest Jaccard similarity to any text, and which text it is; (0, -1) where none has
+        `at_least`."""
         grams = self._grams(text)
-        candidates = {n for band in self._band_keys(grams) for n in self._found.get(band, ())}
+        # A text so alike shares this many, and so one of the others plus one: the rarest are looked
+        # up (prefix filtering, Chaudhuri et al. 2006).
+        shared = math.ceil(at_least * len(grams) - 1e-9)
+        rarest = sorted(grams, key=lambda gram: len(self._having.get(gram, ())))
+        looked_up = rarest[: len(grams) - shared + 1]
+        candidates = {n for gram in looked_up for n in self._having.get(gram, ())}
         best = max(((jaccard(grams, self._sets[n]), -n) for n in candidates), default=(0.0, 1))
         return (best[0], -best[1]) if best[0] >= at_least else (0.0, -1)
-
-    def _band_keys(self, grams: Iterable[int]) -> list[tuple[int, bytes]]:
-        import numpy as np
-
-        slope, shift = _permutations()
-        values = np.fromiter(grams, dtype=np.uint64)
-        if not len(values):
-            return []
-        size = self._bands * self._rows
-        least = ((values[:, None] * slope[:size] + shift[:size]) % _PRIME).min(axis=0)
-        starts = range(0, size, self._rows)
-        return [(k, least[start : start + self._rows].tobytes()) for k, start in enumerate(starts)]
-
-
-def _permutations() -> Any:
-    """Slopes and shifts of the hash functions, the same ones everywhere."""
-    global _drawn
-    if _drawn is None:
-        import numpy as np
-
-        rng = np.random.default_rng(0)
-        _drawn = rng.integers(
-            1,
-            _PRIME,
-            size=(2, max(BANDS * ROWS, LETTER_BANDS[0] * LETTER_BANDS[1])),
-            dtype=np.uint64,
-        )
-    return _drawn
-
-
-_drawn: Any = None
-
-
-def _hash(gram: str) -> int:
-    return int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=4).digest()) % _PRIME
 
 
 log = logging.getLogger(__name__)

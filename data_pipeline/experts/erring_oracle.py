@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from data_pipeline.experts.injected_errors import WRONG_SIDE
+from data_pipeline.experts.search import WRONG_SIDE
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts

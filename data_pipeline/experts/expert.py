@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from data_pipeline.experts.injected_errors import INJECTED_ERRORS, ErringSearch, places
-from data_pipeline.experts.search import OutOfTurns, PhrasedHop, Search
+from data_pipeline.experts.search import INJECTED_ERRORS, OutOfTurns, PhrasedHop, Search, places
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
@@ -59,7 +58,7 @@ class ExpertPolicy(PlannedPolicy):
         self._max_turns = max_turns
         self._error_rate, self._kinds = error_rate, injected_errors
         self._seed = seed
-        self._searches: dict[str, ErringSearch] = {}
+        self._searches: dict[str, Search] = {}
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
@@ -71,8 +70,8 @@ class ExpertPolicy(PlannedPolicy):
         tail = _slots(wording.tail_phrases, wording.tail_readings, rng, self._inverse)
         choices = ChoiceThoughts(replace(question, query=None), self._says)
         view = View(self.graph, question.topic_entities, self.speaker, query.avoided_ids, choices)
-        search = ErringSearch(view, rng, self._max_turns, self._plain)
-        search.stubborn = rng.random() < self._error_rate
+        stubborn = rng.random() < self._error_rate
+        search = Search(view, rng, self._max_turns, self._plain, stubborn)
         if rng.random() < self._error_rate:
             kind = rng.choice(self._kinds)
             search.inject(rng.choice(places(kind, [*map(len, branches), len(tail)])), kind)

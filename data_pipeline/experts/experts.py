@@ -12,8 +12,9 @@ from data_pipeline.experts.expert import ExpertPolicy
 from data_pipeline.experts.rejection import (
     GRAPHROLL,
     ExpertGoal,
-    Questions,
+    attempts,
     ending,
+    quotas_of,
     recoveries,
 )
 from data_pipeline.experts.searched import SearchedWalks
@@ -48,42 +49,31 @@ def built_in(
     `met` are relations of a graph that cannot list its own, from which its phrases are told.
     """
     environment = Environment(graph, config.environment)
-    lexicon = Lexicon.for_endpoint(met) if met else lexicon_of(graph)
-    if config.searched:
-        walks = SearchedWalks(
-            graph,
-            environment.protocol,
-            lexicon,
-            max_hops=config.searched,
-            seed=config.seed,
-            plain=config.plain_thoughts,
-            speaker=environment.speaker,
-        )
-        return Expert(environment, walks, config, lambda done: [])
-    if abilities_of(environment.speaker).directed:
-        erring = ErringOracle(
-            graph,
-            environment.protocol,
-            error_rate=config.error_rate,
-            injected_errors=_kinds(config),
-            seed=config.seed,
-            plain=config.plain_thoughts,
-            speaker=environment.speaker,
-            says=lexicon.says,
-        )
-        return Expert(environment, erring, config, lambda done: erring.errors(done.id))
-    policy = ExpertPolicy(
-        graph,
+    lexicon, protocol = (
+        Lexicon.for_endpoint(met) if met else lexicon_of(graph),
         environment.protocol,
-        max_turns=config.environment.max_turns,
-        error_rate=config.error_rate,
-        injected_errors=config.injected_errors,
-        seed=config.seed,
-        plain=config.plain_thoughts,
-        inverse=hand_written_inverses().get,
-        says=lexicon.says,
-        speaker=environment.speaker,
     )
+    common: dict[str, Any] = {
+        "seed": config.seed,
+        "plain": config.plain_thoughts,
+        "speaker": environment.speaker,
+        "says": lexicon.says,
+    }
+    if config.searched:
+        walks = SearchedWalks(graph, protocol, max_hops=config.searched, **common)
+        return Expert(environment, walks, config, lambda done: [])
+    common["error_rate"] = config.error_rate
+    if abilities_of(environment.speaker).directed:
+        policy = ErringOracle(graph, protocol, injected_errors=_kinds(config), **common)
+    else:
+        policy = ExpertPolicy(
+            graph,
+            protocol,
+            max_turns=config.environment.max_turns,
+            injected_errors=config.injected_errors,
+            inverse=hand_written_inverses().get,
+            **common,
+        )
     return Expert(environment, policy, config, lambda done: policy.errors(done.id))
 
 
@@ -125,15 +115,15 @@ def make_experts(
     of_any_kind = config.policy is not None or config.searched > 0
     read = any_questions(questions, config, opened) if of_any_kind else _by_structure(questions)
     refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))
-    source, about = Questions(read), {"checksum": opened.checksum}
+    about = {"checksum": opened.checksum}
     facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}
     if shard:
         out, facts = shard.folder(out), {**facts, "shard": str(shard)}
     with open_ledger(out, "experts", config, facts, [GRAPHROLL]) as ledger:
         goal = (
-            ShardGoal(shard, source.quotas(config), source, ledger)
+            ShardGoal(shard, quotas_of(read, config), attempts(read), ledger)
             if shard
-            else ExpertGoal(config, source, ledger, str(questions))
+            else ExpertGoal(config, read, ledger, str(questions))
         )
         if isinstance(goal, ExpertGoal) and config.policy:
             play_policy(opened, config, goal, ledger, progress)

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from data_pipeline.config import ExpertConfig, quotas
-from data_pipeline.jobs.goals import Goal, too_few
+from data_pipeline.jobs.goals import Attempts, Goal, one_of_each, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, record_of, unit_of
 from graphwalker.errors import UserError
 from graphwalker.question import Question
@@ -18,28 +18,17 @@ GRAPHROLL = "graphroll.jsonl"
 ByStructure = Mapping[str, Sequence[Question]]
 
 
-class Questions:
-    """One attempt for each question of a file, by structure, in the file's order."""
+def attempts(questions: ByStructure) -> Attempts:
+    """One attempt for each question, by structure, in the file's order."""
+    return one_of_each(
+        questions, unit, lambda record: str(record.get("question", record)["structure"])
+    )
 
-    def __init__(self, questions: ByStructure) -> None:
-        self.by_structure = questions
 
-    def job(self, structure: str, number: int) -> Question | None:
-        questions = self.by_structure.get(structure, ())
-        return questions[number] if number < len(questions) else None
-
-    def unit(self, structure: str, number: int) -> str:
-        return unit(self.by_structure[structure][number])
-
-    def structure_of(self, record: Mapping[str, Any]) -> str:
-        return str(
-            record["structure"] if "structure" in record else record["question"]["structure"]
-        )
-
-    def quotas(self, config: ExpertConfig) -> dict[str, int]:
-        """Trajectories wanted of each structure; without a mix, by the shares of the file."""
-        shares = {name: float(len(found)) for name, found in self.by_structure.items()}
-        return quotas(config.mix or shares, config.count)
+def quotas_of(questions: ByStructure, config: ExpertConfig) -> dict[str, int]:
+    """Trajectories wanted of each structure; without a mix, by the shares of the file."""
+    shares = {name: float(len(found)) for name, found in questions.items()}
+    return quotas(config.mix or shares, config.count)
 
 
 class ExpertGoal(Goal):
@@ -50,11 +39,11 @@ class ExpertGoal(Goal):
     """
 
     def __init__(
-        self, config: ExpertConfig, questions: Questions, ledger: Ledger, file: str
+        self, config: ExpertConfig, questions: ByStructure, ledger: Ledger, file: str
     ) -> None:
-        self._requested = questions.quotas(config)
-        super().__init__(self._requested, questions, ledger)
-        self._questions = questions.by_structure
+        self._requested = quotas_of(questions, config)
+        super().__init__(self._requested, attempts(questions), ledger)
+        self._questions = questions
         self._ended = {unit_of(record) for record, _ in ledger.endings()}
         if not any(map(self._questions.get, self._requested)):
             raise UserError(

@@ -1,11 +1,13 @@
-"""A search through the readings of a question, one observed step at a time."""
+"""A search through the readings of a question, step by step; it may err on purpose."""
 
 import random
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.oracle import opening, shared
 from graphwalker.oracle.plan import Move, View, listed_in
@@ -18,6 +20,27 @@ Steps = Generator[Move, Turn, Any]
 """Yields moves, is sent the turns that came of them, returns what was found."""
 
 HopPath = tuple[Hop, ...]
+
+INJECTED_ERRORS = (
+    *("wrong_relation", "dead_end", "wrong_entity"),
+    *("unlisted_relation", "foreign_relation", "misspelled_name"),
+)
+"""Calls that a careful reader would not make, refused or useless. Wrong readings of vague phrases
+come on top of them by themselves."""
+WRONG_SIDE = "wrong_side"
+"""One more, of tools that look in one direction: a look at the other side of an entity."""
+INSISTS = 0.5
+"""Share of dead ends at which a stubborn expert first asks for what is not listed."""
+
+
+def places(kind: str, lengths: Sequence[int]) -> list[int]:
+    """The hops (counted over the paths of those lengths) at which such an error can be made; all of
+    them where no hop is better than another."""
+    hops = list(range(sum(lengths)))
+    ends = {sum(lengths[: k + 1]) - 1 for k in range(len(lengths))}
+    if kind == "dead_end":  # it needs a next hop to miss
+        return [hop for hop in hops if hop not in ends] or hops
+    return hops[1:] or hops if kind == "wrong_entity" else hops
 
 
 class OutOfTurns(Exception):
@@ -33,9 +56,18 @@ class PhrasedHop:
 
 
 class Search:
-    """The state of one episode: what was listed, what was asked, what went wrong."""
+    """The state of one episode: what was listed, what was asked, what went wrong. It has at most
+    one injected error; a stubborn search may err at dead ends, too."""
 
-    def __init__(self, view: View, rng: random.Random, max_turns: int, plain: bool = False) -> None:
+    def __init__(
+        self,
+        view: View,
+        rng: random.Random,
+        max_turns: int,
+        plain: bool = False,
+        stubborn: bool = False,
+    ) -> None:
+        """`stubborn`: it may ask for a relation that is not listed before it sees a dead end."""
         self.view = view
         self.rng = rng
         self.choice = None if plain else rng
@@ -45,24 +77,12 @@ class Search:
         self._left = max_turns
         self._turn = -1
         self._pending: list[str] = []
+        self._at, self._kind, self._now = -1, "", ""
+        self._stubborn = stubborn
 
-    def before_listing(
-        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, opening: str
-    ) -> Steps:
-        """What is done before the relations for hop `number` of the question (counted over
-        branches and tail) are listed. Returns the opening thought, `""` once it is spoken."""
-        yield from ()
-        return opening
-
-    def after_listing(
-        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, later: Sequence[PhrasedHop]
-    ) -> Steps:
-        """What is done between the listing and the first reading that is tried."""
-        yield from ()
-
-    def at_dead_end(self, entity: Entity, slot: PhrasedHop) -> Steps:
-        """What is done where no listed relation fits the phrase."""
-        yield from ()
+    def inject(self, hop: int, kind: str) -> None:
+        """Err once, at that hop of the question (counted over branches and tail)."""
+        self._at, self._kind = hop, kind
 
     def run(
         self,
@@ -123,9 +143,9 @@ class Search:
         if not slots:
             return taken, frontier
         slot = slots[0]
-        opening = yield from self.before_listing(number, frontier, slot, opening)
+        opening = yield from self._err_before_listing(number, frontier, slot, opening)
         yield from self._list(frontier, slot, opening)
-        yield from self.after_listing(number, frontier, slot, slots[1:])
+        yield from self._err_after_listing(number, frontier, slot, slots[1:])
         tried: set[Hop] = set()
         while left := [h for h in self.listed_readings(frontier, slot) if h not in tried]:
             hop = left[0]
@@ -143,7 +163,7 @@ class Search:
             if len(tried) == len(self.listed_readings(frontier, slot)):
                 yield from self._list(frontier[:1], slot, "", again=True)
         if not tried:
-            yield from self.at_dead_end(frontier[0], slot)
+            yield from self._insist(frontier[0], slot)
             self.say(thoughts.dead_end(self.view.name(frontier[0]), slot.phrase, self.choice))
         return None
 
@@ -239,16 +259,8 @@ class Search:
     def err(self, kind: str, what: str, turn: int | None = None, injected: bool = False) -> None:
         """Note what went wrong at a turn (the last one): an injected error, or an honest one."""
         at = self._turn if turn is None else turn
-        self.errors.append(
-            {
-                "turn": at,
-                "kind": kind,
-                "what": what,
-                "slip": injected,
-                "recovered": False,
-                "recovered_at": None,
-            }
-        )
+        about = {"turn": at, "kind": kind, "what": what, "slip": injected}
+        self.errors.append({**about, "recovered": False, "recovered_at": None})
 
     def recover(self) -> None:
         """The search came through: what went wrong was put right by the next turn without a fault,
@@ -259,9 +271,126 @@ class Search:
             error["recovered"] = True
             error["recovered_at"] = next(turn for turn in later if turn not in wrong)
 
+    def _err_before_listing(
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, opening: str
+    ) -> Steps:
+        """Guess a relation or garble a name: the environment says that there is no such thing."""
+        self._now, kind = "", self._kind
+        if number != self._at:
+            return opening
+        self._now, self._at = kind, -1
+        if kind == "misspelled_name":
+            return (yield from self._misspell(frontier[0], slot, opening))
+        relation = slot.readings[0].relation
+        if kind != "unlisted_relation" or relation in self.view.listed:
+            return opening
+        why = opening or thoughts.choose(slot.phrase, [relation], self.choice)
+        turn = yield from self.ask(frontier[0], relation, why)
+        if turn.error:
+            self.err(kind, relation, injected=True)
+            self.say(thoughts.mend(turn.error, self.choice))
+        return ""
+
+    def _misspell(self, entity: Entity, slot: PhrasedHop, opening: str) -> Steps:
+        """Ask for a name whose end belongs to another entity, as small models do."""
+        name = self.view.name(entity)
+        garbled = self.view.garble_name(name, self.rng)
+        if not garbled:
+            return opening
+        why = (opening or thoughts.move(name, slot.phrase, self.choice)).replace(name, garbled)
+        turn = yield from self.do(why, self.view.look(garbled))
+        self.err("misspelled_name", garbled, injected=True)
+        self.say(thoughts.mend(turn.error, self.choice))
+        return ""
+
+    def _err_after_listing(
+        self, number: int, frontier: Sequence[Entity], slot: PhrasedHop, later: Sequence[PhrasedHop]
+    ) -> Steps:
+        """Take a wrong relation, follow it into a dead end, or ask for what is not there."""
+        kind = self._now
+        if kind == "wrong_entity":
+            yield from self._wrong_entity(frontier, slot)
+        elif kind == "foreign_relation":
+            yield from self._foreign_relation(frontier[0], slot)
+        elif kind in ("wrong_relation", "dead_end"):
+            kind = kind if later else "wrong_relation"
+            found = yield from self._wrong_relation(kind, frontier[0], slot)
+            if found and kind == "dead_end":
+                yield from self._walk_into(found[0], later[0])
+                self.say(thoughts.back(self.view.name(frontier[0]), slot.phrase, self.choice))
+            elif found is not None:
+                self.say(thoughts.wrong_result(slot.phrase, self.choice))
+
+    def _wrong_entity(self, frontier: Sequence[Entity], slot: PhrasedHop) -> Steps:
+        """Ask an entity seen earlier for what only the frontier has."""
+        hops = self.listed_readings(frontier, slot)
+        here = {entity.id for entity in frontier}
+        others = [e for e in self.view.entities() if e.id not in here and not is_literal(e.id)]
+        if not hops or not others:
+            return
+        entity = others[self.rng.randrange(len(others))]
+        why = thoughts.choose(slot.phrase, [hops[0].relation], self.choice)
+        turn = yield from self.ask(entity, hops[0].relation, why)
+        self.err("wrong_entity", self.view.name(entity), injected=True)
+        mended = thoughts.mend(turn.error, self.choice) if turn.error else ""
+        self.say(mended or thoughts.wrong_result(slot.phrase, self.choice))
+
+    def _foreign_relation(self, entity: Entity, slot: PhrasedHop) -> Steps:
+        """Trust the phrase more than the list: ask for a relation that other entities have."""
+        own = self.listings.get(entity.id, set())
+        read = sorted({hop.relation for hop in slot.readings} - own)
+        rivals = read or sorted(self.view.listed - own)
+        if not rivals or not self.listed_readings([entity], slot):
+            return
+        relation = self.rng.choice(rivals)
+        why = thoughts.choose(slot.phrase, [relation], self.choice)
+        turn = yield from self.ask(entity, relation, why)
+        if turn.error:
+            self.err("foreign_relation", relation, injected=True)
+            self.say(thoughts.mend(turn.error, self.choice))
+
+    def _wrong_relation(self, kind: str, entity: Entity, slot: PhrasedHop) -> Steps:
+        """Take the listed relation that looks most like the right ones.
+
+        Returns what it found, `None` where there is no other relation to take.
+        """
+        meant = {hop.relation for hop in slot.readings}
+        rivals = sorted(r for r in self.listings.get(entity.id, ()) if r not in meant)
+        if not rivals:
+            return None
+        likeness = {r: max(_common_words(r, m) for m in meant) for r in rivals}
+        best = max(likeness.values())
+        relation = self.rng.choice([r for r in rivals if likeness[r] == best])
+        why = thoughts.choose(slot.phrase, [relation], self.choice)
+        turn = yield from self.ask(entity, relation, why)
+        self.err(kind, relation, injected=True)
+        return [e for e in turn.shown if e.id != entity.id and not is_literal(e.id)]
+
+    def _walk_into(self, entity: Entity, slot: PhrasedHop) -> Steps:
+        """Continue from a wrong entity and see that nothing there fits the next phrase."""
+        name = self.view.name(entity)
+        yield from self.look(entity, thoughts.move(name, slot.phrase, self.choice))
+        yield from self._insist(entity, slot)
+        self.say(thoughts.dead_end(name, slot.phrase, self.choice))
+
+    def _insist(self, entity: Entity, slot: PhrasedHop) -> Steps:
+        """Now and then, ask for the relation that the phrase wants all the same."""
+        own = self.listings.get(entity.id, set())
+        wanted = [hop.relation for hop in slot.readings if hop.relation not in own]
+        if self._stubborn and wanted and self.rng.random() < INSISTS:
+            why = thoughts.choose(slot.phrase, wanted[:1], self.choice)
+            turn = yield from self.ask(entity, wanted[0], why)
+            self.err("foreign_relation", wanted[0], injected=True)
+            self.say(thoughts.fault(turn.error, self.choice) if turn.error else "")
+
 
 def _open(slots: Sequence[PhrasedHop], dead: set[HopPath]) -> int:
     combinations = 1
     for slot in slots:
         combinations *= len(slot.readings)
     return combinations - len(dead)
+
+
+def _common_words(one: str, other: str) -> int:
+    words, others = (set(re.findall(r"[^\W_]+", relation)) for relation in (one, other))
+    return len(words & others)

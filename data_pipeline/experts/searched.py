@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.oracle.choices import Says, says_nothing
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import WALKER, Plan
 from graphwalker.oracle.speakers import Speaker
@@ -41,15 +41,15 @@ class SearchedWalks(OraclePolicy):
         self,
         graph: KnowledgeGraph,
         protocol: ActionProtocol,
-        lexicon: Lexicon,
         *,
         max_hops: int = 2,
         seed: int = 0,
         plain: bool = False,
         speaker: Speaker | None = WALKER,
+        says: Says = says_nothing,
     ) -> None:
-        """`lexicon`: what thoughts call a hop; `max_hops`: of a walk from one topic entity."""
-        super().__init__(graph, protocol, seed, plain, speaker, says=lexicon.says)
+        """`max_hops`: of a walk from one topic entity; `says`: what thoughts call a hop."""
+        super().__init__(graph, protocol, seed, plain, speaker, says=says)
         self._max_hops = max_hops
 
     def plan(self, key: str, question: Question) -> Plan:

@@ -2,51 +2,54 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from data_pipeline.jobs.ledger import JobProgress, Ledger, Unit, unit_of
 from graphwalker.workers import Pool
 
 
-class Attempts(Protocol):
+@dataclass(frozen=True, slots=True)
+class Attempts:
     """Attempts by structure and number, from 0 on."""
 
-    def job(self, structure: str, number: int) -> Any:
-        """What a worker is given; `None` where there is no such attempt."""
-        ...
-
-    def unit(self, structure: str, number: int) -> str:
-        """How the attempt is called in records."""
-        ...
-
-    def structure_of(self, record: Mapping[str, Any]) -> str:
-        """The structure that the attempt behind a record was of."""
-        ...
+    job: Callable[[str, int], Any]
+    """What a worker is given; `None` where there is no such attempt."""
+    unit: Callable[[str, int], str]
+    """How the attempt is called in records."""
+    structure_of: Callable[[Mapping[str, Any]], str]
+    """The structure that the attempt behind a record was of."""
 
 
-class Draws:
-    """Attempts without end, each a walk drawn from its structure and its number."""
+def draws(
+    ruled_out: Callable[[Any], str] | None = None,
+    avoided: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+) -> Attempts:
+    """Attempts without end, each a walk drawn from its structure and its number.
 
-    def __init__(
-        self,
-        ruled_out: Callable[[Any], str] | None = None,
-        avoided: Callable[[str], frozenset[str]] = lambda _: frozenset(),
-    ) -> None:
-        """`ruled_out`: what a job is told of its walk before more is made of it; `avoided`: the
-        relations that walks of a stream keep off."""
-        self._ruled_out, self._avoided = ruled_out, avoided
+    `ruled_out`: what a job is told of its walk before more is made of it; `avoided`: the relations
+    that walks of a stream keep off.
+    """
+    return Attempts(
+        lambda stream, number: (stream, number, ruled_out, avoided(stream)),
+        lambda stream, number: f"{stream}/{number}",
+        lambda record: unit_of(record).rpartition("/")[0],
+    )
 
-    def job(
-        self, structure: str, number: int
-    ) -> tuple[str, int, Callable[[Any], str] | None, frozenset[str]]:
-        return structure, number, self._ruled_out, self._avoided(structure)
 
-    def unit(self, structure: str, number: int) -> str:
-        return f"{structure}/{number}"
+def one_of_each(
+    items: Mapping[str, Sequence[Any]],
+    unit: Callable[[Any], str],
+    structure_of: Callable[[Mapping[str, Any]], str],
+) -> Attempts:
+    """One attempt for each item of some lists, by structure, in their order."""
 
-    def structure_of(self, record: Mapping[str, Any]) -> str:
-        return unit_of(record).rpartition("/")[0]
+    def job(structure: str, number: int) -> Any:
+        listed = items.get(structure, ())
+        return listed[number] if number < len(listed) else None
+
+    return Attempts(job, lambda structure, number: unit(items[structure][number]), structure_of)
 
 
 class Goal:
@@ -123,27 +126,12 @@ def too_few(requested: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, 
     return {"too_few": short} if short else {}
 
 
-class Items:
-    """One attempt for each item of a list, in its order; they have no structures."""
-
-    def __init__(self, items: Sequence[Any]) -> None:
-        self._items = items
-
-    def job(self, structure: str, number: int) -> Any:
-        return self._items[number] if number < len(self._items) else None
-
-    def unit(self, structure: str, number: int) -> str:
-        return str(self._items[number].id)
-
-    def structure_of(self, record: Mapping[str, Any]) -> str:
-        return ""
-
-
 class AllItems(Goal):
     """An attempt at every item of a list, whatever comes of it."""
 
     def __init__(self, items: Sequence[Any], ledger: Ledger) -> None:
-        super().__init__({"": len(items)}, Items(items), ledger)
+        source = one_of_each({"": items}, lambda item: str(item.id), lambda _: "")
+        super().__init__({"": len(items)}, source, ledger)
 
     def next_structure(self) -> str | None:
         return "" if self.tried[""] < self.total else None

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.jobs.distinct import Distinct, query_of
-from data_pipeline.jobs.goals import Draws, Goal, too_few
+from data_pipeline.jobs.goals import Goal, draws, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
 from data_pipeline.jobs.yields import RELATION_SHARE, Yields, parse_stream
 from data_pipeline.outcomes import Drop, RuledOut, SampledWalk
@@ -85,7 +85,7 @@ class SynthGoal(Goal):
         is ruled out, as `judge` would end it."""
         self._requested = quotas(config.mix, config.count)
         ruled_out = self.ruled_out if in_line else None
-        super().__init__(self._requested, Draws(ruled_out, self._avoided_relations), ledger)
+        super().__init__(self._requested, draws(ruled_out, self._avoided_relations), ledger)
         self.config = config
         self._bare = recipe.product == WALKS
         self._steps = STEPS if config.plausibility.on else 1

@@ -1,17 +1,22 @@
 """Frames mined from questions with gold paths: how people have asked for each hop."""
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from data_pipeline.phrasing.config import PhrasesConfig
+from data_pipeline.wording.own_phrases import relation_block, words_of_lexicon
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.datasets.grounding import ground
 from graphwalker.datasets.queries import EXECUTED, NO_QUERY, gold_path, resolve_one
 from graphwalker.errors import UserError
-from graphwalker.files import digest
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.files import digest, write_text
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 
@@ -23,6 +28,14 @@ TOPICS = 2
 mostly the rest of a name."""
 
 
+MINED_HEAD = """\
+# Questions that people have asked, one hop each, with {{x}} for what they start at: mend
+# what reads badly, and give the file as phrases_file=FILE. `out` finds what the relation leads to,
+# `in` starts there; `out_counts` says how often each was asked. Mined from:
+{sources}
+"""
+
+
 @dataclass(slots=True)
 class Mined:
     """Frames by hop with their counts, and what became of the questions."""
@@ -31,6 +44,38 @@ class Mined:
     sources: list[dict[str, str | int]] = field(default_factory=list[dict[str, str | int]])
     counts: Counter[str] = field(default_factory=Counter[str])
     """Questions by `used`, or by the reason for which they are not."""
+
+
+def from_questions(
+    graph: KnowledgeGraph, out: Path, files: Sequence[Path], settings: PhrasesConfig
+) -> dict[str, Any]:
+    """Write how questions of training files ask. Raises `UserError` for test questions."""
+    found = mine(files, graph, words_of_lexicon(lexicon_of(graph)))
+    write_text(out, frames_text(found, settings.least))
+    used = found.counts.pop("used")
+    frames = sum(map(len, found.frames.values()))
+    facts = {"questions": used + found.counts.total(), "used": used, "frames": frames}
+    return {**facts, "hops": len(found.frames), "not used": dict(found.counts), "written": str(out)}
+
+
+def frames_text(mined: Mined, least: int = 1) -> str:
+    """Return the file of mined frames, without those that were asked fewer than `least` times."""
+    lines = [
+        f"# {row['file']}: {row['used']} of {row['questions']} questions ({row['digest']})"
+        for row in mined.sources
+    ]
+    blocks = [MINED_HEAD.format(sources="\n".join(lines))]
+    values: dict[str, list[tuple[str, str]]] = {}
+    for hop, counts in sorted(mined.frames.items()):
+        most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        frames = [(frame, count) for frame, count in most_first if count >= least]
+        texts = "".join(f"  {json.dumps(text, ensure_ascii=False)},\n" for text, _ in frames)
+        if frames:
+            rows = values.setdefault(hop.relation, [])
+            rows.append((f"{hop.direction}_casual", f"[\n{texts}]"))
+            rows.append((f"{hop.direction}_counts", str([count for _, count in frames])))
+    blocks += [relation_block(relation, rows) for relation, rows in values.items()]
+    return "\n".join(blocks)
 
 
 def mine(files: Sequence[Path], graph: KnowledgeGraph, known: Iterable[str]) -> Mined:
@@ -139,14 +184,6 @@ def _own(frames: dict[Hop, Counter[str]], words: _Words) -> dict[Hop, Counter[st
             )
         )
     }
-
-
-def by_relation(frames: dict[Hop, Counter[str]]) -> dict[str, dict[Direction, Counter[str]]]:
-    """The frames as a file has them: both directions of a relation together."""
-    rows: dict[str, dict[Direction, Counter[str]]] = defaultdict(dict)
-    for hop, counts in frames.items():
-        rows[hop.relation][hop.direction] = counts
-    return rows
 
 
 LONGEST = 16

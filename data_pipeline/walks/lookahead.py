@@ -6,15 +6,14 @@ blind attempts are kept.
 """
 
 import random
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.seeds.seeds import below, some_of
-from data_pipeline.walks.places import HopEnds, KnownHop, WalkedPlace, WalkedPlaces
+from data_pipeline.walks.memory import HopEnds
 from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Execution, Hop, Query, in_order
@@ -76,24 +75,21 @@ Prove = Callable[[Walk, Execution], SampledWalk | Drop]
 class _Path:
     """What was walked, and what its query finds after each hop."""
 
-    places: list[WalkedPlace]
     entities: list[Entity]
     frontiers: list[dict[str, Entity]]
     avoided: frozenset[str]
     looks: int
-    hops: list[KnownHop] = field(default_factory=list[KnownHop])
-    vain: list[tuple[HopEnds, KnownHop, str, int]] = field(
-        default_factory=list[tuple[HopEnds, KnownHop, str, int]]
-    )
-    """Looks in vain that may still have to be counted: the way to an entity that leads no further,
-    its last hop, the entity and how many hops are left."""
+    hops: list[Hop] = field(default_factory=list[Hop])
+    vain: list[tuple[str, Hop, int]] = field(default_factory=list[tuple[str, Hop, int]])
+    """Looks in vain that may still have to be counted: an entity that leads no further, the hop
+    that leads there and how many hops are left."""
 
 
 @dataclass(slots=True)
 class _Found:
     """A whole walk, and what came of it once that was asked."""
 
-    hops: tuple[KnownHop, ...]
+    hops: tuple[Hop, ...]
     entities: tuple[Entity, ...]
     frontiers: tuple[dict[str, Entity], ...]
     relations: frozenset[str]
@@ -101,8 +97,7 @@ class _Found:
     proven: SampledWalk | Drop | None = None
 
     def walk(self, structure: str) -> Walk:
-        hops = tuple(known.hop for known in self.hops)
-        return Walk(structure, Query((Branch(self.entities[0], hops),)), (self.entities,))
+        return Walk(structure, Query((Branch(self.entities[0], self.hops),)), (self.entities,))
 
     def run(self) -> Execution:
         """The execution of its query."""
@@ -118,17 +113,14 @@ class LookaheadWalker:
         self, walker: Walker, seed: int, widths: Widths, own: Callable[[Hop], Hop], prove: Prove
     ) -> None:
         """`own` gives the spelling of a hop in which it is stored; `prove` what comes of a walk."""
-        self._walker, self._widths, self._own, self._prove = walker, widths, own, prove
+        self._walker, self._widths, self._prove = walker, widths, prove
         self._seed = seed
-        self._places: WalkedPlaces = walker.places
+        self._places = walker.places
         self._is_small = walker.seeds.size <= SMALL
         self._ends = ENDS if self._is_small else 1
-        self._starting: defaultdict[int, dict[str, bool]] = defaultdict(dict[str, bool])
-        self._leading: dict[tuple[KnownHop, int, frozenset[str]], bool] = {}
-        self._tests: dict[
-            tuple[KnownHop | None, int, frozenset[str]], Callable[[str], bool] | None
-        ] = {}
-        self._own_relations: dict[KnownHop, str] = {}
+        self._own_relation = cache(lambda hop: own(hop).relation)
+        """The relation of a hop as it is stored."""
+        self._after, self._further = cache(self._hops_after), cache(self._test_after)
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
     def sample(
@@ -146,7 +138,7 @@ class LookaheadWalker:
                 return Drop("walk", "no_topic")
             if begins is not None and not begins(topic.id):
                 continue
-            if self._is_small and not self._starts(topic.id, length):
+            if self._is_small and not self._places.leads(topic.id, None, length):
                 continue
             for found in islice(self._from(topic, length, rng, avoided), PROOFS):
                 proven = found.proven or self._prove(found.walk(structure), found.run())
@@ -157,14 +149,6 @@ class LookaheadWalker:
                 elif avoided.isdisjoint(proven.walk.query.relations):
                     return proven
         return fault
-
-    def _starts(self, entity_id: str, length: int) -> bool:
-        """Whether so long a path makes sense from there: of a small graph found out once."""
-        known = self._starting[length]
-        found = known.get(entity_id)
-        if found is None:
-            found = known[entity_id] = self._places.leads(entity_id, None, length)
-        return found
 
     def _from(
         self, topic: Entity, length: int, rng: random.Random, avoided: frozenset[str]
@@ -184,23 +168,15 @@ class LookaheadWalker:
         return [*islice(self._paths(path, length, rng), WALKS)]
 
     def _start(self, topic: Entity, avoided: frozenset[str], looks: int) -> _Path:
-        here = self._places.at(topic.id)
-        return _Path([here], [topic], [{topic.id: topic}], avoided, looks)
-
-    def _own_relation(self, known: KnownHop) -> str:
-        """The relation of the hop as it is stored."""
-        found = self._own_relations.get(known)
-        if found is None:
-            found = self._own_relations[known] = self._own(known.hop).relation
-        return found
+        return _Path([topic], [{topic.id: topic}], avoided, looks)
 
     def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found]:
         """The walks that the path grows to by so many more hops."""
         path.looks -= 1
-        places, here, endings = self._places, path.places[-1], 0
+        places, here, endings = self._places, path.entities[-1].id, 0
         hops = some_of(rng, self._candidates(path, left), HOP_TRIES)
         for hop in places.no_wider(here, hops, self._widths.room(path.frontiers, left)):
-            way = here.ways.get(hop) or places.way(here, hop)
+            way = places.way(here, hop)
             targets = self._targets(path, way, left)
             reached = self._reach(path, hop, left) if targets else None
             if reached is None:
@@ -220,8 +196,8 @@ class LookaheadWalker:
                     return
                 further = self._further(hop, left - 1, path.avoided)
                 if further is not None and not further(target.id):
-                    path.vain.append((way, hop, target.id, left - 1))
-                elif places.passes(way, hop, target.id) and self._leads(target.id, hop, left - 1):
+                    path.vain.append((target.id, hop, left - 1))
+                elif places.passes(target.id, hop) and self._leads(target.id, hop, left - 1):
                     yield from self._over(path, hop, target, reached, left, rng)
 
     def _has_looked(self, path: _Path) -> bool:
@@ -230,80 +206,64 @@ class LookaheadWalker:
         is found out once it matters."""
         if path.looks > len(path.vain):
             return False
-        for way, hop, entity_id, left in path.vain:
-            if self._places.passes(way, hop, entity_id) and self._leads(entity_id, hop, left):
+        for entity_id, hop, left in path.vain:
+            if self._places.passes(entity_id, hop) and self._leads(entity_id, hop, left):
                 path.looks -= 1
         path.vain.clear()
         return not path.looks
 
-    def _further(
-        self, hop: KnownHop | None, left: int, avoided: frozenset[str]
+    def _test_after(
+        self, hop: Hop | None, left: int, avoided: frozenset[str]
     ) -> Callable[[str], bool] | None:
         """A cheap test whether an entity may have any of the hops that may follow that one (`None`:
         that may be the first) where so many are left; `None` where that is not known."""
-        if self._is_small:
-            return None
-        key = hop, left, avoided
-        if key not in self._tests:
-            after = self._after(hop, left, avoided)
-            self._tests[key] = None if after is None else self._places.offers(after)
-        return self._tests[key]
+        after = None if self._is_small else self._after(hop, left, avoided)
+        return None if after is None else self._places.offers(after)
 
-    def _after(
-        self, hop: KnownHop | None, left: int, avoided: frozenset[str]
-    ) -> list[KnownHop] | None:
-        """The hops that the rule lets follow that one, where so many are left; `None` where it is
-        not known."""
-        followers = self._places.followers(hop) if hop else self._places.describers()
+    def _hops_after(self, hop: Hop | None, left: int, avoided: frozenset[str]) -> list[Hop] | None:
+        """The hops that the rule lets follow that one, at whatever entity, where so many are left;
+        `None` where it is not known."""
+        followers = self._places.followers(hop)
         if followers is None:
             return None
         return [
             after
             for after in followers
             if self._own_relation(after) not in avoided
-            and (left == 1 or (after.describes and self._may_lead(after, left - 1, avoided)))
+            and (
+                left == 1
+                or (self._places.describes(after) and self._after(after, left - 1, avoided) != [])
+            )
         ]
 
     def _over(
         self,
         path: _Path,
-        hop: KnownHop,
+        hop: Hop,
         target: Entity,
         reached: dict[str, Entity],
         left: int,
         rng: random.Random,
     ) -> Iterator[_Found]:
         """The walks that take this hop; the path is left as it was."""
-        path.places.append(self._places.at(target.id))
         path.entities.append(target)
         path.hops.append(hop)
         path.frontiers.append(reached)
         yield from self._paths(path, left - 1, rng)
-        for part in (path.places, path.entities, path.hops, path.frontiers):
+        for part in (path.entities, path.hops, path.frontiers):
             part.pop()
 
-    def _candidates(self, path: _Path, left: int) -> list[KnownHop]:
+    def _candidates(self, path: _Path, left: int) -> list[Hop]:
         """The hops that may follow those of the path."""
         taken, avoided = path.hops, path.avoided
-        hops = self._places.onward(path.places[-1], taken[-1] if taken else None, left == 1, False)
-        if taken and hops and not self._walker.repeats:
-            known = {spelled for hop in taken for spelled in hop.spellings}
-            hops = [hop for hop in hops if hop not in known]
+        reached_by = taken[-1] if taken else None
+        hops = self._places.onward(path.entities[-1].id, reached_by, left == 1, False)
+        hops = self._walker.unwalked(taken, hops)
         if avoided:
             hops = [hop for hop in hops if self._own_relation(hop) not in avoided]
         if left > 1 and not self._is_small:
-            hops = [hop for hop in hops if self._may_lead(hop, left - 1, avoided)]
+            hops = [hop for hop in hops if self._after(hop, left - 1, avoided) != []]
         return hops
-
-    def _may_lead(self, hop: KnownHop, left: int, avoided: frozenset[str]) -> bool:
-        """Whether the rule lets so many hops follow that one, at whatever entity: found out without
-        listing any."""
-        key = hop, left, avoided
-        found = self._leading.get(key)
-        if found is None:
-            after = self._after(hop, left, avoided)
-            found = self._leading[key] = after is None or len(after) > 0
-        return found
 
     def _targets(self, path: _Path, way: HopEnds, left: int) -> list[Entity]:
         """The entities that the hop leads to where the path ends; none where it leads back."""
@@ -317,13 +277,13 @@ class LookaheadWalker:
             return way.ends
         return [entity for entity in way.ends if entity.id not in walked]
 
-    def _reach(self, path: _Path, hop: KnownHop, left: int) -> dict[str, Entity] | None:
+    def _reach(self, path: _Path, hop: Hop, left: int) -> dict[str, Entity] | None:
         """What the query finds over one more hop; `None` where that may not be asked: an entity
         lacks the hop, that are too many entities or calls, or fewer hops find the same."""
-        one, step, most = hop.hop, self._walker.graph.step, self._widths.frontier
+        step, most = self._walker.graph.step, self._widths.frontier
         found: dict[str, Entity] = {}
         for entity_id in path.frontiers[-1]:
-            ends = step(entity_id, one.relation, one.direction, most + 1)
+            ends = step(entity_id, hop.relation, hop.direction, most + 1)
             for end in ends:
                 found[end.id] = end
             if not ends or len(found) > most:
@@ -338,9 +298,8 @@ class LookaheadWalker:
             return None
         return found
 
-    def _leads(self, entity_id: str, hop: KnownHop, left: int) -> bool:
+    def _leads(self, entity_id: str, hop: Hop, left: int) -> bool:
         """Whether so many hops may follow, as far as the walk looks."""
-        places = self._places
         if self._is_small:
-            return places.leads(entity_id, hop, left)
-        return bool(places.onward(places.at(entity_id), hop, left == 1, False))
+            return self._places.leads(entity_id, hop, left)
+        return bool(self._places.onward(entity_id, hop, left == 1, False))

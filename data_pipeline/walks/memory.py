@@ -1,13 +1,21 @@
-"""What walks remember of a graph: the steps taken lately, so that proofs do not take them again."""
+"""What walks remember of a graph: steps taken lately, and which hops lead on from an entity."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
+from data_pipeline.seeds.seeds import Seeds
+from data_pipeline.walks.plausibility import Plausibility, hop_over, listed_ends
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, OverGraph, Side, Step
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
+from graphwalker.graphs.literals import is_literal
+from graphwalker.query.query import Hop
+from graphwalker.tools.listing import Lister
 
 STEPS = 1 << 16
 """Steps of one generation; two generations are kept."""
+PLACES = 1 << 16
+"""Answers about an entity of which each kind is kept: of a large graph mostly hubs come again."""
 
 ListingKey = tuple[str, str, Direction]
 Known = tuple[int | None, list[Entity]]
@@ -60,3 +68,109 @@ class RememberedGraph(AnsweringGraph, OverGraph):
         if len(self._young) >= self._size:
             self._old, self._young = self._young, {}
         self._young[key] = found
+
+
+class HopEnds(NamedTuple):
+    """Where a hop leads from one entity: nowhere, where that are too many for a walk."""
+
+    ends: list[Entity]
+    ids: list[str]
+    literal: bool
+
+
+NOWHERE = HopEnds([], [], False)
+
+
+class WalkedPlaces:
+    """The entities that walks stand on. What the rule of plausibility says of one and what a step
+    finds depend on no walk, and are cached. Safe among threads where `graph` is."""
+
+    def __init__(
+        self,
+        graph: RememberedGraph,
+        seeds: Seeds,
+        degrees: tuple[int, int],
+        relations: Lister,
+        judge: Plausibility,
+    ) -> None:
+        """`degrees`: the fewest and the most entities that a hop of a walk leads to."""
+        self._graph, self._relations, self._judge = graph, relations, judge
+        self._least, self._most = degrees
+        self._takes = cache(seeds.allows)
+        self.allows, self.describes = cache(judge.allows), cache(judge.describes)
+        self._follows, self.followers = cache(judge.follows), cache(self._followers)
+        self.spellings = cache(self._spellings)
+        remembered = lru_cache(PLACES)
+        self.hops, self.onward = remembered(self._hops), remembered(self._onward)
+        self.way, self.passes = remembered(self._way), remembered(judge.between)
+        self.leads = remembered(self._leads)
+
+    def _spellings(self, hop: Hop) -> tuple[Hop, ...]:
+        """The hop and its inverse."""
+        inverse = self._judge.inverse(hop)
+        return (hop, inverse) if inverse else (hop,)
+
+    def _hops(self, entity_id: str) -> list[Hop]:
+        """The hops that walks may take from there whose domain is what the entity is about."""
+        listing, takes = self._relations(entity_id), self._takes
+        hops = [hop_over(relation, Direction.OUT) for relation in listing.out if takes(relation)]
+        hops += [hop_over(relation, Direction.IN) for relation in listing.into if takes(relation)]
+        return self._judge.central(entity_id, hops)
+
+    def _onward(
+        self, entity_id: str, reached_by: Hop | None, is_end: bool, alone: bool
+    ) -> list[Hop]:
+        """The hops that make sense from there, behind the hop that leads there. `is_end`: as the
+        last one of a path; `alone`: as all that the question asks."""
+        allows, describes, follows = self.allows, self.describes, self._follows
+        return [
+            hop
+            for hop in self.hops(entity_id)
+            if allows(hop, alone)
+            and (is_end or describes(hop))
+            and (reached_by is None or follows(reached_by, hop))
+        ]
+
+    def no_wider(self, entity_id: str, hops: Iterable[Hop], most: int) -> list[Hop]:
+        """The hops that may lead from there to at most so many entities: a hop leads to as many as
+        are listed, or more."""
+        listing = self._relations(entity_id)
+        return [hop for hop in hops if listed_ends(hop, listing) <= most]
+
+    def _way(self, entity_id: str, hop: Hop) -> HopEnds:
+        """Where the hop leads from there."""
+        most = self._most
+        # As `no_wider`: half of the hops are not looked at.
+        if listed_ends(hop, self._relations(entity_id)) > most:
+            return NOWHERE
+        ends = self._graph.step(entity_id, hop.relation, hop.direction, most + 1)
+        # GraphWalker Eq. 1: neither trivially unique nor excessively branching.
+        if not self._least <= len(ends) <= most:
+            return NOWHERE
+        ids = [entity.id for entity in ends]
+        return HopEnds(ends, ids, any(map(is_literal, ids)))
+
+    def _leads(self, entity_id: str, reached_by: Hop | None, left: int) -> bool:
+        """Whether a path of so many hops makes sense from there, each hop judged by itself."""
+        hops = self.onward(entity_id, reached_by, left == 1, False)
+        return any(self._leads_over(entity_id, hop, left) for hop in hops)
+
+    def _leads_over(self, entity_id: str, hop: Hop, left: int) -> bool:
+        way = self.way(entity_id, hop)
+        if left == 1 or way.literal:
+            return left == 1 and bool(way.ends)
+        return any(self.passes(end, hop) and self.leads(end, hop, left - 1) for end in way.ids)
+
+    def _followers(self, hop: Hop | None) -> list[Hop] | None:
+        """The hops that may follow that one, wherever it leads (`None`: those that may lead to an
+        entity from which others follow); `None` where that is not known."""
+        found: Collection[Hop] | None = (
+            self._judge.followers(hop) if hop else self._judge.describers()
+        )
+        if found is None:
+            return None
+        return [hop for hop in found if self._takes(hop.relation) and self.allows(hop)]
+
+    def offers(self, hops: Iterable[Hop]) -> Callable[[str], bool]:
+        """A cheap test of entities: False where walks find none of those hops."""
+        return self._graph.offers((hop.relation, hop.direction) for hop in hops)

@@ -4,7 +4,7 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -97,7 +97,9 @@ class Company:
                 self._having[hop] = _bits([number for number, _ in found])
                 self._ends[hop] = sum(ends for _, ends in found)
                 self._squares[hop] = sum(ends * ends for _, ends in found)
-        self._shares: dict[tuple[Hop, Hop], float] = {}
+        self.share = cache(self._share)
+        """Of the entities that offer the first hop, how many offer the second, too; 1 where too few
+        are known to tell."""
 
     def fan_out(self, hop: Hop) -> float:
         """How many entities the hop leads to, on average over its facts: an entity with many counts
@@ -114,17 +116,11 @@ class Company:
         }
         return sum(n for hop, n in counts.items() if hop in hops) / max(1, sum(counts.values()))
 
-    def share(self, given: Hop, other: Hop) -> float:
-        """Of the entities that offer the one hop, how many offer the other, too; 1 where too few
-        are known to tell."""
-        key = given, other
-        found = self._shares.get(key)
-        if found is None:
-            having = self._having.get(given, 0)
-            known = having.bit_count()
-            both = (having & self._having.get(other, 0)).bit_count()
-            found = self._shares[key] = both / known if known >= SEEN_OFTEN else 1.0
-        return found
+    def _share(self, given: Hop, other: Hop) -> float:
+        having = self._having.get(given, 0)
+        known = having.bit_count()
+        both = (having & self._having.get(other, 0)).bit_count()
+        return both / known if known >= SEEN_OFTEN else 1.0
 
     def often_with(self, given: Hop, least: float) -> list[Hop] | None:
         """The hops whose `share` is so large; `None` where too few entities are known to tell."""
@@ -155,16 +151,16 @@ class Plausibility:
     worded: Container[Hop] | None
     describing: Collection[Hop] | None
     inverse: Callable[[Hop], Hop | None]
-    verdicts: dict[tuple[Hop, Hop], bool] = field(
-        default_factory=dict[tuple[Hop, Hop], bool], repr=False
-    )
-    """What was found of a hop behind another."""
-    described: dict[Hop, bool] = field(default_factory=dict[Hop, bool], repr=False)
-    """What was found of a hop that describes."""
+
+    @classmethod
+    def off(cls, relations: Lister) -> "Plausibility":
+        """One that lets every walk pass."""
+        config = PlausibilityConfig(on=False)
+        return cls(config, relations, Company(()), (), None, None, lambda hop: None)
 
     def step(self, step: int) -> "Plausibility":
         """As it judges when it has given way so many times."""
-        return replace(self, config=self.config.step(step), verdicts={}, described={})
+        return replace(self, config=self.config.step(step))
 
     def allows(self, hop: Hop, alone: bool = False) -> bool:
         """Whether people ask about the hop, whatever it starts from; `alone`: it is all that the
@@ -177,35 +173,24 @@ class Plausibility:
             return False
         return not self.config.worded_only or self.worded is None or hop in self.worded
 
-    def central(self, entity_id: str, hops: Iterable[Hop]) -> list[Hop]:
+    def central(self, entity_id: str, hops: Sequence[Hop]) -> list[Hop]:
         """The hops whose domain is what the entity is about. Of a relation and its inverse the
         one that knows more."""
-        if not self.config.on:
+        if not hops or not self.config.on:
             return list(hops)
-        is_central = self.centrality(entity_id)
-        return [hop for hop in hops if is_central(hop, self.inverse(hop))]
-
-    def centrality(self, entity_id: str) -> Callable[[Hop, Hop | None], bool]:
-        """Whether a hop, given with its inverse, is one of `central`; for a rule that is on."""
-        listing, domains = self.relations(entity_id), _DOMAINS
-        out, into, facts = listing.out, listing.into, dict[str, int]()
-        for side in (out, into):
+        listing, facts = self.relations(entity_id), dict[str, int]()
+        for side in (listing.out, listing.into):
             for relation, number in side.items():
-                about = domains[relation]
+                about = domain(relation)
                 facts[about] = facts.get(about, 0) + number
         least = self.config.min_domain_share * sum(facts.values())
-
-        def is_central(hop: Hop, inverse: Hop | None) -> bool:
-            if facts.get(domains[hop.relation], 0) < least:
-                return False
-            if inverse is None:
-                return True
-            own = (out if hop.direction is Direction.OUT else into).get(hop.relation, 0)
-            return (out if inverse.direction is Direction.OUT else into).get(
-                inverse.relation, 0
-            ) <= own
-
-        return is_central
+        own = [hop for hop in hops if facts.get(domain(hop.relation), 0) >= least]
+        return [
+            hop
+            for hop in own
+            if (inverse := self.inverse(hop)) is None
+            or listed_ends(inverse, listing) <= listed_ends(hop, listing)
+        ]
 
     def between(self, entity_id: str, reached_by: Hop) -> bool:
         """Whether a question may describe the entity by that hop, to ask further from it."""
@@ -213,7 +198,7 @@ class Plausibility:
             return True
         listing = self.relations(entity_id)
         return (
-            _ends(reversed_hop(reached_by), listing) <= self.config.max_middle_shared
+            listed_ends(reversed_hop(reached_by), listing) <= self.config.max_middle_shared
             and sum(listing.out.values()) + sum(listing.into.values())
             <= self.config.max_middle_degree
         )
@@ -222,15 +207,12 @@ class Plausibility:
         """Whether a question may describe things by the hop, to ask further from them."""
         if not self.config.on:
             return True
-        found = self.described.get(hop)
-        if found is None:
-            listed = self.describing if self.config.worded_only else None
-            found = self.described[hop] = (
-                (listed is None or hop in listed)
-                and self.company.fan_out(hop) <= self.config.max_fan_out
-                and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
-            )
-        return found
+        listed = self.describing if self.config.worded_only else None
+        return (
+            (listed is None or hop in listed)
+            and self.company.fan_out(hop) <= self.config.max_fan_out
+            and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
+        )
 
     def describers(self) -> Collection[Hop] | None:
         """All hops by which a question may describe things; `None` where that is not known."""
@@ -238,7 +220,7 @@ class Plausibility:
             return None
         return [hop for hop in self.describing if self.describes(hop)]
 
-    def same(self, hop: Hop) -> Hop:
+    def _one_spelling(self, hop: Hop) -> Hop:
         """One spelling of the hop and its inverse."""
         return min(hop, self.inverse(hop) or hop)
 
@@ -252,18 +234,14 @@ class Plausibility:
         there are many of, and what the first leads to commonly has it."""
         if not self.config.on:
             return True
-        key = reached_by, hop
-        found = self.verdicts.get(key)
-        if found is None:
-            back = reversed_hop(reached_by)
-            # What is cheap and says no most often comes first.
-            found = self.verdicts[key] = (
-                self.company.fan_out(hop) <= self.config.max_fan_out
-                and self.company.share(back, hop) >= self.config.min_together
-                and self.same(hop) != self.same(back)
-                and not (self.config.worded_only and self._apart(reached_by, hop))
-            )
-        return found
+        back = reversed_hop(reached_by)
+        # What is cheap and says no most often comes first.
+        return (
+            self.company.fan_out(hop) <= self.config.max_fan_out
+            and self.company.share(back, hop) >= self.config.min_together
+            and self._one_spelling(hop) != self._one_spelling(back)
+            and not (self.config.worded_only and self._apart(reached_by, hop))
+        )
 
     def followers(self, reached_by: Hop) -> list[Hop] | None:
         """All hops that make sense behind that one; `None` where the sample does not tell."""
@@ -356,16 +334,21 @@ def describing() -> frozenset[Hop]:
     return frozenset(map(parse_hop, _lines("describing.txt")))
 
 
-def _ends(hop: Hop, listing: Listing) -> int:
+def listed_ends(hop: Hop, listing: Listing) -> int:
+    """How many entities a listing counts at the end of the hop."""
     side = listing.out if hop.direction is Direction.OUT else listing.into
     return side.get(hop.relation, 0)
 
 
-@cache
+hop_over = cache(Hop)
+"""The hop over a relation in a direction, the same object each time: caches compare it faster."""
+
+
 def reversed_hop(hop: Hop) -> Hop:
-    return Hop(hop.relation, hop.direction.reverse)
+    return hop_over(hop.relation, hop.direction.reverse)
 
 
+@cache
 def domain(relation: str) -> str:
     """`film` of `film.film.genre`; of `base` and `user` with the name of the part; `""` of an id
     that has none.
@@ -377,14 +360,3 @@ def domain(relation: str) -> str:
     if len(parts) < 3 or ":" in relation:
         return ""
     return ".".join(parts[:2]) if parts[0] in WIDE_DOMAINS else parts[0]
-
-
-class _Domains(dict[str, str]):
-    """The `domain` of each relation, found out once: a look-up here costs half a call."""
-
-    def __missing__(self, relation: str) -> str:
-        found = self[relation] = domain(relation)
-        return found
-
-
-_DOMAINS = _Domains()

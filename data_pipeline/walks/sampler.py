@@ -1,15 +1,14 @@
 """Constrained random walks: each becomes the executable query of one question."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from data_pipeline.seeds.seeds import Seeds, below, some_of
-from data_pipeline.walks.memory import RememberedGraph
-from data_pipeline.walks.places import KnownHop, WalkedPlaces
-from data_pipeline.walks.plausibility import Plausibility
+from data_pipeline.walks.memory import RememberedGraph, WalkedPlaces
+from data_pipeline.walks.plausibility import Plausibility, reversed_hop
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
@@ -88,16 +87,14 @@ class Walker:
         plausibility: Plausibility | None = None,
     ) -> None:
         """`relations` names what an agent would be shown; by default, all of an entity's."""
-        self.plausibility = plausibility
         self.graph = graph if isinstance(graph, RememberedGraph) else RememberedGraph(graph)
         self.seeds = seeds
         self.rules = rules
         degrees = rules.min_degree, rules.max_degree
         listed = relations or lister(graph, WalkerSettings())
-        self.places = WalkedPlaces(self.graph, seeds, degrees, listed, plausibility)
+        self._judge = plausibility or Plausibility.off(listed)
+        self.places = WalkedPlaces(self.graph, seeds, degrees, listed, self._judge)
         self._topics = lru_cache(SECOND_TOPICS)(self._topics_behind)
-        self.repeats = plausibility is None or not plausibility.forbids_repeats
-        """Whether a path may take a hop twice."""
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
@@ -119,8 +116,7 @@ class Walker:
             branches.append(Branch(second, (hop,)))
         if not tail_length:
             return Walk(structure, Query(tuple(branches)), tuple(paths))
-        reached_by = self.places.known_hop(first.hops[-1])
-        aim = _Aim(tail_length, frozenset(seen), reached_by=reached_by)
+        aim = _Aim(tail_length, frozenset(seen), reached_by=first.hops[-1])
         tail = self._path(first.entities[-1], aim, rng)
         if tail is None:
             return "dead_end"
@@ -146,27 +142,28 @@ class Walker:
 
     def _path(self, start: Entity, aim: "_Aim", rng: random.Random) -> "_Path | None":
         """A path from there, of as many hops as wanted."""
-        entities, hops = [start], list[KnownHop]()
+        entities, hops = [start], list[Hop]()
         if not self._lengthen(entities, hops, aim, rng):
             return None
-        return _Path(tuple(entities), tuple(known.hop for known in hops))
+        return _Path(tuple(entities), tuple(hops))
 
     def _lengthen(
-        self, entities: list[Entity], hops: list[KnownHop], aim: "_Aim", rng: random.Random
+        self, entities: list[Entity], hops: list[Hop], aim: "_Aim", rng: random.Random
     ) -> bool:
         """Give the path as many more hops as it lacks. Where it ends blindly, a few other ways are
         tried; where all do, it is left as it was."""
         is_end = len(hops) + 1 == aim.length
-        places, here = self.places, self.places.at(entities[-1].id)
-        some = self._some_hops(here.entity_id, hops, is_end, aim, rng)
-        if not some:  # most entities that a walk looks at lead nowhere
+        places, here = self.places, entities[-1].id
+        reached_by = hops[-1] if hops else aim.reached_by
+        onward = self.unwalked(hops, places.onward(here, reached_by, is_end, aim.alone))
+        if not onward:  # most entities that a walk looks at lead nowhere
             return False
         before = entities[-2].id if hops else ""
         avoid = {*aim.avoid, *(entity.id for entity in entities)}
         literals = self.rules.literals and is_end and aim.ends_in_answers
         ways = 0
-        for hop in some:
-            way = here.ways.get(hop) or places.way(here, hop)
+        for hop in some_of(rng, onward, HOP_TRIES):
+            way = places.way(here, hop)
             if len(way.ends) < aim.least or (way.literal and not literals):
                 continue
             if before in way.ids:
@@ -177,7 +174,7 @@ class Walker:
             if not targets:
                 continue
             target = targets[below(rng, len(targets))]
-            if not (is_end or places.passes(way, hop, target.id)):
+            if not (is_end or places.passes(target.id, hop)):
                 continue
             entities.append(target)
             hops.append(hop)
@@ -190,48 +187,36 @@ class Walker:
                 return False
         return False
 
-    def _some_hops(
-        self,
-        entity_id: str,
-        taken: list[KnownHop],
-        is_end: bool,
-        aim: "_Aim",
-        rng: random.Random,
-    ) -> list[KnownHop]:
-        """Hops to try behind those taken, in random order."""
-        places = self.places
-        reached_by = taken[-1] if taken else aim.reached_by
-        hops = places.onward(places.at(entity_id), reached_by, is_end, aim.alone)
-        if hops and taken and not self.repeats:
-            known = {spelled for hop in taken for spelled in hop.spellings}
-            hops = [hop for hop in hops if hop not in known]
-        return some_of(rng, hops, HOP_TRIES) if hops else []
+    def unwalked(self, taken: Sequence[Hop], hops: list[Hop]) -> list[Hop]:
+        """The hops that a path of these hops may take: none twice, where the rule forbids that."""
+        if not (taken and hops and self._judge.forbids_repeats):
+            return hops
+        known = {spelled for hop in taken for spelled in self.places.spellings(hop)}
+        return [hop for hop in hops if hop not in known]
 
     def _backward(
         self, meet: Entity, other: Hop, rng: random.Random, seen: set[str]
     ) -> tuple[Entity, Hop] | None:
         """A second topic and the hop that leads from it to where the branches meet; the `other`
         branch leads there by that hop."""
-        judge = self.plausibility
-        hops = self.places.hops(self.places.at(meet.id))
-        for known in some_of(rng, hops, HOP_TRIES):
-            back = known.back
-            if judge and not (known.back_allowed and judge.meets(other, back)):
+        for hop in some_of(rng, self.places.hops(meet.id), HOP_TRIES):
+            back = reversed_hop(hop)
+            if not (self.places.allows(back) and self._judge.meets(other, back)):
                 continue
-            topics = [entity for entity in self._topics(meet.id, known) if entity.id not in seen]
+            topics = [entity for entity in self._topics(meet.id, hop) if entity.id not in seen]
             if not topics:
                 continue
             topic = topics[below(rng, len(topics))]
             degree = len(self._step(topic.id, back, self.rules.max_degree + 1))
             if not max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
                 continue
-            if not judge or judge.central(topic.id, [back]):
+            if self._judge.central(topic.id, [back]):
                 return topic, back
         return None
 
-    def _topics_behind(self, entity_id: str, known: KnownHop) -> list[Entity]:
+    def _topics_behind(self, entity_id: str, hop: Hop) -> list[Entity]:
         """The entities at the end of the hop that a question may start from."""
-        usable, ends = self.rules.usable_topic, self._step(entity_id, known.hop, BACKWARD_LIMIT)
+        usable, ends = self.rules.usable_topic, self._step(entity_id, hop, BACKWARD_LIMIT)
         return [end for end in ends if not is_literal(end.id) and usable(end.id)]
 
     def _branching(self, path: "_Path") -> bool:
@@ -255,7 +240,7 @@ class _Aim:
     ends_in_answers: bool = True
     least: int = 1
     """Fewest entities that each of its hops leads to."""
-    reached_by: KnownHop | None = None
+    reached_by: Hop | None = None
     """The hop that leads to its start, where one does."""
     alone: bool = False
     """Whether it is a question of one hop."""
@@ -265,13 +250,6 @@ class _Aim:
 class _Path:
     entities: tuple[Entity, ...]
     hops: tuple[Hop, ...]
-
-
-def sample_walk(
-    graph: KnowledgeGraph, structure: str, rng: random.Random, rules: WalkRules | None = None
-) -> Walk | str:
-    """One walk from any entity of the graph, or the reason why this attempt found none."""
-    return Walker(graph, Seeds(graph), rules or WalkRules()).sample(structure, rng)
 
 
 def walk_rng(seed: int, structure: str, index: int, purpose: str = "walk") -> random.Random:

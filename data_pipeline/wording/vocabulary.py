@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 from data_pipeline.wording.ids import is_plain
 from data_pipeline.wording.lexicon import (
@@ -16,9 +18,11 @@ from data_pipeline.wording.lexicon import (
     parse_table,
     written_for,
 )
-from data_pipeline.wording.own_phrases import read_phrases
+from data_pipeline.wording.own_phrases import read_phrases, used_words_text
 from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import TYPES, nouns_of, says_type, spread, type_nouns
+from graphwalker.errors import UserError
+from graphwalker.files import write_text
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
 from graphwalker.graphs.views.wikidata import usual_labels
 from graphwalker.query.query import Hop
@@ -105,12 +109,21 @@ def _is_label(name: str) -> bool:
     return bool(name.strip()) and ":" not in name and len(name.split()) <= 8
 
 
-def most_used(graph: KnowledgeGraph) -> list[str]:
+def most_used(graph: KnowledgeGraph, name: str) -> list[str]:
     """The relations of the graph, ways through CVT nodes among them, most used first; counted
-    around the entities that are looked at."""
+    around the entities that are looked at. Raises `UserError` for a graph that lists none."""
     counts: Counter[str] = Counter()
     for entity in spread(graph, COUNTED):
         counts.update(dict(graph.flat_relations(entity.id, Direction.OUT)))
     through = {half for r in counts if FLATTENED in r for half in r.split(FLATTENED)}
     counts.update(dict.fromkeys(set(graph.relation_ids()) - through, 0))
+    if not counts:
+        raise UserError(f"{name} cannot list its relations: write the file by hand")
     return sorted(counts, key=lambda relation: (-counts[relation], relation))
+
+
+def write_used_words(graph: KnowledgeGraph, name: str, out: Path) -> dict[str, Any]:
+    """Write a phrases file of the words that are used now; returns what the command prints."""
+    relations = most_used(graph, name)
+    write_text(out, used_words_text(name, lexicon_of(graph), relations))
+    return {"relations": len(relations), "written": str(out)}

@@ -97,11 +97,3 @@ def test_a_folder_without_a_journal_gets_one(tmp_path):
     attempts(tmp_path, range(4, 6))
     assert tried(tmp_path) == 6
     assert contents(tmp_path)["walks.jsonl"].startswith(whole["walks.jsonl"])
-
-
-def test_a_config_that_was_cut_is_written_again(tmp_path):
-    attempts(tmp_path, range(2))
-    whole = (tmp_path / "config.yaml").read_text()
-    (tmp_path / "config.yaml").write_text(whole[:200])
-    attempts(tmp_path, [])
-    assert (tmp_path / "config.yaml").read_text() == whole

@@ -56,14 +56,6 @@ def test_the_same_whole_dialogues_stand_before_every_question(world, tmp_path):
     assert all(episode.provenance["exemplars"] for episode in done)
 
 
-def test_few_shot_chain_of_thought_shows_the_hops_of_each_exemplar(world, tmp_path):
-    done = evaluate(
-        world, tmp_path, "environment.exemplars=2", "environment.preset=chain-of-thought"
-    )
-    said = [m.content for m in done[0].turns[0].context if m.role == "assistant"]
-    assert len(said) == 2 and all("<think>" in one and ": " in one for one in said)
-
-
 def test_a_run_keeps_its_exemplars_and_refuses_another_number(world, tmp_path):
     evaluate(world, tmp_path, "environment.exemplars=2")
     kept = (tmp_path / EXEMPLARS).read_bytes()
@@ -82,15 +74,6 @@ def test_exemplars_follow_the_seed_and_start_elsewhere_than_the_questions(world)
     assert len(topics) == 2
     assert topics.isdisjoint(frozenset(question.topic_entities) for question in questions)
     assert not {one.id for one in made} & {o.id for o in make_exemplars(graph, SETTINGS, 1, [])}
-
-
-def test_a_preset_plays_them_in_its_own_form(world):
-    graph = open_graph(world / "graph")
-    for preset, form in (("search-on-graph", "<tool_call>"), ("io-prompt", "<answer>")):
-        config = EnvironmentConfig(preset=preset, exemplars=1)
-        made = make_exemplars(graph, config, 0, [])
-        opening = Episode(questions_of(world)[0], 0, Environment(graph, config, exemplars=made)).ask
-        assert opening and form in opening.messages[2].content, preset
 
 
 def test_an_agent_of_many_conversations_takes_none(world):

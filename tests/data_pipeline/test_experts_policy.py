@@ -8,7 +8,6 @@ import pytest
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.by_policy import label_errors
 from data_pipeline.experts.experts import make_experts
-from graphwalker.cli.app import app, run
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records
@@ -126,13 +125,6 @@ def test_a_question_that_fails_is_tried_again(toy, tmp_path):
     assert (card["episodes"], card["rejected"]) == (2, {"wrong_answer": 1})
 
 
-def test_without_a_mix_the_files_own_shares_are_taken(toy, tmp_path):
-    with teach(kind=AgentServer) as server:
-        card = run_experts(toy, tmp_path, config(server.url, count=8, mix={}))
-    assert card["too_few"]["1-hop"]["made"] < card["too_few"]["1-hop"]["asked"]
-    assert set(kept(tmp_path)) == RIGHT  # all that there is, and a card
-
-
 def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, made):
     with pytest.raises(UserError, match=r"expert: .*no connection.*the same command resumes"):
         run_experts(toy, tmp_path, config("http://127.0.0.1:9/v1", tries=2))
@@ -141,15 +133,6 @@ def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, 
         run_experts(toy, tmp_path, config(server.url, tries=2))
     whole = (made[0] / "graphroll.jsonl").read_bytes()
     assert (tmp_path / "graphroll.jsonl").read_bytes() == whole
-
-
-def test_a_refused_run_leaves_its_folder_to_others(toy, tmp_path):
-    wrong = parse_config(ExpertConfig, {"policy": {"model": str(tmp_path / "none")}}, "t")
-    with pytest.raises(UserError, match="no such model folder"):
-        run_experts(toy, tmp_path, wrong)
-    assert not list(tmp_path.glob("*.json*"))
-    with teach(kind=AgentServer) as server:
-        run_experts(toy, tmp_path, config(server.url, count=1))
 
 
 def test_what_a_content_filter_keeps_back_is_one_question_less(toy, tmp_path):
@@ -170,13 +153,3 @@ def test_a_question_in_flight_at_a_kill_is_finished_and_nothing_is_paid_twice(to
         assert set(server.asked.values()) == {1}  # what it was answered before stood in the store
     assert set(kept(tmp_path)) == RIGHT
     assert len(list(read_jsonl(path))) == 6
-
-
-def test_a_test_file_in_a_wrong_form_is_one_line(toy, tmp_path, capsys):
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text('[{"q": "Who?"}]')
-    about = ["policy.model=m", "policy.api.base_url=http://127.0.0.1:9/v1"]
-    where = ["--graph", str(toy / "graph"), "--questions", str(wrong), "--out", str(tmp_path / "o")]
-    assert run(lambda: app(["experts", *where, *about], standalone_mode=False)) == 2
-    (said,) = capsys.readouterr().err.strip().splitlines()
-    assert said.startswith(f"error: {wrong}: record 1 fits no known format; its fields are q")

@@ -71,14 +71,6 @@ def test_llama_factory_is_told_of_every_export_in_a_folder(roll, made, tmp_path)
     assert info["graphwalker_graphroll"]["formatting"] == "sharegpt"
 
 
-def test_verl_rows_are_the_conversations_in_order(roll, tmp_path):
-    rows = parquet(export(roll, "verl", tmp_path).file)
-    trajectories = list(read_records(roll, Trajectory.from_json))
-    assert [row["id"] for row in rows] == [t.id for t in trajectories]
-    last = rows[0]["messages"][-1]
-    assert last == {"role": "assistant", "content": trajectories[0].turns[-1].completion}
-
-
 def test_prompts_of_rl_are_what_the_environment_shows_first(made, tmp_path):
     environment = Environment(open_graph(made / "graph"), EnvironmentConfig())
     asked = made / "q" / "questions.jsonl"
@@ -128,17 +120,6 @@ def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
     write_jsonl(broken, [*read_jsonl(roll), {"turns": []}])
     with pytest.raises(UserError, match="record 9"):
         export(broken, "trl", tmp_path / "out")
-
-
-@pytest.mark.slow
-def test_datasets_loads_our_files_and_our_exports(made, roll, tmp_path):
-    load = pytest.importorskip("datasets").load_dataset
-    rows = export(roll, "verl", tmp_path / "verl").file
-    ours = (roll, made / "q" / "questions.jsonl", made / "q" / "walks.jsonl")
-    for kind, path in (*(("json", path) for path in ours), ("parquet", rows)):
-        read = load(kind, data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
-        lines = len(path.read_text(encoding="utf-8").splitlines()) if kind == "json" else 8
-        assert read.num_rows == lines
 
 
 def test_injected_errors_are_marked_in_every_export(made, roll, tmp_path):

@@ -97,13 +97,6 @@ def test_a_killed_run_gives_up_the_same_structures(built, tmp_path):
         assert (killed / file).read_bytes() == (whole / file).read_bytes(), file
 
 
-@pytest.mark.long
-def test_the_command_says_what_gave_way(built, tmp_path):
-    more = ("--count", 20, "--out", tmp_path / "s", "max_attempts=200")
-    said = run("synth", "--graph", built["citations"], *more)
-    assert "warning: 5-hop: 0 of 1 made" in said
-
-
 PEOPLE = """person,works_for,livesIn
 Ana Albers,Almera,Varnholm
 Ben Brandt,Almera;Boreal Foods,Kesterby
@@ -125,13 +118,6 @@ def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_pa
     run("graph", "build", *named, "--out", tmp_path / "graph")
     card = synthesize(tmp_path / "graph", SynthConfig(count=40, max_attempts=40), tmp_path / "s")
     assert card["count"] == 40 and card["structures"]["5-hop"] > 2
-
-
-def test_a_weight_of_nought_takes_just_that_structure_out():
-    mix = load_config(SynthConfig, None, ["mix.5-hop=0"]).mix
-    assert mix == SynthConfig().mix | {"5-hop": 0}
-    with pytest.raises(UserError, match="unknown structure '6-hop'"):
-        load_config(SynthConfig, None, ["mix.6-hop=0"])
 
 
 def test_a_typed_entry_of_the_mix_keeps_the_others_and_a_typed_mix_replaces_them(tmp_path):

@@ -1,6 +1,5 @@
 """The oracle walks straight; the expert errs, sees it, goes back, and is kept only when right."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +11,13 @@ from data_pipeline.experts.experts import built_in, make_experts
 from data_pipeline.experts.rejection import fault
 from data_pipeline.synthesize import make_questions, synthesize
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.rollout import rollout
-from graphwalker.datasets.base import load_questions
 from graphwalker.errors import PolicyError, UserError
-from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.files import read_records
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.oracle import OraclePolicy
-from graphwalker.policies.base import Sampling
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
 from graphwalker.question import Answer, Question
-from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 from support.toy import toy_graph
 
@@ -64,40 +59,6 @@ def ask(
     )
 
 
-def walked(question: Question, **limits: int) -> Trajectory:
-    environment = Environment(GRAPH, EnvironmentConfig(**limits))
-    policy = OraclePolicy(GRAPH, environment.protocol)
-    (trajectory,) = rollout([question], environment, policy, Sampling())
-    return trajectory.with_scores(**score(trajectory))
-
-
-def calls(trajectory: Trajectory) -> list[str]:
-    return [turn.action.get("tool", "answer") for turn in trajectory.turns]
-
-
-def test_the_oracle_asks_every_entity_of_a_frontier():
-    done = walked(ask(("m.0eve", ["people.person.parents", "people.person.place_of_birth"])))
-    assert calls(done)[2:-1] == ["get_relations", "get_triples", "get_triples"]
-    assert set(done.answer_ids) == {"m.0city1", "m.0city2"}
-
-
-def test_the_oracle_goes_through_a_cvt_node_and_on_from_an_intersection():
-    born = ("m.0city2", ["~people.person.place_of_birth"])
-    done = walked(ask(born, ("m.0eve", ["people.person.parents"]), tail=(SPOUSE,)))
-    assert done.answer == ("Ada Mbeki",)
-
-
-def test_a_walk_that_takes_every_turn_ends_in_the_forced_answer():
-    hops = ["film.film.directed_by", "people.person.place_of_birth"]
-    done = walked(ask(("m.0film3", hops)), max_turns=4)
-    assert done.stop == "forced" and done.scores["em"] == 1.0
-
-
-def test_an_oracle_that_is_not_shown_its_relation_gives_up():
-    done = walked(ask(("m.0ada", ["people.person.children"])), top_relations=1)
-    assert done.answer == () and done.scores["em"] == 0.0
-
-
 def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
     made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate))
     return next(made.episodes([question]))
@@ -126,16 +87,6 @@ def test_an_expert_recovers_from_a_wrong_reading_by_what_the_graph_shows():
         assert {e["kind"] for e in run.provenance["errors"]} == {"dead_end"}
         assert all(e["recovered"] for e in run.provenance["errors"])
         assert any("Dead end" in t.thought or "lists nothing" in t.thought for t in run.turns)
-
-
-def test_branches_that_do_not_meet_make_the_expert_doubt_a_reading():
-    born = ("m.0city2", ["~people.person.place_of_birth"])
-    readings = {"people.person.parents": ["people.person.nationality"]}
-    question = ask(born, ("m.0eve", ["people.person.parents"]), readings=readings)
-    runs = [expert(question, seed) for seed in range(12)]
-    assert all(run.answer == ("Tom Lindqvist",) for run in runs)
-    kinds = Counter(e["kind"] for run in runs for e in run.provenance["errors"])
-    assert kinds["wrong_relation"] > 2 and len(kinds) == 1
 
 
 def test_every_kind_of_injected_error_happens_and_is_put_right():
@@ -196,15 +147,6 @@ def run_experts(world: Path, out: Path, **settings) -> dict:
     return make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
 
 
-def test_graphroll_is_stratified_right_and_tells_its_errors(world, tmp_path):
-    card = run_experts(world, tmp_path, error_rate=0.6)
-    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
-    made = Counter(row.question.structure for row in rows)
-    assert made == {"2-hop": 12, "3-hop": 6, "4-hop": 3, "2I": 9}
-    assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
-    assert card["with_an_error"] == sum(bool(row.provenance["errors"]) for row in rows) > 8
-
-
 def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
     card = run_experts(world, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
@@ -216,16 +158,6 @@ def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
             assert error["recovered_at"] not in wrong
     injected, honest = card["injected_errors"], card["honest_errors"]
     assert injected + honest == sum(card["errors"].values())
-
-
-def test_a_question_that_the_expert_fails_is_tried_again(world, tmp_path):
-    once = run_experts(world, tmp_path / "once", error_rate=1.0)
-    card = run_experts(world, tmp_path / "more", error_rate=1.0, tries=3)
-    rows = list(read_jsonl(tmp_path / "more" / "graphroll.jsonl"))
-    again = [row for row in rows if row["sample"]]
-    assert again and once["yield"] < card["yield"]
-    assert all(len(row["rejected"].split(", ")) == row["sample"] for row in again)
-    assert card["episodes"] == 30 + sum(card["rejected"].values())
 
 
 @pytest.mark.long
@@ -245,21 +177,6 @@ def test_a_structure_without_questions_is_reported_before_any_work(world, tmp_pa
     with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
         run_experts(world, tmp_path, mix={"5-hop": 1})
     assert not list(tmp_path.iterdir())  # another run may take the folder
-
-
-def test_what_a_structure_lacks_is_made_of_the_others(world, tmp_path):
-    card = run_experts(world, tmp_path, mix={"5-hop": 1, "2-hop": 1, "2I": 2}, count=20)
-    assert card["count"] == 20
-    assert card["too_few"] == {"5-hop": {"asked": 5, "made": 0}}
-
-
-def test_questions_without_phrases_are_refused(world, tmp_path):
-    questions = load_questions(world / "questions" / "questions.jsonl")
-    bare = Question.from_json({**questions[0].to_json(), "query": {}})
-    path = tmp_path / "q.jsonl"
-    write_jsonl(path, [bare.to_json()])
-    with pytest.raises(UserError, match="no query and phrases"):
-        make_experts(world / "graph", ExpertConfig(count=1), path, tmp_path / "out")
 
 
 @pytest.mark.long

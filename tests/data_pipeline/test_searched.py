@@ -10,7 +10,6 @@ from data_pipeline.experts.experts import make_experts
 from data_pipeline.experts.searched import queries_to
 from data_pipeline.synthesize import make_questions
 from graphwalker.config import parse_config
-from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.open import open_graph
@@ -88,8 +87,3 @@ def test_a_question_without_a_walk_is_dropped(world, asked, tmp_path) -> None:
     assert [t.question.id for t in kept] == [q.id for q in asked[:3]]
     dropped = list(read_jsonl(tmp_path / "a" / "made" / "dropped.jsonl"))
     assert [(line["id"], line["reason"]) for line in dropped] == [("lost#0", "gave_up")]
-
-
-def test_a_policy_does_not_search() -> None:
-    with pytest.raises(UserError, match="searched is the built-in expert's"):
-        parse_config(ExpertConfig, {"searched": 1, "policy": {"model": "x"}}, "t")

@@ -5,16 +5,14 @@ import json
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_seeds
 from data_pipeline.seeds.seeds import Seeds
-from data_pipeline.seeds.sparql import read_sparql, standard
+from data_pipeline.seeds.sparql import read_sparql
 from data_pipeline.synthesize import make_walks
 from graphwalker.cli.app import app, run
 from graphwalker.errors import UserError
-from graphwalker.graphs.build.build import build_graph
 from support.backends import compiled, write
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
@@ -75,16 +73,6 @@ def lines(path):
     return path.read_text(encoding="utf-8").split()
 
 
-def test_a_query_uses_its_predicates_and_starts_from_its_entities():
-    uses = read_sparql(WEBQSP)
-    assert uses.predicates == {
-        "people.person.spouse_s",
-        "people.marriage.spouse",
-        "people.marriage.from",
-    }
-    assert uses.entities == {"m.0ada"}
-
-
 def test_queries_of_one_form_keep_their_own_entities():
     forms = [
         f"SELECT ?x WHERE {{ ns:{a} ns:r.s.t ns:{b} }}"
@@ -114,13 +102,6 @@ def test_every_form_of_pattern_is_read():
     ]:
         uses = read_sparql(f"SELECT ?x WHERE {{ {pattern}\n}}")
         assert (uses.predicates, uses.entities) == (predicates, entities)
-
-
-def test_words_inside_strings_stay_as_they_are():
-    text = standard(
-        "SELECT ?x WHERE { ?x ns:a.b ?n FILTER (?n = 'this OR ns:that' OR ?n = \"a:b\") }"
-    )
-    assert "'this OR ns:that' || ?n = \"a:b\"" in text
 
 
 def test_an_aggregate_without_a_name_is_read():
@@ -245,22 +226,6 @@ def test_a_whitelist_that_matches_nothing_is_one_line_and_exit_code_2(graph, tmp
         assert error.count("\n") == 0 and "none of" in error and "relation of" in error
 
 
-def test_a_graph_without_names_is_one_line_and_exit_code_2(tmp_path, capsys):
-    triples = tmp_path / "g.nt"
-    ns = "http://rdf.freebase.com/ns/"
-    triples.write_text(f"<{ns}m.1> <{ns}a.b> <{ns}m.2> .\n")
-    build_graph([triples], tmp_path / "graph")
-    for command in ("walk", "synth", "seeds"):
-        assert (
-            exit_code_and_error(command, "--graph", tmp_path / "graph", "--out", tmp_path / command)
-            == 2
-        )
-        error = capsys.readouterr().err.strip()
-        assert error.startswith(
-            "error: the graph has no named entities to start a walk from; build"
-        )
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -276,9 +241,3 @@ def test_a_file_without_seeds_is_named(content, reason, tmp_path):
     path.write_text(content)
     with pytest.raises(UserError, match=reason):
         read_seeds([path])
-
-
-def test_seeds_without_a_source_says_what_to_give(tmp_path):
-    result = CliRunner().invoke(app, ["seeds", "--out", str(tmp_path)])
-    assert isinstance(result.exception, UserError)
-    assert "give training files" in str(result.exception)

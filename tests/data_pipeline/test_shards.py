@@ -8,11 +8,9 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
-from data_pipeline.synthesize import make_questions, make_walks, synthesize
+from data_pipeline.synthesize import make_questions, synthesize
 from graphwalker.errors import UserError
 from graphwalker.world.generate import make_world
-
-pytestmark = pytest.mark.long
 
 COUNT = 48
 CONFIG = SynthConfig(count=COUNT)
@@ -101,15 +99,6 @@ def test_a_killed_merge_goes_on(graph, whole, parts):
     assert same(whole, parts)
 
 
-def test_shards_of_walks_merge_into_the_same_walks(graph, tmp_path):
-    config = SynthConfig(count=20)
-    make_walks(graph, config, tmp_path / "whole")
-    for index in range(3):
-        make_walks(graph, config, tmp_path / "parts", shard=Shard(index, 3))
-    merge(graph, tmp_path / "parts")
-    assert same(tmp_path / "whole", tmp_path / "parts", ("walks.jsonl", "dropped.jsonl"))
-
-
 def test_shards_of_experts_merge_into_the_same_trajectories(graph, tmp_path):
     config = SynthConfig(count=30, mix={"2-hop": 1, "2I": 1})
     make_questions(graph, config, tmp_path / "q")
@@ -122,12 +111,6 @@ def test_shards_of_experts_merge_into_the_same_trajectories(graph, tmp_path):
     merge(graph, tmp_path / "parts", asked)
     files = ("graphroll.jsonl", "dropped.jsonl", "datacard.json", "run.json")
     assert same(tmp_path / "whole", tmp_path / "parts", files)
-
-
-def test_a_shard_that_is_none_is_refused():
-    for text in ["", "3", "8/8", "-1/8", "a/b", "1/0"]:
-        with pytest.raises(UserError, match="write i/n"):
-            Shard.parse(text)
 
 
 @pytest.mark.slow

@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_pipeline.config import TABLE_6, SynthConfig
-from data_pipeline.stats.card import describe
+from data_pipeline.config import SynthConfig
 from data_pipeline.stats.figures import bars
 from data_pipeline.stats.report import beside, report
 from data_pipeline.stats.tokens import token_costs
@@ -16,10 +15,6 @@ from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from graphwalker.world.generate import make_world
 from support.engine_toy import make_tokenizer
-
-
-def test_the_papers_own_mix_differs_by_nothing():
-    assert beside(TABLE_6)["largest_difference"] == 0.0
 
 
 def test_a_mix_is_told_beside_the_table_of_its_structures():
@@ -63,15 +58,6 @@ def test_shares_of_relations_are_of_all_hops(tmp_path):
     path.write_text(json.dumps({**question, "answers": [], "query": query}) + "\n")
     report(path, tmp_path / "stats")
     assert "| r.0.x | 1 | 2.5% |" in (tmp_path / "stats/stats.md").read_text()
-
-
-def test_turns_are_in_the_order_of_their_number(tmp_path):
-    assert list(describe([_walked(n) for n in (10, 5, 11)])["turns"]) == ["5", "10", "11"]
-
-
-def _walked(turns):
-    question = {"structure": "2-hop", "hops": 2, "split": "", "answers": [], "query": {}}
-    return {"question": {**question, "topic_entities": []}, "turns": [{}] * turns}
 
 
 def test_names_are_escaped_in_figures():

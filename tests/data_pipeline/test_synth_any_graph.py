@@ -104,15 +104,6 @@ def test_every_command_takes_a_graph_of_one_s_own(here, relations):
     run("bench", *own, "b")
 
 
-@pytest.mark.long
-def test_workers_open_the_graph_again_by_its_text(here):
-    lines = ["\t".join(fact) for fact in facts(WORDS)]
-    (here / "facts.tsv").write_text("\n".join(lines) + "\n")
-    (here / "own_workers.py").write_text(MODULE)
-    alone = made("own_workers:make", "alone")
-    assert made("own_workers:make", "together", "--workers", "2") == alone
-
-
 def test_n_triples_with_iris_as_relations_give_trajectories(here):
     ends = {end for head, _, tail in facts(IRIS) for end in (head, tail)}
     iri = {end: f"<http://ex.org/{end.replace(' ', '_')}>" for end in ends}

@@ -50,13 +50,6 @@ def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(world, tmp_path
         assert row.policy == "random-relation+oracle"
 
 
-def test_without_it_the_question_is_dropped(world, tmp_path):
-    card = run_experts(world, tmp_path, way_back=False)
-    assert card["count"] < 5 and "way_back" not in card
-    dropped = (tmp_path / "dropped.jsonl").read_text().splitlines()
-    assert {json.loads(line)["reason"] for line in dropped} == {"wrong_answer"}
-
-
 def test_another_concurrency_and_a_kill_give_the_same_file(world, tmp_path):
     run_experts(world, tmp_path / "a", concurrency=64)
     run_experts(world, tmp_path / "b", concurrency=1)
@@ -90,12 +83,3 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world):
     assert len(set(calls)) == len(calls)
     assert "wrong" in back.turns[2].thought or "failed" in back.turns[2].thought
     assert set(back.answer or ()) == {entity.name for entity in question.answers}
-
-
-def test_an_episode_without_a_call_has_no_way_back(world):
-    graph = open_graph(world / "graph")
-    environment = Environment(graph, EnvironmentConfig())
-    question = next(iter(read_records(world / "questions" / "questions.jsonl", read_worded)))
-    policy = ScriptedPolicy({question.id: ['<answer> ["no idea"] </answer>']})
-    (failed,) = rollout([question], environment, policy)
-    assert not list(ways_back(failed, environment, seed=0))

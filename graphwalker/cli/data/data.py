@@ -139,7 +139,7 @@ def filter_(given: CommandOptions) -> None:
 
     keep = partial(stages.filter_questions, source=given.questions)
     _make("filter", given, config.SynthConfig, keep)
-    made = given.out / "questions.jsonl"
+    made = given.out / "filtered.jsonl"
     asks = ("--graph", given.graph, "--questions", made)
     _end(given, made, ("experts", *asks, "--out", "runs/roll"))
 
@@ -174,8 +174,10 @@ def phrases(
     Example: graphwalker phrases --graph runs/graph --out words.toml, then
     graphwalker synth --graph runs/graph --out runs/synth phrases_file=words.toml
     """
-    from data_pipeline.phrasing import make
+    from data_pipeline.phrasing.by_model import by_model
     from data_pipeline.phrasing.config import PhrasesConfig
+    from data_pipeline.phrasing.mine import from_questions
+    from data_pipeline.wording.vocabulary import write_used_words
     from graphwalker.graphs.open import open_graph
     from graphwalker.runs import locked_file
 
@@ -187,12 +189,12 @@ def phrases(
             raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
         opened = open_graph(given.graph)
         if mine:
-            facts = make.from_questions(opened, given.out, mine, settings)
+            facts = from_questions(opened, given.out, mine, settings)
         elif settings.teacher.chats:
             with console.progress("relations") as tick:
-                facts = make.by_model(opened, given.graph, given.out, settings, tick)
+                facts = by_model(opened, given.graph, given.out, settings, tick)
         else:
-            facts = make.as_used(opened, given.graph, given.out)
+            facts = write_used_words(opened, given.graph, given.out)
     console.facts("phrases", facts)
     words = ("synth", "--graph", given.graph, "--out", "runs/synth", f"phrases_file={given.out}")
     show_ending(given.out, words, examples=False)

@@ -1,7 +1,6 @@
 """Contamination: copies, near copies and likeness to test questions, found and left out."""
 
 import json
-import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,6 @@ from data_pipeline.contamination.embed import (
     HashedTfidf,
     NgramIndex,
     jaccard,
-    nearest,
-    normal,
     open_embedder,
     shingles,
 )
@@ -70,15 +67,6 @@ def test_the_table_counts_every_threshold(report, tmp_path):
     assert "| 0.85 |" in text and "not comparable" in text
 
 
-def test_the_overall_column_takes_the_closest_of_all_sets(tmp_path):
-    corpus = write(tmp_path / "corpus.jsonl", CORPUS)
-    sets = [write(tmp_path / f"{name}.jsonl", [TEST[i]]) for i, name in ((0, "a"), (2, "b"))]
-    report = check(corpus, sets, tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
-    lowest = report["thresholds"]["0.80"]
-    assert lowest["a.jsonl"] == 1 and lowest["all"] >= lowest["a.jsonl"]
-    assert report["exact"] == {"a.jsonl": 1, "b.jsonl": 0}
-
-
 def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", CORPUS)
     test = write(tmp_path / "<script>&.jsonl", TEST)
@@ -92,26 +80,16 @@ def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
     assert heights == sorted(heights, reverse=True)  # a CDF never falls
 
 
-def test_the_same_text_is_at_cosine_one_and_a_stranger_far():
-    found = nearest(HashedTfidf(), [TEST[1], "Zyx qwv?"], TEST)
-    assert math.isclose(found[0][0], 1.0, abs_tol=1e-5) and found[0][1] == 1
-    assert found[1][0] < 0.3
-
-
 words = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "eps", "zeta"]), min_size=1)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(words, min_size=1, max_size=8), words)
-def test_minhash_finds_what_comparing_all_pairs_finds(others: list[list[str]], one: list[str]):
+def test_the_index_finds_what_comparing_all_pairs_finds(others: list[list[str]], one: list[str]):
     texts = [" ".join(other) for other in others]
     best = max(jaccard(shingles(" ".join(one)), shingles(text)) for text in texts)
-    found = NgramIndex(texts).closest(" ".join(one), 0.7)
+    found = NgramIndex(texts).nearest(" ".join(one), 0.7)[0]
     assert found == (best if best >= 0.7 else 0.0)
-
-
-def test_questions_are_the_same_whatever_their_case_and_marks():
-    assert normal("Who was  O'Brien's wife?") == normal("who was o brien s WIFE")
 
 
 def command(*arguments: str | Path) -> int:
@@ -173,11 +151,3 @@ def test_a_changed_letter_is_seen_by_letters_alone(tmp_path):
         corpus, [write(tmp_path / "t.jsonl", TEST)], tmp_path, HashedTfidf(), CloseRules()
     )
     assert (found["ngram"], found["letters"]) == ({"t.jsonl": 0}, {"t.jsonl": 1})
-
-
-def test_the_same_fact_in_other_words_is_seen_by_topic_and_answers(tmp_path):
-    asked = {**record(0, TEST[0]), "question": "Name whoever made The Silent Harbour, please."}
-    (tmp_path / "corpus.jsonl").write_text(dumps(asked) + "\n")
-    test = write(tmp_path / "t.jsonl", TEST)
-    found = check(tmp_path / "corpus.jsonl", [test], tmp_path / "out", HashedTfidf(), CloseRules())
-    assert found["same_fact"] == {"t.jsonl": 1} and found["flagged"] == 1

@@ -1,6 +1,5 @@
 """A sentence-transformers model of random weights as the embedding of the contamination check."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from test_contamination import CORPUS, TEST, record, write
 from data_pipeline.contamination.check import CloseRules, check
 from data_pipeline.contamination.embed import open_embedder
 from data_pipeline.stats.report import report
-from graphwalker.cli.app import app, run
 from graphwalker.files import write_jsonl
 
 sentence_transformers = pytest.importorskip(
@@ -64,25 +62,6 @@ def test_a_model_of_this_machine_embeds_and_the_sweep_is_counted(model, tmp_path
     assert counts == sorted(counts, reverse=True) and counts[-1] >= 1  # the copy, at least
     assert report["flagged"] >= counts[1]
     assert "not comparable" not in (tmp_path / "out/contamination.md").read_text()
-
-
-def test_the_command_takes_the_model_by_its_folder(model, tmp_path, capsys):
-    corpus = write(tmp_path / "corpus.jsonl", [TEST[1]])
-    test = write(tmp_path / "test.jsonl", TEST)
-    where = ["--questions", str(corpus), "--against", str(test), "--out", str(tmp_path / "o")]
-    options = ["--embedding", str(model), "--sweep", "0.80,0.85,0.90"]
-    assert run(lambda: app(["contamination", *where, *options], standalone_mode=False)) == 0
-    report = json.loads((tmp_path / "o/contamination.json").read_text())
-    assert [v["all"] for v in report["thresholds"].values()] == [1, 1, 1]
-
-
-def test_a_folder_without_a_model_is_one_line(tmp_path, capsys):
-    corpus = write(tmp_path / "corpus.jsonl", CORPUS)
-    where = ["--questions", str(corpus), "--against", str(corpus), "--out", str(tmp_path / "o")]
-    missing = ["--embedding", str(tmp_path / "none")]
-    assert run(lambda: app(["contamination", *where, *missing], standalone_mode=False)) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert any("no model could be loaded from here" in line for line in said)
 
 
 def test_the_maps_of_the_statistics_are_by_meaning(model, tmp_path):

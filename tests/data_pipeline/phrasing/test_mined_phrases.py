@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from data_pipeline.phrasing.config import PhrasesConfig
-from data_pipeline.phrasing.make import from_questions
-from data_pipeline.phrasing.mine import frame_of
+from data_pipeline.phrasing.mine import frame_of, from_questions
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
@@ -82,11 +81,3 @@ def test_test_questions_are_not_mined(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="test questions"):
         from_questions(GRAPH, tmp_path / "words.toml", [file], PhrasesConfig())
     assert not (tmp_path / "words.toml").exists()
-
-
-def test_own_words_for_a_direction_take_the_place_of_all_it_has(tmp_path: Path) -> None:
-    words = tmp_path / "words.toml"
-    words.write_text(f'[[relation]]\nid = "{FROM}"\nout = ["the home of {{x}}"]\n')
-    lexicon = lexicon_of(GRAPH, str(words))
-    assert lexicon.entry(Hop(FROM)).casual == ()
-    assert lexicon.entry(Hop(FROM, Direction.IN)).casual

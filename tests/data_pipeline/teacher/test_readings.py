@@ -45,12 +45,6 @@ def of_hop(draft: Draft, number: int) -> Sequence[str]:
     return list(map(str, draft.readings[0][number]))
 
 
-def test_words_of_one_relation_alone_are_its_reading():
-    draft, rival, doubts = worded("Which film was directed by Anna?", Hop("directed"))
-    assert of_hop(draft, 0) == ["directed"] and not rival and not doubts
-    assert draft.own_words == ()
-
-
 def test_a_relation_that_the_words_fit_as_well_is_executed_as_a_rival():
     draft, rival, _ = worded("What was directed and produced by Anna?", Hop("directed"))
     assert of_hop(draft, 0) == ["directed", "produced"]

@@ -7,8 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from data_pipeline.config import SynthConfig
-from data_pipeline.stages import filter_questions, solve_questions, word_questions
+from data_pipeline.stages import filter_questions, word_questions
 from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.teacher.config import TeacherConfig
@@ -26,8 +24,6 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach, well
-
-pytestmark = pytest.mark.long
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 COUNT = 5
@@ -73,14 +69,6 @@ def test_questions_scores_and_thoughts_are_the_teachers(undisturbed):
         }
         assert row["scores"]["em"] == 1.0
         assert row["turns"][0]["completion"].startswith("<think> I look at")
-
-
-def test_nothing_is_asked_that_no_record_needs(undisturbed):
-    rows = list(read_jsonl(undisturbed / "graphsynth.jsonl"))
-    answers = usage(undisturbed)["answers"]
-    drops = Counter(r["stage"] for r in read_jsonl(undisturbed / "dropped.jsonl"))
-    assert answers["question"] == len(rows) + drops["certificate"] + drops["filter"]
-    assert answers["score"] == answers["thoughts"] == len(rows)
 
 
 def test_an_unruly_server_changes_nothing(graph, undisturbed, tmp_path):
@@ -170,56 +158,16 @@ def command(graph: Path, out: Path, *more: str) -> int:
     return run(lambda: app([*arguments, *settings], standalone_mode=False))
 
 
-def test_a_teacher_that_never_answers_in_format_ends_the_run_in_one_line(graph, tmp_path, capsys):
-    with teach(lambda number, prompt: Act("Hello! How can I help?")) as server:
-        code = command(graph, tmp_path, f"teacher.base_url={server.url}", "teacher.give_up_after=3")
-    (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
-    assert code == 2 and line.startswith(
-        "error: teacher: tiny gave no usable answer 3 times in a row"
-    )
-    assert (tmp_path / "walks.jsonl").exists() and usage(tmp_path)["answers"]["question"] >= 3
-
-
-def test_an_address_without_a_model_is_refused(graph, tmp_path, capsys):
-    arguments = [
-        "synth",
-        "--graph",
-        str(graph),
-        "--out",
-        str(tmp_path),
-        "teacher.base_url=http://x/v1",
-    ]
-    assert run(lambda: app(arguments, standalone_mode=False)) == 2
-    assert "name the model" in capsys.readouterr().err
-
-
 def test_the_stages_one_by_one_ask_the_teacher_for_their_part(graph, tmp_path):
     with teach() as server:
         chosen = config(server, count=4)
         make_walks(graph, SynthConfig(count=4), tmp_path / "w")
         word_questions(graph, chosen, tmp_path / "w/walks.jsonl", tmp_path / "q")
         filter_questions(graph, chosen, tmp_path / "q/questions.jsonl", tmp_path / "f")
-        solve_questions(graph, chosen, tmp_path / "f/filtered.jsonl", tmp_path / "s")
     assert set(usage(tmp_path / "q")["answers"]) == {"question"}
     assert set(usage(tmp_path / "f")["answers"]) == {"score"}
-    assert set(usage(tmp_path / "s")["answers"]) == {"thoughts"}
     scored = [r["query"]["scores"]["path"] for r in read_jsonl(tmp_path / "f/filtered.jsonl")]
     assert scored and set(scored) == {9.0}
-
-
-def test_runs_that_share_a_folder_pay_for_a_prompt_once(tmp_path):
-    with teach(lambda number, prompt: Act(well(prompt), delay_s=0.3)) as server:
-        settings = config(server).teacher
-        clients = [TeacherClient(settings, tmp_path) for _ in range(2)]
-        with ThreadPoolExecutor(4) as threads:
-            asked = [
-                threads.submit(client.request, "score", "How good? <score>", str)
-                for client in clients * 2
-            ]
-            assert {one.result() for one in asked} == {"<score>9</score>"}
-        assert server.asked.total() == 1
-        for client in clients:
-            client.close()
 
 
 def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
@@ -232,20 +180,3 @@ def test_a_prompt_of_ones_own_must_have_our_slots(tmp_path):
     (tmp_path / "judge.txt").rename(tmp_path / "thought_composition.txt")
     with pytest.raises(UserError, match=r"thought_composition\.txt: no prompt has that name"):
         TeacherClient(settings, tmp_path / "teacher")
-
-
-def test_without_a_teacher_the_settings_are_written_as_before():
-    assert "teacher" not in SynthConfig().model_dump(mode="json")
-    taught = SynthConfig(teacher=TeacherConfig(base_url="http://a/v1", model="m"))
-    assert taught.model_dump(mode="json")["teacher"]["base_url"] == "http://a/v1"
-    assert "prices" not in taught.model_dump(mode="json", exclude={"workers"})["teacher"]
-
-
-def test_a_prompt_that_a_stop_cut_short_is_no_drop(tmp_path):
-    with teach(lambda number, prompt: Act(status=500)) as server:
-        client = TeacherClient(config(server).teacher, tmp_path)
-        client.stop()
-        with pytest.raises(UserError, match="closed"):
-            client.request("score", "How good? <score>", str)
-        client.close()
-    assert not server.asked

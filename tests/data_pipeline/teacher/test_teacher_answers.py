@@ -10,14 +10,11 @@ import pytest
 from data_pipeline.config import SynthConfig
 from data_pipeline.stages import filter_questions
 from data_pipeline.synthesize import synthesize
-from data_pipeline.teacher.thoughts import sentences
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from support.chat_server import Act
 from support.teacher_server import teach, thought, well
-
-pytestmark = pytest.mark.long
 
 COUNT = 4
 
@@ -71,20 +68,6 @@ def test_a_thought_that_knows_too_much_is_asked_for_again_and_the_others_stand(g
         assert row["provenance"]["programmatic_thoughts"] == [0]
         assert "I know" not in row["turns"][0]["thought"]
         assert row["turns"][1]["thought"].startswith("I look at")
-
-
-def test_a_thought_that_repeats_the_instructions_is_asked_for_again(graph, tmp_path):
-    def parrot(number: int, prompt: str) -> Act | None:
-        rule = "Copy names and relations exactly as they were shown. I begin."
-        return Act(f"<thought>{rule}</thought>") if "right before its next" in prompt else None
-
-    with teach(parrot) as server:
-        synthesize(graph, config(server.url, 1, thoughts="each"), tmp_path)
-        talks = [json.loads(talk) for talk in server.asked]
-    again = [talk[-1]["content"] for talk in talks if len(talk) > 1]
-    assert again and all("repeats the instructions" in text for text in again)
-    (row,) = rows(tmp_path)
-    assert row["provenance"]["programmatic_thoughts"] == list(range(len(row["turns"])))
 
 
 def test_each_thought_is_asked_for_with_the_steps_before_it_alone(graph, tmp_path):
@@ -141,17 +124,6 @@ def test_a_teacher_that_is_of_no_use_is_given_up_on_soon(graph, tmp_path, text, 
     assert all(fault in reason for reason in reasons)
 
 
-@pytest.mark.slow
-def test_a_teacher_whose_questions_no_judge_accepts_is_given_up_on(graph, tmp_path):
-    def strict(number: int, prompt: str) -> Act | None:
-        return Act(well(prompt).replace(">9<", ">3<")) if "number</path>" in prompt else None
-
-    with teach(strict) as server:
-        with pytest.raises(UserError, match="10 times in a row"):
-            synthesize(graph, config(server.url, count=20, give_up_after=2), tmp_path)
-        assert server.asked.total() < 40
-
-
 def test_prompts_are_the_same_in_every_run_and_hold_no_hidden_name(graph, tmp_path):
     prompts: list[set[str]] = []
     for concurrency in (1, 4):
@@ -197,11 +169,6 @@ def test_steps_in_words_of_its_own_are_read_again_by_the_judge(graph, tmp_path, 
     doubts = card["teacher"]["ambiguity"]
     assert doubts["in_words_of_its_own"] == doubts["hops"] == 2 * COUNT
     assert doubts["own_words_read_again"] == "by the judge"
-
-
-def test_points_within_names_end_no_sentence():
-    assert sentences("Dr. X. Roe is listed. I take it.", ["Dr. X. Roe"]) == 2
-    assert sentences("One clause; another; no end") == 3
 
 
 @pytest.mark.slow

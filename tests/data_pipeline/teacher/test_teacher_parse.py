@@ -1,7 +1,6 @@
 """A teacher's answers, read: tags, JSON, fences, cut-off ends, prose."""
 
 from data_pipeline.teacher.parse import read_scores
-from graphwalker.loose_json import string_list
 
 NAMES = ("path", "relevance", "coherence")
 
@@ -36,9 +35,3 @@ def test_a_score_that_may_mean_two_things_is_none():
         "",
     ):
         assert read_scores(text, NAMES) == {}, text
-
-
-def test_relations_come_out_of_prose_and_fences():
-    assert string_list('Here:\n```\n["a.b", "c.d",]\n```') == ["a.b", "c.d"]
-    assert string_list('{"relations": ["a.b", 3]}') == ["a.b"]
-    assert string_list("a.b and c.d") is None

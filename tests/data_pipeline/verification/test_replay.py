@@ -8,7 +8,6 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
-from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.open import open_graph
 from support.verifying import verify
 
@@ -78,17 +77,6 @@ def test_a_record_that_was_taken_out_is_seen_by_the_data_card(made, world, tmp_p
     assert [f.reason for f in verify_file(graph, path).first] == ["file differs from its data card"]
 
 
-def test_a_file_without_digests_is_said_to_have_none(made, world, tmp_path, capsys):
-    records = [dict(record) for record in read_jsonl(made / "graphsynth.jsonl")]
-    for record in records:
-        del record["digest"]
-    write_jsonl(tmp_path / "t.jsonl", records)
-    assert verify(tmp_path / "t.jsonl", "--graph", world / "graph") == 0
-    told = capsys.readouterr()
-    assert "27 records have no digest" in told.err
-    assert "(27 replayed, 0 with digests; " in told.out
-
-
 def test_a_file_is_replayed_in_the_environment_of_its_run(world, tmp_path, capsys):
     config = SynthConfig(count=6, mix={"2-hop": 1}, environment={"top_relations": 4})
     synthesize(world / "graph", config, tmp_path / "made")
@@ -106,13 +94,3 @@ def test_expert_trajectories_with_errors_replay(made, world, tmp_path):
     make_experts(world / "graph", config, made / "questions.jsonl", tmp_path)
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "graphroll.jsonl")
     assert (verdict.failed, verdict.replayed, verdict.digests) == (0, 10, 10)
-
-
-def test_trajectories_alone_are_replayed_with_their_options(made, world, tmp_path):
-    environment = {"preset": "search-on-graph", "options": {"exemplars": 1}}
-    config = ExpertConfig(count=6, mix={}, environment=environment)
-    make_experts(world / "graph", config, made / "questions.jsonl", tmp_path / "made")
-    moved = tmp_path / "moved.jsonl"
-    moved.write_bytes((tmp_path / "made" / "graphroll.jsonl").read_bytes())
-    verdict = verify_file(open_graph(world / "graph"), moved)
-    assert (verdict.failed, verdict.replayed) == (0, 6)

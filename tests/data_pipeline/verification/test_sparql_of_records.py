@@ -4,8 +4,6 @@ from collections import Counter
 
 import pytest
 
-from data_pipeline.config import SynthConfig
-from data_pipeline.synthesize import make_walks
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Direction, Entity
@@ -51,17 +49,6 @@ def test_the_sparql_of_every_record_gives_its_answers_on_another_store(made, sto
     assert structures == {"1-hop": 3, "2-hop": 6, "3-hop": 6, "2I": 6, "PI": 3, "IP": 3}
 
 
-def test_walks_without_a_schema_render_to_the_same_answers(made, store, world):
-    flattened = 0
-    for record in read_jsonl(made / "walks.jsonl"):
-        query = Query.from_json(record["query"])
-        assert ask(store, render(query)) == {a["id"] for a in record["answers"]}
-        flattened += any(
-            ".." in relation for relation in Query.from_json(record["query"]).relations
-        )
-    assert flattened > 0
-
-
 @pytest.mark.parametrize("schema", [True, False])
 @pytest.mark.parametrize("relation", ["x.y.spouse", "x.marriage.of", "x.y.mixed", STORED])
 @pytest.mark.parametrize("direction", list(Direction))
@@ -79,8 +66,3 @@ def test_hostile_ids_cannot_leave_their_iri():
             render(Query((Branch(Entity(hostile), (Hop("a.b"),)),)))
         with pytest.raises(UserError, match="cannot be an IRI"):
             render(Query((Branch(Entity("m.1"), (Hop(hostile),)),)))
-
-
-def test_sparql_is_stored_only_where_asked_for(world, tmp_path):
-    make_walks(world / "graph", SynthConfig(count=3, mix={"2-hop": 1}), tmp_path)
-    assert all("sparql" not in row["query"] for row in read_jsonl(tmp_path / "walks.jsonl"))

@@ -96,16 +96,6 @@ def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():
     assert found.stream("4-hop") == "4-hop+1"
 
 
-def test_a_structure_whose_walks_end_nowhere_is_poor(monkeypatch):
-    monkeypatch.setattr(yields, "LOST", 3)
-    monkeypatch.setattr(yields, "KEPT", 1)
-    found = Yields(["3-hop"], 3, 1000, {"3-hop"})
-    for number, reason in enumerate(["dead_end", "shortcut", "dead_end", "", "dead_end"]):
-        assert found.stream("3-hop") == "3-hop"
-        found.add("3-hop", number, reason)
-    assert found.stream("3-hop") == "3-hop+0"
-
-
 @pytest.mark.long
 def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path):
     make_walks(graph, CONFIG.model_copy(update={"workers": 2}), tmp_path / "two")
@@ -128,11 +118,6 @@ def test_a_run_that_looks_ahead_is_resumed(graph, run, tmp_path, share):
 def test_what_it_makes_verifies(graph, run):
     verdict = verify_file(open_graph(graph), run / WALKS)
     assert verdict.records == 60 and not verdict.failed
-
-
-def test_it_may_be_turned_off(graph, tmp_path):
-    make_walks(graph, CONFIG.model_copy(update={"lookahead": False}), tmp_path / "off")
-    assert not any("+" in row["id"] for row in read_jsonl(tmp_path / "off" / WALKS))
 
 
 def contents(folder: Path) -> list[bytes]:

@@ -15,17 +15,17 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
-from graphwalker.query.constraint import TYPE, Constraint, constraint_fault, filter_candidates
+from graphwalker.query.constraint import TYPE, Constraint
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.train import examples
 from graphwalker.scoring import score
-from support.backends import compiled, in_memory, write
+from support.backends import compiled, write
 from support.oxigraph import load_store, node_id
 
 ADJOINS = "location.location.adjoin_s..location.adjoining_relationship.adjoins"
@@ -65,29 +65,6 @@ def questions(made: Path) -> list[Question]:
     return [Question.from_json(record) for record in read_jsonl(made / "questions.jsonl")]
 
 
-def test_a_type_keeps_what_is_of_it():
-    graph = in_memory(FACTS, NAMES, TYPES)
-    ends = graph.step("m.c0", ADJOINS, Direction.OUT)
-    assert {e.name for e in filter_candidates(graph, COUNTRY, ends)} == {"Belmark", "Hestany"}
-
-
-def test_entities_of_unknown_types_are_a_fault():
-    graph = in_memory(FACTS, NAMES, {**TYPES, "m.s0": []})
-    ends = graph.step("m.c0", ADJOINS, Direction.OUT)
-    assert constraint_fault(graph, COUNTRY, ends) == "type_unknown"
-
-
-def test_what_is_no_constraint_of_a_type_is_refused():
-    for record in [
-        {"kind": "type", "operator": "in", "bound": "a.b"},
-        {"kind": "type", "operator": "is"},
-        {"kind": "date", "operator": "is", "bound": "1990"},
-        {"kind": "color", "operator": "is", "bound": "red"},
-    ]:
-        with pytest.raises(ValueError, match=r"constraint"):
-            Constraint.from_json({"relation": TYPE, **record})
-
-
 LAND, SEA = "location.country", "location.location"
 
 
@@ -108,12 +85,6 @@ def test_a_type_tells_apart_what_nobody_would_confuse():
     ]:
         candidates = [Entity(name, name) for name in types]
         assert tells_apart(kind, candidates, types.__getitem__) is apart
-
-
-def test_a_type_is_asked_for_in_the_singular_and_in_the_plural():
-    for kind in ["location.citytown", "film.actor", "ice_hockey.hockey_team"]:
-        one, many, *_ = nouns_of_type(kind)
-        assert one != many
 
 
 def test_questions_name_the_type_and_ask_for_it_alone(made):
@@ -143,12 +114,6 @@ def test_the_sparql_of_every_record_gives_its_answers(made, file):
     for record in read_jsonl(made / "questions.jsonl"):
         found = {node_id(row["x"]) for row in store.query(record["query"]["sparql"])}
         assert found == {answer["id"] for answer in record["answers"]}, record["question"]
-
-
-def test_the_oracle_asks_for_no_type_and_answers_by_it(made):
-    for record in read_jsonl(made / "graphsynth.jsonl"):
-        assert TYPE not in str([turn["action"] for turn in record["turns"]])
-        assert record["scores"]["em"] == 1.0
 
 
 def test_published_agents_are_shown_how_too(made, graph):

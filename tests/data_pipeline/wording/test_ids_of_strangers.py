@@ -5,7 +5,6 @@ import random
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon, entry_from_id
 from data_pipeline.wording.predicates import Nouns
-from data_pipeline.wording.type_nouns import value_noun
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 
@@ -91,11 +90,6 @@ def test_the_kinds_at_both_ends_tell_who_does_what() -> None:
 def test_an_id_without_types_is_read() -> None:
     for relation, out in UNTYPED:
         assert entry_from_id(Hop(relation)).phrases[0].text == out
-
-
-def test_values_are_told_by_their_looks() -> None:
-    names = ("2024-01-31", "1815", "4,200", "B 52")
-    assert [value_noun(name) for name in names] == ["date", "year", "number", ""]
 
 
 def typed(hop: Hop):

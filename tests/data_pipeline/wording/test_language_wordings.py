@@ -38,19 +38,6 @@ def test_about_that_share_is_held_out_and_never_all_of_a_hop() -> None:
     assert texts(shown) == texts(LEXICON) - HELD
 
 
-def test_the_held_out_side_takes_other_words_only_where_there_are_none() -> None:
-    side = with_wordings(LEXICON, "held-out", 0.5, 0)
-    for hop, entry in side.entries.items():
-        said = [p.text for p in entry.phrases if not p.vague]
-        whole = [p.text for p in LEXICON.entry(hop).phrases if not p.vague]
-        assert said == ([text for text in whole if text in HELD] or whole)
-
-
-def test_what_a_phrase_may_mean_does_not_depend_on_the_side() -> None:
-    assert with_wordings(LEXICON, "shown", 0.5, 0).meanings == LEXICON.meanings
-    assert with_wordings(LEXICON, "shown", 0.0, 0) is LEXICON is with_wordings(LEXICON, "all", 1, 0)
-
-
 def test_held_out_words_need_a_share() -> None:
     for asked in ({"wordings": "held-out"}, {"split": "test-wording"}):
         with pytest.raises(ValidationError, match=r"splits\.wording_share"):

@@ -3,7 +3,6 @@
 import random
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.english import base_of, past_tense, plural, third_person
 from data_pipeline.wording.lexicon import Lexicon, entry_from_id
 from data_pipeline.wording.predicates import Nouns
 from graphwalker.graphs.base import Direction, Entity
@@ -76,34 +75,9 @@ def test_an_id_is_read_as_people_mean_it() -> None:
         assert phrases[Direction.IN].startswith(into)
 
 
-def test_what_stands_behind_a_verb_is_the_noun_of_what_is_found() -> None:
-    assert entry_from_id(Hop("servesCuisine")).noun == "cuisine"
-    typed = entry_from_id(Hop("servesCuisine"), Nouns("restaurant", "kitchen style"))
-    assert typed.phrases[0].text == "the kitchen style that {x} serves"
-
-
 def test_a_noun_that_begins_with_the_kind_of_what_has_it_is_said_without() -> None:
     assert entry_from_id(Hop("recipeIngredient"), Nouns("recipe")).noun == "ingredient"
     assert entry_from_id(Hop("recipeIngredient"), Nouns("book")).noun == "recipe ingredient"
-
-
-def test_verbs_have_their_forms() -> None:
-    for base, now, before in (
-        ("ship", "ships", "shipped"),
-        ("refer", "refers", "referred"),
-        ("load", "loads", "loaded"),
-        ("study", "studies", "studied"),
-        ("co-write", "co-writes", "co-wrote"),
-        ("play", "plays", "played"),
-    ):
-        assert (third_person(base), past_tense(base)) == (now, before)
-        assert base_of(now) == base
-
-
-def test_odd_plurals_are_known() -> None:
-    plurals = ["grown child", "process", "person", "city", "class"]
-    told = ["grown children", "processes", "people", "cities", "classes"]
-    assert [plural(noun) for noun in plurals] == told
 
 
 def asked(query: Query, relations: list[str]) -> set[str]:

@@ -2,11 +2,9 @@
 
 import re
 import tomllib
-from collections import Counter
 from importlib.resources import files
 from typing import Any
 
-from data_pipeline.wording.banks.bank import bank
 from data_pipeline.wording.lexicon import parse_table
 from data_pipeline.wording.vocabulary import labels_of
 from graphwalker.graphs.memory import MemoryGraph
@@ -36,19 +34,6 @@ def test_every_text_of_a_property_is_well_formed() -> None:
                 assert text.count("{x}") == 1 and not re.search(r"[_|]|  |\b(a|an|the) \{x\}", text)
                 assert text.endswith("?") is (text in row[direction].get("question", ()))
                 assert text.startswith("the ") is (text in row[direction]["phrase"])
-
-
-def test_a_property_is_worded_once_and_its_inverse_with_it() -> None:
-    ids = [row[key] for row in ROWS for key in ("id", "inverse") if key in row]
-    assert all(re.fullmatch(r"P[1-9]\d*", name) for name in ids)
-    assert [name for name, count in Counter(ids).items() if count > 1] == []
-
-
-def test_a_kind_means_the_same_in_both_banks() -> None:
-    shared = TABLE["kind"].keys() & bank()["kind"].keys()
-    assert {kind: TABLE["kind"][kind] for kind in shared} == {
-        kind: bank()["kind"][kind] for kind in shared
-    }
 
 
 def test_a_property_without_a_label_in_the_graph_has_its_usual_one() -> None:
