@@ -10,7 +10,7 @@ from data_pipeline.wording.composition.constraints import forms
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.constraint import Constraint, constraint_fault, filter_candidates
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Execution, Hop, Query, ends_of, execute, sub_queries
+from graphwalker.query.query import Branch, Execution, Hop, Query, execute, sub_queries
 
 _WORD = re.compile(r"[^\W_]+")
 FRONTIER_LIMIT = 200
@@ -63,56 +63,26 @@ def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 
 def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     """Whether a part of the query already gives the same answers: its structure is not needed."""
-    gold = _ids(run.answers)
-    if any(_ids(end) == gold for end in _ends_on_the_way(query, run)):
-        return True
-    plain = not (query.tail or query.constraint or query.avoids_topics)
-    if plain and len(query.branches) == 1:
-        return _skips_a_hop(graph, query.branches[0].hops, run.frontiers[0], gold)
-    parts = [*_shorter(query)]
-    if not (plain and len(query.branches) == 2):
-        parts = [*sub_queries(query), *parts]
-    return any(_ids(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
+    gold = ids_of(run.answers)
+    parts = _parts(query)
+    return any(ids_of(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
 
 
-def _skips_a_hop(
-    graph: KnowledgeGraph,
-    hops: tuple[Hop, ...],
-    frontiers: Sequence[tuple[Entity, ...]],
-    gold: frozenset[str],
-) -> bool:
-    """Whether a path that leaves out one hop, but not its last one, gives the same answers. What it
-    has in common with the whole path is not executed again."""
-    return any(
-        _ids(ends_of(graph, frontiers[k], hops[k + 1 :], FRONTIER_LIMIT)) == gold
-        for k in range(len(hops) - 1)
-    )
-
-
-def _ends_on_the_way(query: Query, run: Execution) -> Iterator[Sequence[Entity]]:
-    """The answers of the parts that the run has executed itself: a composition cut short, what a
-    constraint chose from."""
+def _parts(query: Query) -> Iterator[Query]:
+    """The query without one of its branches, without its constraint, without one hop of a path; a
+    composition also cut short."""
+    yield from sub_queries(query)
     if query.constraint:
-        yield run.tail_frontiers[-2]
-    elif len(query.branches) == 1 and not query.tail:
-        yield from run.frontiers[0][1:-1]
-    elif len(query.branches) == 2 and not (query.tail or query.avoids_topics):
-        # Without one of two branches it is the other one.
-        yield from (frontiers[-1] for frontiers in run.frontiers)
-
-
-def _shorter(query: Query) -> Iterator[Query]:
-    """The query without one hop of a path, of a branch or of the tail; a composition also
-    cut short, where its run has not shown where that leads."""
-    if len(query.branches) != 1:
+        yield replace(query, constraint=None)
+    first, *others = query.branches
+    if others:
         yield from _one_hop_less(query)
         return
-    topic, hops = query.branches[0].topic, query.branches[0].hops
+    hops = first.hops
     paths = {hops[:k] + hops[k + 1 :] for k in range(len(hops))}
-    known = {hops[:k] for k in range(1, len(hops))}
-    paths = paths | known if query.constraint or query.tail else paths - known
-    for path in sorted(path for path in paths if len(path) > 0):
-        yield replace(query, branches=(Branch(topic, path),))
+    paths |= {hops[:k] for k in range(1, len(hops))}
+    for path in sorted(filter(None, paths)):
+        yield replace(query, branches=(Branch(first.topic, path),))
 
 
 def _one_hop_less(query: Query) -> Iterator[Query]:
@@ -147,7 +117,7 @@ def other_reading(
     those that differ by inverse relations alone and give a part of the answers: the graph states
     some facts on one side only, and the question means them all.
     """
-    gold = _ids(run.answers if answers is None else answers)
+    gold = ids_of(run.answers if answers is None else answers)
     if query.constraint and (
         rival := _other_value(graph, query.constraint, draft, run.tail_frontiers[-2], gold)
     ):
@@ -168,13 +138,13 @@ def other_reading(
     ]
     for combination in product(*ends):
         hops, frontiers = zip(*combination, strict=True)
-        shared = frozenset.intersection(*map(_ids, frontiers))
+        shared = frozenset.intersection(*map(ids_of, frontiers))
         meet = tuple(entity for entity in frontiers[0] if entity.id in shared)
         for tail, found in _ends(graph, meet, draft.tail_readings):
             end = filter_candidates(graph, query.constraint, found) if query.constraint else found
-            if not end or _ids(end) == gold:
+            if not end or ids_of(end) == gold:
                 continue
-            if not (_ids(end) < gold and _is_same(query, (*hops, tail), inverse)):
+            if not (ids_of(end) < gold and _is_same(query, (*hops, tail), inverse)):
                 return " & ".join("/".join(map(str, path)) for path in (*hops, tail) if path)
     return ""
 
@@ -207,7 +177,7 @@ def _other_value(
         same = [form for found in forms(relation, constraint.kind).values() for form in found]
         if draft.constraint in same:
             other = replace(constraint, relation=relation)
-            ids = _ids(filter_candidates(graph, other, candidates))
+            ids = ids_of(filter_candidates(graph, other, candidates))
             if ids and ids != gold:
                 return f"{relation} instead of {constraint.relation}"
     return ""
@@ -224,7 +194,7 @@ def _branch_ends(
         for path, start in found:
             for hop in hops:
                 if end := _frontier(graph, start, hop):
-                    longer.setdefault(_ids(end), ((*path, hop), end))
+                    longer.setdefault(ids_of(end), ((*path, hop), end))
         found = list(longer.values())
     return found
 
@@ -249,5 +219,6 @@ def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple
     return tuple({entity.id: entity for found in ends for entity in found}.values())
 
 
-def _ids(entities: Iterable[Entity]) -> frozenset[str]:
+def ids_of(entities: Iterable[Entity]) -> frozenset[str]:
+    """The ids of some entities."""
     return frozenset(entity.id for entity in entities)

@@ -137,7 +137,7 @@ def _inspect_log(source: Path, file: Path) -> Export:
     return Export(file, rows, failures)
 
 
-def _prompts(source: Path, prompt: "Prompt", environment: Environment) -> Iterator[ExportRow]:
+def _prompts(source: Path, prompt: "WritePrompt", environment: Environment) -> Iterator[ExportRow]:
     for index, question in enumerate(read_records(source, Question.from_json)):
         yield prompt(index, question, _plain(opening(question, environment)))
 
@@ -211,7 +211,7 @@ def _verl_prompt(index: int, question: Question, prompt: "PlainMessages") -> Exp
 
 
 PlainMessages = list[dict[str, str]]
-Prompt = Callable[[int, Question, PlainMessages], ExportRow]
+WritePrompt = Callable[[int, Question, PlainMessages], ExportRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class ExportForm:
 
     row: Callable[[Conversation], ExportRow] | None
     """Of trajectories; `None`: a log of Inspect AI."""
-    prompt: Prompt | None = None
+    prompt: WritePrompt | None = None
     columns: Mapping[str, str] | None = None
     prompt_columns: Mapping[str, str] | None = None
 

@@ -59,7 +59,7 @@ class Trained:
         self._queries: set[str] = set()
         self._topics: set[str] = set()
         self._paths: set[tuple[str, ...]] = set()
-        self._facts = {"against": {path.name: digest(path) for path in files}}
+        self.facts = {"against": {path.name: digest(path) for path in files}}
         for path in files:
             for number, record in enumerate(read_jsonl(path), start=1):
                 try:
@@ -69,10 +69,6 @@ class Trained:
                         f"{path}: record {number} is neither a question nor a trajectory "
                         f"of our form ({error} is missing)"
                     ) from None
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        return self._facts
 
     def holds(self, record: Mapping[str, Any]) -> tuple[str, str]:
         return self._shared(record), ""
@@ -98,7 +94,7 @@ class Trained:
         )
         structures = {str(record["structure"]) for record in records}
         return {
-            **self._facts,
+            **self.facts,
             "seen_structures": sorted(structures - set(config.unseen)),
             "unseen_structures": sorted(structures & set(config.unseen)),
             "shared_with_training": {

@@ -2,8 +2,9 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import json_fault, open_text
@@ -15,17 +16,15 @@ NO_NAMES = (
     "`graphwalker graph build --names FILE` (TSV: id, name)"
 )
 KEPT = 1 << 15
-"""Entities of a graph up to which those that were drawn are kept."""
+"""Entities that were drawn and are kept: all of a small graph."""
 
 
 class Seeds:
     """The seed set E and the predicate set P of GraphWalker Algorithm 1; by default the graph's."""
 
     def __init__(self, graph: KnowledgeGraph, entities: str = "", predicates: str = "") -> None:
-        self._graph = graph
-        self._drawn: list[Entity | None] = [None] * graph.size if graph.size <= KEPT else []
-        """Entities by their places, as far as they were drawn, of a small graph."""
         self._entities = _named_entities(graph, entities) if entities else []
+        self._at = self._entities.__getitem__ if entities else lru_cache(KEPT)(graph.entity_at)
         self.size = len(self._entities) or graph.size
         """How many entities may be drawn."""
         self._predicates = frozenset(lines_of(predicates)) if predicates else None
@@ -40,9 +39,8 @@ class Seeds:
 
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
         """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
-        any_one = self._any
         for _ in range(tries):
-            entity = any_one(rng)
+            entity = self._at(rng.randrange(self.size))
             if usable(entity.id):
                 return entity
         return None
@@ -50,8 +48,7 @@ class Seeds:
     def spread(self, most: int) -> list[str]:
         """Ids of at most so many entities, evenly spread over all that may be drawn."""
         step = max(1, -(-self.size // most))
-        at = self._entities.__getitem__ if self._entities else self._graph.entity_at
-        return [at(index).id for index in range(0, self.size, step)]
+        return [self._at(index).id for index in range(0, self.size, step)]
 
     def allows(self, relation: str) -> bool:
         """Whether a walk may take the relation (both halves, when it is flattened)."""
@@ -66,17 +63,6 @@ class Seeds:
         return any(map(self.allows, relations)) or any(
             relations.issuperset(one.split(FLATTENED)) for one in self._predicates
         )
-
-    def _any(self, rng: random.Random) -> Entity:
-        number = below(rng, self.size)
-        if self._entities:
-            return self._entities[number]
-        if not self._drawn:
-            return self._graph.entity_at(number)
-        found = self._drawn[number]
-        if found is None:
-            found = self._drawn[number] = self._graph.entity_at(number)
-        return found
 
 
 def lines_of(path: str) -> list[str]:
@@ -110,42 +96,3 @@ def _named_entities(graph: KnowledgeGraph, source: str) -> list[Entity]:
         if not name:
             raise UserError(f"{source}: {entity_id!r} is not a named entity of this graph")
     return list(map(Entity, ids, names))
-
-
-T = TypeVar("T")
-
-POOLED = 85
-"""Items up to which `random.Random.sample` takes 12 of them out of a copy."""
-
-
-def below(rng: random.Random, number: int) -> int:
-    """What `rng.randrange(number)` gives.
-
-    >>> below(random.Random(0), 10) == random.Random(0).randrange(10)
-    True
-    """
-    bits = number.bit_length()
-    found = rng.getrandbits(bits)
-    while found >= number:
-        found = rng.getrandbits(bits)
-    return found
-
-
-def some_of(rng: random.Random, items: Sequence[T], most: int) -> list[T]:
-    """What `rng.sample(items, min(most, len(items)))` gives, of at most 12.
-
-    >>> some_of(random.Random(0), "abc", 2) == random.Random(0).sample("abc", 2)
-    True
-    """
-    size = len(items)
-    if size > POOLED:
-        return rng.sample(items, most)
-    getrandbits, pool, found = rng.getrandbits, list(items), list[T]()
-    for left in range(size, max(0, size - most), -1):
-        bits = left.bit_length()
-        at = getrandbits(bits)
-        while at >= left:
-            at = getrandbits(bits)
-        found.append(pool[at])
-        pool[at] = pool[left - 1]
-    return found

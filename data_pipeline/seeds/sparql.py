@@ -4,13 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.ntriples import FREEBASE
-
-if TYPE_CHECKING:
-    from rdflib.plugins.sparql.parserutils import CompValue
 
 PREFIXES = {
     "": FREEBASE,
@@ -78,10 +75,12 @@ def read_sparql(sparql: str) -> SparqlIds:
 @lru_cache(maxsize=16_384)
 def _read_masked(text: str) -> SparqlIds:
     triples, values = _patterns(text)
+    from rdflib import URIRef  # below: `_patterns` says what to install where it is not there
+
     predicates: set[str] = set()
     entities = {identifier for term in values if (identifier := _entity(term))}
     for subject, predicate, tail in triples:
-        named = set(_predicates(predicate))
+        named = {node_id(str(part)) for part in _parts(predicate) if isinstance(part, URIRef)}
         predicates |= named - NAMING
         ends = (subject,) if named & NAMING else (subject, tail)
         entities |= {identifier for term in ends if (identifier := _entity(term))}
@@ -129,6 +128,7 @@ def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
     try:
         from pyparsing import ParseException
         from rdflib.plugins.sparql.parser import parseQuery
+        from rdflib.plugins.sparql.parserutils import CompValue
     except ImportError:
         raise UserError(
             "reading SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'"
@@ -141,53 +141,23 @@ def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
         raise UserError("no SPARQL (nested too deeply)") from None
     triples: list[tuple[Any, Any, Any]] = []
     values: list[Any] = []
-    for node in _nodes(tree):
+    for node in (part for part in _parts(tree) if isinstance(part, CompValue)):
         for row in node.get("triples") or ():
             triples += [(row[i], row[i + 1], row[i + 2]) for i in range(0, len(row) - 2, 3)]
         if node.name in ("InlineData", "ValuesClause"):
-            values += _leaves(node.get("value"))
+            values += _parts(node.get("value"))
     return triples, values
 
 
-def _nodes(tree: Any) -> "Iterator[CompValue]":
-    from rdflib.plugins.sparql.parserutils import CompValue
-
-    if isinstance(tree, CompValue):
-        yield tree
-        for child in tree.values():
-            yield from _nodes(child)
-    elif _is_list(tree):
-        for child in tree:
-            yield from _nodes(child)
-
-
-def _leaves(tree: Any) -> Iterator[Any]:
-    if _is_list(tree):
-        for child in tree:
-            yield from _leaves(child)
-    elif tree is not None:
-        yield tree
-
-
-def _is_list(tree: Any) -> bool:
+def _parts(tree: Any) -> Iterator[Any]:
+    """A parse tree and everything in it; a property path has its predicates in it."""
     from pyparsing import ParseResults
 
-    return isinstance(tree, list | tuple | ParseResults)
-
-
-def _predicates(term: Any) -> Iterator[str]:
-    """The ids inside a predicate, which may be a property path."""
-    from rdflib import URIRef
-    from rdflib.plugins.sparql.parserutils import CompValue
-
-    if isinstance(term, URIRef):
-        yield node_id(str(term))
-    elif isinstance(term, CompValue):
-        for child in term.values():
-            yield from _predicates(child)
-    elif _is_list(term):
-        for child in term:
-            yield from _predicates(child)
+    yield tree
+    children = tree.values() if isinstance(tree, dict) else tree
+    if isinstance(tree, dict | list | tuple | ParseResults):
+        for child in children:
+            yield from _parts(child)
 
 
 def _entity(term: Any) -> str:

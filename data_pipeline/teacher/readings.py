@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from data_pipeline.certificates import FRONTIER_LIMIT, ids_of
 from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.draft import Draft
@@ -15,8 +16,6 @@ LOOKED_AT = 3
 """Entities that a hop starts from whose relations are looked at."""
 MOST_RIVALS = 20
 """Relations that a judge chooses from, beside the true one."""
-LIMIT = 200
-"""Entities after which an execution stops."""
 _EMPTY = re.compile(
     "a|an|the|of|is|are|was|were|be|been|it|its|this|that|which|who|whom|whose|what|where|when|how|"
     "do|does|did|has|have|had|and|or|to"
@@ -80,7 +79,7 @@ class TextReadings:
     def doubts(self, query: Query, draft: Draft, run: Execution) -> Iterator[Doubt]:
         """The hops in words of the writer's own, where another relation would give other answers of
         the same kind."""
-        gold = _ids(run.answers)
+        gold = ids_of(run.answers)
         for place, hop in _places(query):
             if str(hop) not in draft.own_words:
                 continue
@@ -92,8 +91,10 @@ class TextReadings:
             )
             rivals: list[Hop] = []
             for rival in same:
-                answers = execute(self._graph, _replace_hop(query, place, rival), LIMIT).answers
-                if answers and _ids(answers) != gold:
+                answers = execute(
+                    self._graph, _replace_hop(query, place, rival), FRONTIER_LIMIT
+                ).answers
+                if answers and ids_of(answers) != gold:
                     rivals.append(rival)
                 if len(rivals) == MOST_RIVALS:
                     break
@@ -195,7 +196,3 @@ def _content(text: str) -> frozenset[str]:
 
 def _weight(words: frozenset[str]) -> float:
     return sum(0.5 if _LIGHT.fullmatch(word) else 1.0 for word in words)
-
-
-def _ids(entities: Sequence[Entity]) -> frozenset[str]:
-    return frozenset(entity.id for entity in entities)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 
+from data_pipeline.certificates import FRONTIER_LIMIT
 from data_pipeline.teacher.client import Chats, TeacherClient
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
 from data_pipeline.teacher.context import Surroundings
@@ -10,7 +11,7 @@ from data_pipeline.teacher.judge import Judge
 from data_pipeline.teacher.parse import is_english, read_question
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.teacher.prompts import style
-from data_pipeline.teacher.readings import LIMIT, TextReadings
+from data_pipeline.teacher.readings import TextReadings
 from data_pipeline.teacher.thoughts import with_thoughts
 from data_pipeline.wording import quality
 from data_pipeline.wording.composition.constraints import forms_of
@@ -73,19 +74,13 @@ def open_teacher(
     protocol: ActionProtocol,
     phrases: ProgrammaticTeacher,
 ) -> Teacher:
-    """The teacher and the judge that the settings ask for; `chats` are their lines to servers."""
-    scorer = open_judge(teacher, judge, chats)
+    """The teacher that the settings ask for, with what scores its questions: a judge of its own,
+    else the teacher itself. `chats` are their lines to servers."""
+    scores = chats and (chats.judge or (chats.teacher if teacher.judge else None))
+    scorer = Judge(scores, judge.keep_from) if scores else None
     if chats is None or chats.teacher is None:
         return Teacher(phrases, scorer)
     return ChatTeacher(chats.teacher, graph, lexicon, protocol, phrases, scorer, teacher)
-
-
-def open_judge(teacher: TeacherConfig, judge: JudgeConfig, chats: Chats | None) -> Judge | None:
-    """What scores questions: a judge of its own, else the teacher itself."""
-    if chats and chats.judge:
-        return Judge(chats.judge, judge.keep_from)
-    own = chats.teacher if chats and teacher.judge else None
-    return Judge(own, judge.keep_from) if own else None
 
 
 class ChatTeacher(Teacher):
@@ -114,7 +109,7 @@ class ChatTeacher(Teacher):
     ) -> Draft | None:
         """The question in the model's words. Each hop is given our plainest phrase (for thoughts
         and experts), and as readings every relation that the text may mean instead."""
-        run = run or execute(self._graph, query, LIMIT)
+        run = run or execute(self._graph, query, FRONTIER_LIMIT)
         name = "question_conjunction" if len(query.branches) > 1 else "question_composition"
         values = {
             "path": paths(query),

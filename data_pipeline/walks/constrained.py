@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import combinations, pairwise
 
+from data_pipeline.certificates import ids_of
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.wording.type_nouns import tells_apart
 from graphwalker.errors import UserError
@@ -234,7 +235,7 @@ def sample_three(walker: Walker, relations: Lister, rng: random.Random) -> Walk 
     if isinstance(base, str):
         return base
     first, meet = base.query.branches[0], base.visited[0][-1]
-    ends = _ids(execute(walker.graph, base.query, walker.rules.max_degree).answers)
+    ends = ids_of(execute(walker.graph, base.query, walker.rules.max_degree).answers)
     if len(ends) < 3:
         return "trivial_branch"
     seen = {first.topic.id, meet.id}
@@ -265,7 +266,7 @@ def _branches(
             most = rules.max_degree + 1
             found = walker.graph.step(topic.id, back.relation, back.direction, most)
             if max(2, rules.min_degree) < len(found) < most:
-                yield _Found(Branch(topic, (back,)), _ids(found))
+                yield _Found(Branch(topic, (back,)), ids_of(found))
 
 
 def _apart(one: frozenset[str], two: frozenset[str]) -> bool:
@@ -277,7 +278,3 @@ def _are_needed(*ends: frozenset[str]) -> bool:
     """Whether leaving out any of the three would give more answers."""
     met = frozenset.intersection(*ends)
     return all(len(one & two) > len(met) for one, two in combinations(ends, 2))
-
-
-def _ids(entities: tuple[Entity, ...] | list[Entity]) -> frozenset[str]:
-    return frozenset(entity.id for entity in entities)

@@ -12,9 +12,8 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from data_pipeline.outcomes import Drop, SampledWalk
-from data_pipeline.seeds.seeds import below, some_of
 from data_pipeline.walks.memory import HopEnds
-from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker
+from data_pipeline.walks.sampler import HOP_TRIES, STRUCTURES, TOPIC_TRIES, Walk, Walker, some_of
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Execution, Hop, Query, in_order
 
@@ -182,7 +181,7 @@ class LookaheadWalker:
             if reached is None:
                 continue
             if left == 1:
-                target = targets[below(rng, len(targets))]
+                target = rng.choice(targets)
                 hops = (*path.hops, hop)
                 relations = frozenset(map(self._own_relation, hops))
                 entities, frontiers = (*path.entities, target), (*path.frontiers, reached)

@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from data_pipeline.seeds.seeds import Seeds, below, some_of
+from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.walks.memory import RememberedGraph, WalkedPlaces
 from data_pipeline.walks.plausibility import Plausibility, reversed_hop
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -14,6 +14,8 @@ from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.settings import WalkerSettings
+
+T = TypeVar("T")
 
 STRUCTURES: dict[str, tuple[tuple[int, ...], int]] = {
     "1-hop": ((1,), 0),
@@ -173,7 +175,7 @@ class Walker:
                 targets = [entity for entity in targets if entity.id not in avoid]
             if not targets:
                 continue
-            target = targets[below(rng, len(targets))]
+            target = rng.choice(targets)
             if not (is_end or places.passes(target.id, hop)):
                 continue
             entities.append(target)
@@ -206,7 +208,7 @@ class Walker:
             topics = [entity for entity in self._topics(meet.id, hop) if entity.id not in seen]
             if not topics:
                 continue
-            topic = topics[below(rng, len(topics))]
+            topic = rng.choice(topics)
             degree = len(self._step(topic.id, back, self.rules.max_degree + 1))
             if not max(2, self.rules.min_degree) <= degree <= self.rules.max_degree:
                 continue
@@ -250,6 +252,11 @@ class _Aim:
 class _Path:
     entities: tuple[Entity, ...]
     hops: tuple[Hop, ...]
+
+
+def some_of(rng: random.Random, items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, in random order."""
+    return rng.sample(items, min(most, len(items)))
 
 
 def walk_rng(seed: int, structure: str, index: int, purpose: str = "walk") -> random.Random:

@@ -11,7 +11,7 @@ from data_pipeline.synthesize import make_questions
 from eval.run.config import EvalConfig, run_eval
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
-from graphwalker.agents.exemplars import EXEMPLARS, run_exemplars
+from graphwalker.agents.exemplars import EXEMPLARS
 from graphwalker.config import load_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import HopelessError, UserError
@@ -76,14 +76,6 @@ def test_exemplars_follow_the_seed_and_start_elsewhere_than_the_questions(world)
     assert not {one.id for one in made} & {o.id for o in make_exemplars(graph, SETTINGS, 1, [])}
 
 
-def test_an_agent_of_many_conversations_takes_none(world):
-    graph = open_graph(world / "graph")
-    config = EnvironmentConfig(preset="tog", exemplars=1)
-    made = make_exemplars(graph, config, 0, [])
-    with pytest.raises(UserError, match="tog asks each step in a conversation of its own"):
-        Environment(graph, config, exemplars=made)
-
-
 def test_exemplars_that_fill_the_context_end_the_run_with_the_next_move(world):
     graph = open_graph(world / "graph")
     made = make_exemplars(graph, SETTINGS, 0, [])
@@ -91,8 +83,3 @@ def test_exemplars_that_fill_the_context_end_the_run_with_the_next_move(world):
     episode.feed(Completion("", "length", prompt_tokens=1414))
     assert isinstance(episode.failure, HopelessError)
     assert "exemplars=2: with them the prompt takes 1,414 tokens" in str(episode.failure)
-
-
-def test_training_asks_for_the_file_of_an_evaluation(world, tmp_path):
-    with pytest.raises(UserError, match=r"exemplars.jsonl: .*copy it from the folder of an eval"):
-        run_exemplars(tmp_path, open_graph(world / "graph"), SETTINGS)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.by_policy import label_errors
 from data_pipeline.experts.experts import make_experts
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
@@ -105,15 +104,6 @@ def test_the_error_and_its_recovery_are_labelled_by_turn(made):
     assert error["kind"] == "unknown_relation" and error["what"] == "music.artist.album"
     assert (error["turn"], error["recovered_at"], error["recovered"]) == (1, 2, True)
     assert card["with_an_error"] == 2 and card["errors"] == {"unknown_relation": 2}
-
-
-def test_a_call_that_leads_nowhere_is_a_dead_end(made):
-    done = kept(made[0])["q04"]
-    first = done.turns[1]
-    wasted = (*done.turns[:2], first, *done.turns[2:])  # asked twice: the second leads on
-    again = Trajectory(done.question, "", "", wasted, ("Port Sable",), done.stop)
-    assert [error["kind"] for error in label_errors(again)][-1:] == ["dead_end"]
-    assert not label_errors(done)
 
 
 def test_a_question_that_fails_is_tried_again(toy, tmp_path):

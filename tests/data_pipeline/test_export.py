@@ -41,16 +41,6 @@ def parquet(path: Path) -> list[dict]:
     return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
 
 
-def test_trl_rows_are_the_conversations(roll, tmp_path):
-    done = export(roll, "trl", tmp_path)
-    told = [row["messages"] for row in read_jsonl(done.file)]
-    expected = [
-        [{"role": m.role, "content": m.content} for m in t.conversation()]
-        for t in read_records(roll, Trajectory.from_json)
-    ]
-    assert told == expected and done.rows == 8
-
-
 def test_sharegpt_rows_take_turns_and_keep_every_word(roll, tmp_path):
     done = export(roll, "sharegpt", tmp_path)
     for row, t in zip(read_jsonl(done.file), read_records(roll, Trajectory.from_json), strict=True):
@@ -91,16 +81,6 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     write_jsonl(source, records)
     done = export(source, "trl", tmp_path / "out")
     assert (done.rows, done.set_aside) == (7, 1)
-
-
-def test_a_context_that_restarts_is_a_row_of_its_own(roll, tmp_path):
-    record = next(read_jsonl(roll))
-    record["turns"][1]["restart"] = True
-    source = tmp_path / "restarted.jsonl"
-    write_jsonl(source, [record])
-    first, second = read_jsonl(export(source, "trl", tmp_path / "out").file)
-    assert len(first["messages"]) == len(record["turns"][0]["context"]) + 1
-    assert second["messages"][0] == record["turns"][1]["context"][0]
 
 
 def test_bad_input_is_told_in_one_line(made, roll, tmp_path):

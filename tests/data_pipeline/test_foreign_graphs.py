@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
+from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
 from data_pipeline.synthesize import synthesize
 from graphwalker.cli.app import app
-from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
 from support.foreign_graphs import FOREIGN
@@ -77,26 +76,6 @@ def test_a_structure_that_a_small_graph_lacks_gives_way_to_the_others(built, tmp
             assert (folder / file).read_bytes() == (folders[0] / file).read_bytes(), (folder, file)
 
 
-@pytest.mark.slow
-def test_a_killed_run_gives_up_the_same_structures(built, tmp_path):
-    graph, config = built["citations"], SynthConfig(count=50, **FEW)
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    synthesize(graph, config, whole)
-    ticks = 0
-
-    def stop(*_: object) -> None:
-        nonlocal ticks
-        ticks += 1
-        if ticks == 900:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        synthesize(graph, config, killed, progress=stop)
-    synthesize(graph, config, killed)
-    for file in FILES:
-        assert (killed / file).read_bytes() == (whole / file).read_bytes(), file
-
-
 PEOPLE = """person,works_for,livesIn
 Ana Albers,Almera,Varnholm
 Ben Brandt,Almera;Boreal Foods,Kesterby
@@ -118,17 +97,6 @@ def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_pa
     run("graph", "build", *named, "--out", tmp_path / "graph")
     card = synthesize(tmp_path / "graph", SynthConfig(count=40, max_attempts=40), tmp_path / "s")
     assert card["count"] == 40 and card["structures"]["5-hop"] > 2
-
-
-def test_a_typed_entry_of_the_mix_keeps_the_others_and_a_typed_mix_replaces_them(tmp_path):
-    file = tmp_path / "mix.yaml"
-    file.write_text("mix: {2-hop: 1, 2I: 2}\n")
-    for model in (SynthConfig, ExpertConfig, BenchConfig):
-        default = model().mix
-        assert load_config(model, None, ["mix.2-hop=5"]).mix == default | {"2-hop": 5}
-        assert load_config(model, file, ["mix.2-hop=5"]).mix == {"2-hop": 5, "2I": 2}
-        for path in (None, file):
-            assert load_config(model, path, ["mix={3-hop: 1}"]).mix == {"3-hop": 1}
 
 
 def test_own_words_win_over_all_others(built, tmp_path):

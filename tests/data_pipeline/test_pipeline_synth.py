@@ -13,11 +13,12 @@ import pytest
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.splits import check_leakage
-from data_pipeline.stages import filter_questions, word_questions
-from data_pipeline.synthesize import make_questions, make_walks, synthesize
+from data_pipeline.synthesize import make_questions, synthesize
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
+
+pytestmark = pytest.mark.long
 
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl")
 CARDS = ("datacard.json", "README.md")
@@ -112,12 +113,6 @@ def count(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_a_finished_run_does_nothing_again(graph, synth, tmp_path):
-    before = contents(synth)
-    synthesize(graph, SynthConfig(count=120), synth)
-    assert contents(synth) == before
-
-
 def test_another_config_is_refused_by_the_key_that_differs(graph, synth):
     with pytest.raises(UserError, match=r"max_degree was 5 and is now 4"):
         synthesize(graph, SynthConfig(count=120, max_degree=4), synth)
@@ -147,13 +142,3 @@ def test_held_out_questions_share_no_topic_and_no_text_with_training(graph, synt
         assert {q.split for q in test} == {split}
         found = check_leakage(train, test)
         assert found == {"questions": 30, "shared_topics": 0, "shared_texts": 0, "shared_paths": 0}
-
-
-def test_the_stages_one_by_one_end_in_certified_questions(graph, tmp_path):
-    config = SynthConfig(count=60)
-    make_walks(graph, config, tmp_path / "w")
-    word_questions(graph, config, tmp_path / "w" / "walks.jsonl", tmp_path / "q")
-    card = filter_questions(graph, config, tmp_path / "q" / "questions.jsonl", tmp_path / "f")
-    assert 30 < card["count"] < 60
-    again = filter_questions(graph, config, tmp_path / "q" / "questions.jsonl", tmp_path / "f")
-    assert again["count"] == card["count"]

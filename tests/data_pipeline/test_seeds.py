@@ -73,20 +73,6 @@ def lines(path):
     return path.read_text(encoding="utf-8").split()
 
 
-def test_queries_of_one_form_keep_their_own_entities():
-    forms = [
-        f"SELECT ?x WHERE {{ ns:{a} ns:r.s.t ns:{b} }}"
-        for a in ("m.1", "g.2")
-        for b in ("m.0", "m.1")
-    ]
-    assert [read_sparql(form).entities for form in forms] == [
-        {"m.1", "m.0"},
-        {"m.1"},
-        {"g.2", "m.0"},
-        {"g.2", "m.1"},
-    ]
-
-
 def test_values_are_entities_and_classes_are_not():
     assert read_sparql(GRAILQA).entities == {"m.0lang"}
     assert read_sparql(GRAILQA).predicates == {"film.film.language"}
@@ -187,13 +173,6 @@ def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entitie
     assert set(schema_seeds(graph).predicates) == set(graph.relation_ids())
     assert len(schema_seeds(graph).entities) == graph.size
     assert 8 <= len(schema_seeds(graph, 10).entities) <= 10
-
-
-def test_a_query_that_cannot_be_read_is_named_in_the_card(training, tmp_path):
-    training[1].write_text(json.dumps([{"sparql": "SELECT"}, {"sparql": CWQ}]))
-    card = write_seeds(tmp_path / "seeds", read_seeds(training), {})
-    assert (card["queries"], card["unreadable_queries"]) == (4, 1)
-    assert card["unreadable"][0].startswith("cwq.json: record 1: no SPARQL")
 
 
 def exit_code_and_error(*arguments):

@@ -3,7 +3,7 @@
 import random
 import re
 
-from data_pipeline.wording.english import PERSONS
+from data_pipeline.wording.english import PERSONS, that_or_who
 
 UNSPECIFIC = (
     *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),
@@ -13,10 +13,6 @@ UNSPECIFIC = (
 LITERAL = ("date", "year", "number")
 COMMANDS = ("Name", "Find", "Give me", "Tell me", "I want to know", "I'm looking for")
 """How a text without a question mark may begin."""
-
-
-def relative(noun: str) -> str:
-    return "who" if noun.split()[-1] in PERSONS else "that"
 
 
 def lower_first(text: str) -> str:
@@ -49,7 +45,7 @@ def of_a_clause(
     """`Which film stars Anna?` of `stars Anna`."""
     plain = f"{wh(noun, question_word, rng)} {clause}?"
     named = "person" if question_word == "Who" and noun not in PERSONS else noun
-    who = relative(named)
+    who = that_or_who(named)
     if rng.random() < informal:
         if rng.random() < 0.5:
             return in_passing(plain)

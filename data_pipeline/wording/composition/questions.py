@@ -14,10 +14,10 @@ from data_pipeline.wording.composition.openings import (
     of_a_clause,
     of_a_phrase,
     of_a_question,
-    relative,
     typed_text,
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
+from data_pipeline.wording.english import that_or_who
 from data_pipeline.wording.quality import mentions
 from data_pipeline.wording.type_nouns import Types, fits, noun_of
 from graphwalker.graphs.base import Entity
@@ -178,9 +178,9 @@ class ProgrammaticTeacher(Phraser):
     def _shared(self, query: Query, rng: random.Random) -> tuple[Fragment, Parts]:
         """`the person who directed A and wrote B`, and the phrases of both branches."""
         found: Meeting = meeting(self, query, rng)
-        text = found.phrase or f"the {found.noun} {relative(found.noun)} {found.clause}"
+        text = found.phrase or f"the {found.noun} {that_or_who(found.noun)} {found.clause}"
         if found.subject:
-            text = f"the {found.subject} {relative(found.noun)} {found.clause}"
+            text = f"the {found.subject} {that_or_who(found.noun)} {found.clause}"
         return Fragment(text, relatives=1), found.parts
 
     def _draft(

@@ -1,16 +1,11 @@
 """Contamination inside `synth`: what comes too close to a test question is replaced."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from data_pipeline.config import BenchConfig, SynthConfig
 from data_pipeline.contamination.facts import KnownFacts, as_question
-from data_pipeline.jobs.shards import Shard
-from data_pipeline.merge import merge
 from data_pipeline.stages import filter_questions
 from data_pipeline.synthesize import make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
@@ -79,32 +74,6 @@ def same(one, other):
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names(one))
 
 
-@pytest.mark.slow
-def test_workers_and_shards_make_the_same_clean_corpus(graph, tests, clean, tmp_path):
-    synthesize(graph, config(tests, workers=2), tmp_path / "two")
-    assert same(clean, tmp_path / "two")
-    for index in range(2):
-        synthesize(graph, config(tests), tmp_path / "shards", shard=Shard(index, 2))
-    merge(graph, tmp_path / "shards", trust=[str(tmp_path)])
-    assert same(clean, tmp_path / "shards")
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_to_the_same_clean_corpus(graph, tests, clean, tmp_path):
-    arguments = {"count": COUNT, "mix": MIX, "against": [str(tests)]}
-    code = (
-        "import os, sys, json; from data_pipeline.config import SynthConfig; "
-        "from data_pipeline.synthesize import synthesize; "
-        "tick = lambda done, *_: os._exit(9) if done == 13 else None; "
-        "synthesize(sys.argv[1], SynthConfig(**json.loads(sys.argv[2])), "
-        "__import__('pathlib').Path(sys.argv[3]), tick)"
-    )
-    command = [sys.executable, "-c", code, str(graph), json.dumps(arguments), str(tmp_path)]
-    assert subprocess.run(command, check=False).returncode == 9
-    synthesize(graph, config(tests), tmp_path)
-    assert same(clean, tmp_path)
-
-
 def test_walks_are_compared_by_fact_and_the_filter_by_words_too(graph, tests, clean, tmp_path):
     walks = make_walks(graph, config(tests), tmp_path / "walks")
     assert walks["contamination"]["replaced"]["same_fact"] >= 16
@@ -118,15 +87,6 @@ def test_an_embedding_is_compared_where_it_is_asked_for(graph, tests, tmp_path):
     card = make_questions(graph, config(tests, contamination=near), tmp_path)
     assert card["contamination"]["replaced"]["near_copy_by_embedding"] > 0
     assert "same_fact" not in card["contamination"]["replaced"]
-
-
-def test_a_test_file_that_changed_does_not_resume(graph, tests, tmp_path):
-    copy = tmp_path / "test.jsonl"
-    copy.write_bytes(tests.read_bytes())
-    make_walks(graph, config(copy), tmp_path / "out")
-    copy.write_bytes(b"".join(copy.read_bytes().splitlines(keepends=True)[1:]))
-    with pytest.raises(UserError, match=r"against\..*test\.jsonl was"):
-        make_walks(graph, config(copy), tmp_path / "out")
 
 
 def test_bad_files_are_named(graph, tmp_path):

@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import pytest
-from test_contamination import CORPUS, TEST, record, write
+from test_contamination import CORPUS, TEST, write
 
 from data_pipeline.contamination.check import CloseRules, check
 from data_pipeline.contamination.embed import open_embedder
-from data_pipeline.stats.report import report
-from graphwalker.files import write_jsonl
 
 sentence_transformers = pytest.importorskip(
     "sentence_transformers", reason="the extra `embed` (sentence-transformers) is not installed"
@@ -62,15 +60,3 @@ def test_a_model_of_this_machine_embeds_and_the_sweep_is_counted(model, tmp_path
     assert counts == sorted(counts, reverse=True) and counts[-1] >= 1  # the copy, at least
     assert report["flagged"] >= counts[1]
     assert "not comparable" not in (tmp_path / "out/contamination.md").read_text()
-
-
-def test_the_maps_of_the_statistics_are_by_meaning(model, tmp_path):
-    query = {"branches": [], "tail": [], "path": []}
-    about = {"structure": "2-hop", "hops": 2, "split": "train", "query": query}
-    corpus = tmp_path / "corpus.jsonl"
-    write_jsonl(corpus, [{**record(n, text), **about} for n, text in enumerate(CORPUS)])
-    test = write(tmp_path / "test.jsonl", TEST)
-    stats = report(corpus, tmp_path / "out", [test], str(model))
-    assert stats["contamination"]["embedding"] == str(model)
-    for name in ("map", "map_sources"):
-        assert "questions by meaning" in (tmp_path / f"out/{name}.svg").read_text()

@@ -1,6 +1,5 @@
 """Answers as real models write them, over real HTTP: read, or counted by what was wrong."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.config import TeacherConfig
-from data_pipeline.teacher.parse import read_question, read_thoughts
+from data_pipeline.teacher.parse import read_question, read_scores, read_thoughts
 from support.chat_server import Act
 from support.teacher_server import TeacherServer, teach
 
@@ -76,17 +75,6 @@ def structured(answer: Callable[[dict[str, Any]], Act]) -> type[TeacherServer]:
     return Structured
 
 
-def test_what_cannot_be_read_is_asked_for_once_by_a_schema(tmp_path):
-    def fill(body: dict[str, Any]) -> Act:
-        fields = body["response_format"]["json_schema"]["schema"]["properties"]
-        return Act(json.dumps(dict.fromkeys(fields, ASKED)))
-
-    with teach(kind=structured(fill)) as server:
-        client = client_of(server, tmp_path)
-        assert ask(client, "prompt") == ASKED and server.asked.total() == 2
-        client.close()
-
-
 def test_a_server_without_schemas_is_asked_again_in_words(tmp_path):
     refused = Act(status=400, body={"error": {"message": "response_format is not supported"}})
     with teach(kind=structured(lambda body: refused)) as server:
@@ -113,3 +101,38 @@ def test_thoughts_are_read_under_any_numbering():
         "<think>1. No.</think>1) I begin.\n2) So.",
     ):
         assert read_thoughts(answer, [1, 2]) == {1: "I begin.", 2: "So."}, answer
+
+
+NAMES = ("path", "relevance", "coherence")
+
+
+def test_scores_are_found_in_whatever_form():
+    for text in (
+        "<path>9</path><relevance>8</relevance><coherence>7</coherence>",
+        "<path>9</path>\n<relevance>8/10</path>\n<coherence>7</score>",
+        "<path>9 <relevance>8 <coherence>7",
+        '```json\n{"path": 9, "relevance": "8/10", "coherence": 7.0}\n```',
+        "**Path**: 9/10\n**Relevance**: 8/10\n**Coherence**: 7/10",
+        "path: 9, relevance: 8, coherence: 7",
+        "9, 8, 7",
+        "9/10 8/10 7/10",
+        "<think>path: 1?</think> path=9 relevance=8 coherence=7.",
+    ):
+        assert read_scores(text, NAMES) == {"path": 9.0, "relevance": 8.0, "coherence": 7.0}, text
+
+
+def test_a_score_that_may_mean_two_things_is_none():
+    for text in (
+        "<path>11</path>",
+        "path: 9 or path: 7",
+        "<path>9</path> <path>3</path>",
+        "path: 9/100",
+        "path: -1",
+        "path: nine",
+        '{"path": true}',
+        "9 8",
+        "9/8/7",
+        "I give it a 9.",
+        "",
+    ):
+        assert read_scores(text, NAMES) == {}, text

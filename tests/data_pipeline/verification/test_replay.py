@@ -68,15 +68,6 @@ def test_two_overwritten_bytes_are_found_wherever_they_are(made, world, tmp_path
             assert [f.line for f in verdict.first] == [2], (place, found)
 
 
-def test_a_record_that_was_taken_out_is_seen_by_the_data_card(made, world, tmp_path):
-    for name in ("questions.jsonl", "datacard.json"):
-        (tmp_path / name).write_bytes((made / name).read_bytes())
-    path, graph = tmp_path / "questions.jsonl", open_graph(world / "graph")
-    assert verify_file(graph, path).failed == 0
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
-    assert [f.reason for f in verify_file(graph, path).first] == ["file differs from its data card"]
-
-
 def test_a_file_is_replayed_in_the_environment_of_its_run(world, tmp_path, capsys):
     config = SynthConfig(count=6, mix={"2-hop": 1}, environment={"top_relations": 4})
     synthesize(world / "graph", config, tmp_path / "made")

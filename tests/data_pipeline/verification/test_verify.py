@@ -3,21 +3,15 @@
 import copy
 import gzip
 import json
-from collections import Counter
 
 import pytest
 from typer.testing import CliRunner
 
-from data_pipeline.certificates import walk_fault
-from data_pipeline.config import SynthConfig
-from data_pipeline.synthesize import make_walks
 from data_pipeline.verification.verify import verify_file
 from graphwalker.cli.app import app
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
-from graphwalker.query.query import Branch, Hop, Query, execute
-from support.backends import compiled, in_memory, write
+from support.backends import compiled, write
 from support.oxigraph import load_store
 from support.sparql_endpoint import serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -107,14 +101,6 @@ def test_a_walk_over_a_relation_without_facts_says_where_it_ends(tmp_path):
     assert verdict.first[0].detail.startswith("nothing over film.film.genre from m.0lang here; ")
 
 
-def test_a_walk_that_stood_elsewhere_does_not_hold(made, world, tmp_path):
-    records = list(read_jsonl(made / "walks.jsonl"))
-    records[0]["visited"][0][-1] = {"id": "m.0nobody", "name": "No One"}
-    write_jsonl(tmp_path / "w.jsonl", records)
-    verdict = verify_file(open_graph(world / "graph"), tmp_path / "w.jsonl")
-    assert [failure.reason for failure in verdict.first] == ["visited entity not there"]
-
-
 def shortcut_record():
     """Films of Ada, met with what belongs to Verria's language: the second branch is idle."""
     hops = [
@@ -179,29 +165,6 @@ def test_a_file_of_other_records_is_exit_code_2(content, reason, world, tmp_path
     assert reason in capsys.readouterr().err
 
 
-def test_no_relation_is_taken_by_more_than_its_share(world, tmp_path):
-    config = SynthConfig(
-        count=40, mix={"2-hop": 1}, max_relation_share=0.05, plausibility={"on": False}
-    )
-    make_walks(world / "graph", config, tmp_path)
-    taken = Counter(
-        r
-        for row in read_jsonl(tmp_path / "walks.jsonl")
-        for r in Query.from_json(row["query"]).relations
-    )
-    assert max(taken.values()) <= 5  # 5 % of 80 hops, and five uses at least
-    dropped = Counter(row["reason"] for row in read_jsonl(tmp_path / "dropped.jsonl"))
-    assert dropped["relation_share"] > 0
-
-
-@pytest.mark.long
-def test_an_endpoint_that_does_not_answer_is_no_verdict(made, capsys):
-    address = "http://127.0.0.1:9/sparql"
-    assert verify(made / "questions.jsonl", "--graph", address) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert address in error and "nothing was verified" in error
-
-
 def test_a_corpus_of_an_earlier_format_is_refused_by_its_version(made, world, tmp_path, capsys):
     records = [{**record, "version": 1} for record in read_jsonl(made / "graphsynth.jsonl")]
     write_jsonl(tmp_path / "early.jsonl", records)
@@ -215,17 +178,3 @@ def test_records_that_stand_twice_do_not_hold(made, world, tmp_path):
     write_jsonl(tmp_path / "doubled.jsonl", [*records, *records[:4]])
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "doubled.jsonl")
     assert (verdict.failed, dict(verdict.reasons)) == (4, {"id again": 4})
-
-
-@pytest.mark.parametrize(
-    ("answers", "frontier", "fault"),
-    [(3, 3, ""), (2, 3, "too_many_answers"), (3, 2, "frontier_too_wide")],
-)
-def test_quotas_of_a_walk_hold_at_their_bounds(answers, frontier, fault):
-    facts = [("m.t", "p.p.p", f"m.u{n}") for n in range(3)]
-    facts += [(f"m.u{n}", "q.q.q", f"m.y{n}") for n in range(3)]
-    names = {node: node[2:].upper() for fact in facts for node in (fact[0], fact[2])}
-    graph = in_memory(facts, names, {})
-    query = Query((Branch(Entity("m.t", "T"), (Hop("p.p.p"), Hop("q.q.q"))),))
-    run = execute(graph, query)
-    assert walk_fault(graph, query, run, answers, frontier) == fault

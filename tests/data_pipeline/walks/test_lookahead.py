@@ -76,15 +76,6 @@ def test_entities_that_are_passed_without_a_listing_change_no_walk(graph, monkey
     assert drawn(graph, "4-hop", avoided) == found
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("small", [lookahead.SMALL, 0])
-def test_it_keeps_off_what_it_is_told(graph, monkeypatch, small):
-    monkeypatch.setattr(lookahead, "SMALL", small)
-    often = drawn(graph, "3-hop")[0].walk.query.relations
-    found = drawn(graph, "3-hop", frozenset(often))
-    assert found and all(set(often).isdisjoint(one.walk.query.relations) for one in found)
-
-
 def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():
     found = Yields(["4-hop", "2I"], 3, 1000, {"4-hop"})
     for number in range(11):

@@ -53,12 +53,6 @@ def test_a_walk_has_the_hops_of_its_structure_and_ends_where_it_says(structure):
         assert walk.visited[-1][-1] in execute(GRAPH, walk.query).answers
 
 
-def test_walks_go_both_ways_and_through_cvt_nodes():
-    hops = {hop for walk in walks("2-hop") for hop in walk.query.branches[0].hops}
-    assert {hop.direction.value for hop in hops} == {"out", "in"}
-    assert any(hop.relation == SPOUSE for hop in hops)
-
-
 def test_a_walk_never_stands_on_a_cvt_node_nor_passes_a_hub():
     for walk in walks("3-hop"):
         assert MARRIAGE not in {entity.id for entity in walk.visited[0]}
@@ -97,24 +91,6 @@ def test_walks_keep_to_the_seed_and_predicate_files(tmp_path):
 def test_a_composition_that_a_shorter_path_answers_is_dropped():
     parents = chain("m.0eve", "people.person.parents", SPOUSE)
     assert fault(parents) == "shortcut"
-
-
-def test_a_tail_that_a_branch_cut_short_reaches_as_well_is_dropped():
-    facts = [("t", "r.a", "x"), ("x", "r.b", "y"), ("y", "r.c", "x"), ("x", "r.d", "z")]
-    graph = MemoryGraph(facts, {name: name for name in "txyz"})
-    branch = Branch(Entity("t", "t"), (Hop("r.a"), Hop("r.b"), Hop("r.c")))
-    query = Query((branch,), (Hop("r.d"),))
-    assert walk_fault(graph, query, execute(graph, query), 5, 5) == "shortcut"
-
-
-@pytest.mark.parametrize(("also", "found"), [("v", "shortcut"), ("w", "")])
-def test_a_branch_without_one_hop_is_compared_by_where_it_meets_the_others(also, found):
-    facts = [("t", "r.a", "m"), ("m", "r.b", "x"), ("m", "r.b", "y")]
-    facts += [("t", "r.b", "x"), ("t", "r.b", also), ("s", "r.c", "x"), ("s", "r.c", "w")]
-    graph = MemoryGraph(facts, {name: name for name in "tsmxyvw"})
-    long = Branch(Entity("t", "t"), (Hop("r.a"), Hop("r.b")))
-    query = Query((long, Branch(Entity("s", "s"), (Hop("r.c"),))))
-    assert walk_fault(graph, query, execute(graph, query), 5, 5) == found
 
 
 def test_two_topics_of_one_name_are_dropped():
@@ -174,20 +150,6 @@ def test_a_question_is_in_one_split_whatever_inverse_it_is_written_with():
     splits = Splits(SplitConfig(), lambda hop: parse_hop(inverses[str(hop)]))
     one, two = (chain("m.0film1", hop) for hop in inverses)
     assert splits.path(one) == splits.path(two) and splits.of(one) == splits.of(two)
-
-
-def test_a_conjunction_of_seen_and_unseen_topics_is_no_question_of_any_split():
-    splits = Splits(SplitConfig(entity_share=0.5, path_share=0.0))
-    seen, unseen = (
-        next(
-            e for e in map(GRAPH.entity_at, range(GRAPH.size)) if splits.entity_held_out(e.id) is h
-        )
-        for h in (False, True)
-    )
-    hop = (Hop("a.b.c"),)
-    assert splits.of(Query((Branch(seen, hop), Branch(unseen, hop)))) == ""
-    assert splits.of(Query((Branch(seen, hop),))) == "train"
-    assert splits.of(Query((Branch(unseen, hop),))) == "test-entity"
 
 
 @pytest.mark.parametrize(

@@ -52,21 +52,10 @@ def test_what_may_follow_a_hop_is_known_without_a_look_at_entities() -> None:
     assert behind[Hop(WORKS)] == {Hop(BORN)} and not behind[Hop(BORN)]
 
 
-def test_what_many_share_describes_nothing() -> None:
-    assert judge().describes(Hop(BORN)) and not judge(max_fan_in=4).describes(Hop(BORN))
-    assert not judge(max_fan_out=2).describes(parse_hop(f"~{WORKS}"))
-
-
 def test_an_entity_is_left_by_what_it_is_about() -> None:
     hops = [Hop(BORN), Hop(TASTE), parse_hop(f"~{WORKS}")]
     assert judge().central("p0", hops) == hops
     assert Hop(TASTE) not in judge(min_domain_share=0.3).central("p0", hops)
-
-
-def test_a_hub_is_no_middle() -> None:
-    assert judge().between("c0", Hop(BORN))
-    assert not judge(max_middle_shared=3).between("c0", Hop(BORN))
-    assert not judge(max_middle_degree=2).between("c0", Hop(BORN))
 
 
 def test_a_small_graph_does_not_starve_and_the_card_says_what_gave_way(graph, tmp_path) -> None:

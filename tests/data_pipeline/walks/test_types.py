@@ -23,7 +23,6 @@ from graphwalker.policies.load import load_policy
 from graphwalker.query.constraint import TYPE, Constraint
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.ranking.learned.train import examples
 from graphwalker.scoring import score
 from support.backends import compiled, write
 from support.oxigraph import load_store, node_id
@@ -131,12 +130,6 @@ def test_an_expert_and_the_ceiling_reach_it_without_calls_for_types(made, graph,
     environment = Environment(graph, EnvironmentConfig(max_turns=5))
     reached = [reach_of(question, environment) for question in questions(made)]
     assert all(one.all_answers_by_gold and one.gold_relation_listed for one in reached)
-
-
-def test_a_ranker_learns_the_walk_and_no_relation_of_the_type(made, graph):
-    for question in questions(made):
-        found = examples(question, graph, lambda _: (ADJOINS,))
-        assert len([look for look in found if look]) == 1
 
 
 def test_a_graph_without_types_refuses_the_mix_in_one_line(tmp_path):

@@ -1,7 +1,5 @@
 """Walks over an endpoint: the same walks, in few requests; and the benchmark that measures them."""
 
-import json
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +7,6 @@ from threading import Event
 
 import pytest
 
-from benchmarks import walks as benchmark
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_walks
 from data_pipeline.walks.endpoint import EndpointGraph, open_for_walks
@@ -87,28 +84,3 @@ def test_a_failure_reaches_everyone_who_waited():
 def test_an_endpoint_without_seeds_is_told_what_it_needs():
     with pytest.raises(UserError, match="seeds_file=FILE and predicates_file=FILE"):
         open_for_walks("http://127.0.0.1:1/sparql", SynthConfig())
-
-
-def arguments(folder: Path, *more: str) -> list[str]:
-    sizes = {"entities": 1000, "walks": 20, "workers": 1, "smaller": 1000, "memory": 10}
-    given = [text for name, size in sizes.items() for text in (f"--{name}", str(size))]
-    return ["walks", "--folder", str(folder), "--results", str(folder), *given, *more]
-
-
-@pytest.mark.long
-def test_the_benchmark_writes_what_it_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", arguments(tmp_path, "--remote-walks", "0"))
-    benchmark.main()
-    told = json.loads((tmp_path / "walks.json").read_text())
-    assert told["figures"]["default_settings"]["walks"] == 20
-    assert told["figures"]["plausibility_off_any_relation_share"]["walks_per_s"] > 0
-    assert told["figures"]["memory"][0]["walks"] == 10
-
-
-@pytest.mark.virtuoso
-@pytest.mark.slow
-def test_the_benchmark_finds_the_same_walks_in_virtuoso(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", arguments(tmp_path, "--remote-walks", "20"))
-    benchmark.main()
-    figures = json.loads((tmp_path / "walks.json").read_text())["figures"]
-    assert figures["smaller_world"]["same_walks"]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_pipeline.walks import memory as walks_memory
 from data_pipeline.walks.memory import RememberedGraph
 from graphwalker.graphs.base import Direction, Side
 from graphwalker.graphs.build.build import build_graph
@@ -101,19 +100,3 @@ def test_a_remembered_step_is_the_step(steps, room):
     remembered = RememberedGraph(graph, room)
     for one in [*steps, *reversed(steps)]:
         assert remembered.step(*one) == graph.step(*one)
-
-
-def test_a_step_that_came_to_its_end_is_not_taken_again():
-    class Counting(MemoryGraph):
-        taken = 0
-
-        def neighbors(self, *one):
-            self.taken += 1
-            return super().neighbors(*one)
-
-    graph = Counting([("a", "r", "b"), ("a", "r", "c")], {"a": "A", "b": "B", "c": "C"})
-    remembered = RememberedGraph(graph)
-    for limit in (6, 201, 1, None):
-        remembered.step("a", "r", Direction.OUT, limit)
-    assert graph.taken == 1
-    assert walks_memory.STEPS >= 1000

@@ -6,8 +6,7 @@ import tomllib
 from collections import Counter
 from typing import Any
 
-from data_pipeline.certificates import other_reading
-from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, not_asked, texts_of
+from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, texts_of
 from data_pipeline.wording.banks.genders import genders_of, suits
 from data_pipeline.wording.composition.openings import typed_text
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
@@ -16,11 +15,9 @@ from data_pipeline.wording.quality import judge
 from data_pipeline.wording.type_nouns import fits
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Hop, Query, execute
+from graphwalker.query.query import Branch, Hop, Query
 
 ROWS: list[dict[str, Any]] = bank()["relation"]
-CITY, STATE = "base.biblioness.bibs_location.city", "base.biblioness.bibs_location.state"
 
 
 def _texts(wording: dict[str, list[str]]) -> list[str]:
@@ -47,27 +44,9 @@ def test_a_relation_is_worded_once_and_its_inverse_with_it() -> None:
     assert [relation for relation, count in ids.items() if count > 1] == []
 
 
-def test_a_relation_is_asked_or_not_asked() -> None:
-    asked = {relation for row in ROWS for relation in (row["id"], row.get("inverse"))}
-    assert asked.isdisjoint(not_asked()) and all(not_asked().values())
-
-
 def test_a_direction_that_nobody_asks_for_is_worded_from_the_id() -> None:
     lexicon = Lexicon.for_graph([*(row["id"] for row in ROWS), "x.y.z"])
     assert all(lexicon.phrases(Hop(row["id"], d)) for row in ROWS for d in Direction)
-
-
-def test_a_question_that_means_two_relations_needs_them_to_agree() -> None:
-    for also_state in (False, True):
-        triples = [("p", CITY, "c"), *([("p", STATE, "s")] if also_state else [])]
-        graph = MemoryGraph(triples, {"p": "Studio City", "c": "Los Angeles", "s": "California"})
-        lexicon = Lexicon.for_graph([CITY, STATE])
-        query = Query((Branch(Entity("p", "Studio City"), (Hop(CITY),)),))
-        form = "Where is {x}?"
-        readings = lexicon.readings_of(form, Hop(CITY))
-        assert {Hop(CITY), Hop(STATE)} <= set(readings)
-        draft = Draft(form.replace("{x}", "Studio City"), ((form,),), (), ((readings,),))
-        assert bool(other_reading(graph, query, draft, execute(graph, query, 9))) is also_state
 
 
 def test_casual_questions_are_typed_and_short() -> None:

@@ -60,17 +60,6 @@ def said(graph: Path, out: Path, **settings) -> set[str]:
     return found & texts(LEXICON)
 
 
-@pytest.mark.long
-def test_questions_keep_to_their_side(graph, tmp_path) -> None:
-    assert not said(graph, tmp_path / "shown") & HELD
-    for name, settings in {
-        "new": {"wordings": "held-out"},
-        "test": {"split": "test-wording"},
-    }.items():
-        found = said(graph, tmp_path / name, **settings)
-        assert found & HELD and found <= texts(with_wordings(LEXICON, "held-out", 0.5, 0))
-
-
 def test_a_test_wording_question_starts_at_held_out_entities(graph, tmp_path) -> None:
     config = SynthConfig(split="test-wording", splits=SPLITS)
     maker = Maker(open_graph(graph), config)

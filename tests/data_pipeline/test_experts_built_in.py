@@ -1,0 +1,192 @@
+"""Experts without a model of their own: the oracle that errs, searched walks, the way back."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS
+from data_pipeline.experts.experts import make_experts
+from data_pipeline.experts.searched import queries_to
+from data_pipeline.experts.way_back import ways_back
+from data_pipeline.synthesize import make_questions
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout, without_times
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.query.query import execute
+from graphwalker.question import Answer, Question, read_worded
+from graphwalker.trajectory import Trajectory
+
+
+@pytest.fixture(scope="module")
+def world(graph, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("world")
+    (out / "graph").symlink_to(graph)
+    config = SynthConfig(count=60, seed=1, mix={"1-hop": 1, "2-hop": 2, "2I": 1})
+    make_questions(out / "graph", config, out / "questions")
+    return out
+
+
+@pytest.fixture(scope="module")
+def asked(world) -> list[Question]:
+    return list(read_records(world / "questions" / "questions.jsonl", read_worded))
+
+
+def made(world: Path, out: Path, questions: list[Question], **values: Any) -> list[Trajectory]:
+    out.mkdir(exist_ok=True)
+    write_jsonl(out / "q.jsonl", [q.to_json() for q in questions])
+    config = parse_config(ExpertConfig, {"count": len(questions), "mix": {}, **values}, "t")
+    make_experts(world / "graph", config, out / "q.jsonl", out / "made")
+    return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
+
+
+def directed(world, out, asked, preset, **values):
+    """Of questions of one and two hops, with tools that look in one direction."""
+    questions = [q for q in asked if q.structure != "2I"][:40]
+    environment = {"preset": preset, "max_turns": 12}
+    return made(world, out, questions, environment=environment, **values)
+
+
+EXPLAINED = {
+    "unknown_entity": "no entity has that name",
+    "unknown_relation": "the entity has no such relation",
+    "no_relations": "the entity has no relations",
+    "no_triples": "nothing named is there",
+}
+"""What a thought says of an error."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
+def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, asked, tmp_path, preset):
+    kept = directed(world, tmp_path, asked, preset, error_rate=1.0)
+    kinds = Counter(error["kind"] for one in kept for error in one.provenance["errors"])
+    assert len(kinds) >= 3 and set(kinds) <= set(DIRECTED_ERRORS)
+    for one in kept:
+        assert one.agent == preset and one.scores["em"] == 1.0
+        for error in one.provenance["errors"]:
+            wrong, right = one.turns[error["turn"]], one.turns[error["recovered_at"]]
+            assert error["slip"] and not right.error and wrong.action != right.action
+            if error["kind"] == "misspelled_name":
+                assert wrong.error == "unknown_entity"
+            if wrong.error:
+                assert EXPLAINED[wrong.error] in right.thought, wrong.error
+
+
+def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(world, asked, tmp_path):
+    plain = {"error_rate": 0.0, "plain_thoughts": True}
+    honest = directed(world, tmp_path / "a", asked, "kg-r1", **plain)
+    assert not any(one.provenance["errors"] for one in honest)
+    twice = [directed(world, tmp_path / name, asked, "kg-r1", seed=3) for name in "bc"]
+    assert twice[0] == twice[1] != honest
+
+
+def test_errors_that_the_tools_do_not_allow_are_refused_by_name(world, asked, tmp_path):
+    with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
+        directed(world, tmp_path, asked, "kg-r1", injected_errors=["dead_end"])
+
+
+def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
+    return [[turn.action for turn in t.turns] for t in trajectories]
+
+
+def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_found(
+    world, asked
+) -> None:
+    graph, hits = open_graph(world / "graph"), 0
+    for question in asked:
+        found = list(queries_to(graph, question, 2))
+        gold = {answer.id for answer in question.answers}
+        assert found
+        assert all({e.id for e in execute(graph, query).answers} == gold for query in found)
+        assert len({sum(len(b.hops) for b in query.branches) for query in found}) == 1
+        assert question.query
+        hits += question.query.key in {query.key for query in found}
+    assert hits >= 0.9 * len(asked)  # what is left has a shorter walk to the same entities
+
+
+@pytest.mark.long
+def test_neither_words_nor_query_of_a_question_are_read(world, asked, tmp_path) -> None:
+    bare = [
+        replace(q, text=f"Zork {n}?", query=None, wording=None, relation_path=())
+        for n, q in enumerate(asked)
+    ]
+    plain = {"plain_thoughts": True}
+    whole = made(world, tmp_path / "a", asked, searched=2, **plain)
+    searched = made(world, tmp_path / "b", bare, searched=2, **plain)
+    # Which relations a list shows first goes by the question's words; what is taken does not.
+    assert actions(searched) == actions(whole)
+    assert len(whole) == len(asked) and all(t.scores["em"] == 1.0 for t in whole)
+    assert whole == made(world, tmp_path / "c", asked, searched=2, **plain, workers=2)
+
+
+def test_a_question_without_a_walk_is_dropped(world, asked, tmp_path) -> None:
+    nobody = replace(asked[0], answers=(*asked[0].answers, Answer("No such", "m.none")))
+    kept = made(world, tmp_path / "a", [*asked[:3], replace(nobody, id="lost")], searched=2)
+    assert [t.question.id for t in kept] == [q.id for q in asked[:3]]
+    dropped = list(read_jsonl(tmp_path / "a" / "made" / "dropped.jsonl"))
+    assert [(line["id"], line["reason"]) for line in dropped] == [("lost#0", "gave_up")]
+
+
+def run_way_back(world: Path, out: Path, **settings) -> dict:
+    policy = {"model": "random-relation"}
+    given = {"count": 20, "mix": {}, "policy": policy, "way_back": True, **settings}
+    config = parse_config(ExpertConfig, given, "t")
+    return make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+
+
+def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(world, tmp_path):
+    card = run_way_back(world, tmp_path)
+    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
+    assert len(rows) == card["count"] == 20
+    assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
+    joined = [row for row in rows if "way_back" in row.provenance]
+    assert card["way_back"] == len(joined) > 15
+    assert card["honest_errors"] == sum(card["errors"].values()) > 10
+    assert card["injected_errors"] == 0
+    for row in joined:
+        for error in row.provenance["errors"]:
+            assert error["turn"] < row.provenance["way_back"] <= error["recovered_at"]
+        assert row.policy == "random-relation+oracle"
+
+
+def test_another_concurrency_and_a_kill_give_the_same_file(world, tmp_path):
+    run_way_back(world, tmp_path / "a", concurrency=64)
+    run_way_back(world, tmp_path / "b", concurrency=1)
+    one, other = (tmp_path / name / "graphroll.jsonl" for name in "ab")
+    assert one.read_bytes() == other.read_bytes()
+    whole = one.read_bytes()
+    one.write_bytes(whole[: len(whole) // 2])
+    run_way_back(world, tmp_path / "a")
+    assert one.read_bytes() == whole
+
+
+def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world, asked):
+    graph = open_graph(world / "graph")
+    environment = Environment(graph, EnvironmentConfig())
+    question = next(q for q in asked if q.structure == "2-hop")
+    topic = question.topic_entities[0].name
+    script = [
+        f"Hm. <kg-query> get_relations({json.dumps(topic)}) </kg-query>",
+        '<kg-query> get_relations("Nobody At All") </kg-query>',
+        '<answer> ["no idea"] </answer>',
+    ]
+    policy = ScriptedPolicy({question.id: script})
+    (failed,) = map(without_times, rollout([question], environment, policy))
+    back = next(iter(ways_back(failed, environment, seed=0)))
+    assert [turn.completion for turn in back.turns[:2]] == script[:2]
+    assert [turn.observation for turn in back.turns[:2]] == [
+        t.observation for t in failed.turns[:2]
+    ]
+    calls = [json.dumps(turn.action) for turn in back.turns]
+    assert len(set(calls)) == len(calls)
+    assert "wrong" in back.turns[2].thought or "failed" in back.turns[2].thought
+    assert set(back.answer or ()) == {entity.name for entity in question.answers}
