@@ -147,6 +147,11 @@ def test_rows_are_read_wherever_they_stand() -> None:
         assert found is not None and (found[0], found[1].how) == (rows, how)
 
 
+def test_what_holds_no_rows_gives_none() -> None:
+    for text in ("", "no rows", "[1, 2]", "[{", "[" * 5000, '["a", {"k": 1'):
+        assert read_rows(text) is None
+
+
 def test_paths_are_read_from_lists_and_objects() -> None:
     for text in ("[1, 2]", 'ok: ["1", 2]', '{"path": [1, 2], "length": 1}', "```\n[1,2]\n```"):
         found = read_path(text)
