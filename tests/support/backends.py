@@ -22,6 +22,17 @@ def compiled(path):
     return open_compiled(path.parent / "graph")
 
 
+def compiled_tsv(folder, facts, names, types=None):
+    """The compiled graph of files of triples, names and types."""
+    rows = {"t": facts, "n": names.items(), "y": [(i, t) for i in types or {} for t in types[i]]}
+    for name, lines in rows.items():
+        text = "".join("\t".join(row) + "\n" for row in lines)
+        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    named, typed = folder / "n.tsv", folder / "y.tsv" if types else None
+    build_graph([folder / "t.tsv"], folder / "graph", named, typed)
+    return open_compiled(folder / "graph")
+
+
 def write(folder, facts, names, types, more_names=()):
     """An N-Triples file of the graph, in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)

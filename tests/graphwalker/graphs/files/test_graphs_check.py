@@ -7,25 +7,17 @@ import numpy as np
 import pytest
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.format.nodes import EMPTY, HashTable, HashTableWriter
+from support.backends import compiled_tsv
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
-
-
-def toy(folder: Path) -> Path:
-    facts = {"t.tsv": TOY_TRIPLES, "n.tsv": TOY_NAMES.items()}
-    types = [(i, t) for i in TOY_TYPES for t in TOY_TYPES[i]]
-    for name, rows in {**facts, "y.tsv": types}.items():
-        (folder / name).write_text("".join("\t".join(row) + "\n" for row in rows))
-    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv", folder / "y.tsv")
-    return folder / "graph"
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy(tmp_path_factory.mktemp("toy"))
+    folder = tmp_path_factory.mktemp("toy")
+    return compiled_tsv(folder, TOY_TRIPLES, TOY_NAMES, TOY_TYPES).path
 
 
 def test_a_sound_graph_passes_and_says_what_was_checked(sound: Path) -> None:

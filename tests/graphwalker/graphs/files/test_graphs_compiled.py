@@ -1,6 +1,5 @@
 """The compiled graph: equal to the graph in memory, and refused when it is not sound."""
 
-import gzip
 import multiprocessing
 import pickle
 import random
@@ -18,29 +17,20 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.memory import MemoryGraph
+from support.backends import compiled_tsv
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
 Facts = list[tuple[str, str, str]]
 
 
 def write_lines(path: Path, lines: list[str]) -> Path:
-    path.write_bytes(
-        gzip.compress("".join(lines).encode()) if path.suffix == ".gz" else "".join(lines).encode()
-    )
+    path.write_text("".join(lines))
     return path
-
-
-def compile_tsv(folder: Path, facts: Facts, names: dict[str, str], types: dict) -> CompiledGraph:
-    triples = write_lines(folder / "t.tsv", ["\t".join(fact) + "\n" for fact in facts])
-    named = write_lines(folder / "n.tsv", [f"{i}\t{name}\n" for i, name in names.items()])
-    typed = write_lines(folder / "y.tsv.gz", [f"{i}\t{t}\n" for i in types for t in types[i]])
-    build_graph([triples], folder / "graph", named, typed)
-    return open_compiled(folder / "graph")
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> CompiledGraph:
-    return compile_tsv(tmp_path_factory.mktemp("toy"), TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    return compiled_tsv(tmp_path_factory.mktemp("toy"), TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
 
 
 def assert_equal(compiled: CompiledGraph, memory: MemoryGraph, nodes: set[str]) -> None:
@@ -129,7 +119,7 @@ def worlds(draw: st.DrawFn) -> tuple[Facts, dict[str, str], dict[str, list[str]]
 @given(world=worlds())
 def test_any_graph_is_the_same_compiled(world, tmp_path_factory: pytest.TempPathFactory) -> None:
     facts, names, types = world
-    compiled = compile_tsv(tmp_path_factory.mktemp("any"), facts, names, types)
+    compiled = compiled_tsv(tmp_path_factory.mktemp("any"), facts, names, types)
     assert_equal(
         compiled, MemoryGraph(facts, names, types), nodes_of(facts) | set(names) | set(types)
     )
@@ -142,7 +132,7 @@ def test_hops_through_many_cvt_nodes_are_the_same_compiled(tmp_path: Path) -> No
     facts += [(rng.choice(cvts), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(3000)]
     facts += [(rng.choice(named), rng.choice("rst"), rng.choice(named + cvts)) for _ in range(60)]
     names = {node: node.upper() for node in named}
-    compiled, memory = compile_tsv(tmp_path, facts, names, {}), MemoryGraph(facts, names)
+    compiled, memory = compiled_tsv(tmp_path, facts, names, {}), MemoryGraph(facts, names)
     assert_equal(compiled, memory, {*named, *cvts[:5]})
     for node in named:
         for way in Direction:
@@ -155,7 +145,7 @@ def test_the_order_of_lines_does_not_change_a_byte(tmp_path: Path, toy: Compiled
     random.Random(0).shuffle(facts)
     random.Random(1).shuffle(names)
     (tmp_path / "again").mkdir()
-    again = compile_tsv(tmp_path / "again", facts * 2, dict(names), TOY_TYPES)
+    again = compiled_tsv(tmp_path / "again", facts * 2, dict(names), TOY_TYPES)
     assert again.checksum == toy.checksum
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format import layout
 from graphwalker.graphs.format.header import HEADER_SPACE, MAGIC
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
+from support.backends import compiled_tsv
 from support.toy import TOY_NAMES, TOY_TRIPLES
 
 PREFIX = struct.Struct("<8sII16s")
@@ -27,11 +27,7 @@ Header = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    for name, rows in {"t.tsv": TOY_TRIPLES, "n.tsv": TOY_NAMES.items()}.items():
-        (folder / name).write_text("".join("\t".join(row) + "\n" for row in rows))
-    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
-    return folder / "graph" / FILE_NAME
+    return compiled_tsv(tmp_path_factory.mktemp("toy"), TOY_TRIPLES, TOY_NAMES).path
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.build.listings import LEAST_CROSSED, LEAST_CVTS
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
@@ -15,6 +14,7 @@ from graphwalker.graphs.compiled.hops import ENDS
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter
 from graphwalker.graphs.memory import MemoryGraph
+from support.backends import compiled_tsv
 
 Facts = list[tuple[str, str, str]]
 LIMITS = (0, 1, 5, ENDS, ENDS + 1, None)
@@ -52,11 +52,7 @@ NAMES = {node: node.upper() for node in ("m.hub", "m.some", "m.few", "m.less")} 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hubs")
-    (folder / "t.tsv").write_text("".join("\t".join(fact) + "\n" for fact in FACTS))
-    (folder / "n.tsv").write_text("".join(f"{node}\t{name}\n" for node, name in NAMES.items()))
-    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
-    return folder / "graph"
+    return compiled_tsv(tmp_path_factory.mktemp("hubs"), FACTS, NAMES).path
 
 
 def assert_same(graph: CompiledGraph, memory: MemoryGraph) -> None:

@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.views.name_index import (
     build_index,
     name_rows,
@@ -16,6 +15,7 @@ from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
+from support.backends import compiled_tsv
 from support.toy import TOY_NAMES, TOY_TRIPLES, toy_graph
 
 ADA = Entity("m.0ada", "Ada Mbeki")
@@ -120,10 +120,7 @@ def test_an_ambiguous_topic_is_told_and_an_id_settles_it():
 
 
 def test_people_index_and_search_a_graph_from_the_command_line(tmp_path):
-    triples, names = tmp_path / "t.tsv", tmp_path / "n.tsv"
-    triples.write_text("".join("\t".join(t) + "\n" for t in TOY_TRIPLES), encoding="utf-8")
-    names.write_text("".join(f"{i}\t{n}\n" for i, n in TOY_NAMES.items()), encoding="utf-8")
-    build_graph([triples], tmp_path / "graph", names)
+    compiled_tsv(tmp_path, TOY_TRIPLES, TOY_NAMES)
     run = CliRunner().invoke
     graph = str(tmp_path / "graph")
     before = run(app, ["graph", "search", graph, "glas harbor", "--limit", "1"])
