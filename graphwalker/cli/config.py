@@ -71,7 +71,8 @@ def _kind(annotation: Any) -> str:
         return " | ".join(map(str, get_args(annotation)))
     if not get_args(annotation):
         return getattr(annotation, "__name__", str(annotation))
-    return re.sub(r"(?<!['\w])(?:[a-z_]+\.)+(?=[A-Z])", "", str(annotation))
+    text = re.sub(r"(?<!['\w])(?:[a-z_]+\.)+(?=[A-Z])", "", str(annotation))
+    return re.sub(r"Annotated\[(\w+), [^\]]*\]", r"\1", text)  # its validators have addresses
 
 
 app = typer.Typer()
