@@ -55,7 +55,7 @@ class SparqlGraph(BatchedGraph):
         self.client = SparqlClient(addresses, **options)
         named = self.client.default_graph
         self.checksum = " ".join(addresses) + (f"#{named}" if named else "")
-        self.vocabulary = vocabulary
+        self.vocabulary, self._iri = vocabulary, vocabulary.iri
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = RowReader(vocabulary)
         self._lister = EndpointLister(self.client, vocabulary, self._patterns, listed_edges)
@@ -223,9 +223,6 @@ class SparqlGraph(BatchedGraph):
         iris = [iri for i in dict.fromkeys(node_ids) if (iri := self._iri(i)) is not None]
         portions = (iris[first : first + TOGETHER] for first in range(0, len(iris), TOGETHER))
         return [batch.add(branch(" ".join(some))) for some in portions]
-
-    def _iri(self, node_id: str) -> str | None:
-        return self.vocabulary.iri(node_id)
 
 
 def _sides(sides: Sequence[Side]) -> list[Side]:

@@ -101,6 +101,7 @@ class EndpointLister:
         self, client: SparqlClient, vocabulary: Vocabulary, patterns: Patterns, edges: int = EDGES
     ) -> None:
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
+        self._iri = vocabulary.known_iri
         self._edges, self._first = edges, min(edges, FIRST)
         self._known: dict[tuple[str, Direction], _Mediation | None] = {}
         """Relations of hubs; `None` for one that leads to no CVT nodes."""
@@ -319,11 +320,6 @@ class EndpointLister:
                 if others:
                     found.setdefault(FLATTENED.join(pair), set()).update(others)
         return found
-
-    def _iri(self, node_id: str) -> str:
-        iri = self._vocabulary.iri(node_id)
-        assert iri is not None, node_id
-        return iri
 
 
 def _listed_side(relations: list[tuple[str, int]], counts: Mapping[str, int]) -> ListedSide:

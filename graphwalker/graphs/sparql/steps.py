@@ -47,6 +47,7 @@ class Stepper:
         """Of a relation with more than `ordered` ends any are taken, not the first by id. What was
         listed a moment ago is known from `counted`."""
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
+        self._iri = vocabulary.known_iri
         self._ordered, self._counted = ordered, counted
         self._read = RowReader(vocabulary)
 
@@ -201,11 +202,6 @@ class Stepper:
         iri = self._vocabulary.iri
         known = iri(step.entity_id) is not None and iri(relation) is not None
         return known and not self._vocabulary.hides(relation) and step.limit != 0
-
-    def _iri(self, node_id: str) -> str:
-        iri = self._vocabulary.iri(node_id)
-        assert iri is not None, node_id
-        return iri
 
 
 def _kind(step: Step, limit: int | None, take: _Take) -> tuple[bool, str, int, int]:

@@ -54,6 +54,12 @@ class Vocabulary:
         iri = node_id if _ABSOLUTE.match(node_id) else self.prefix + node_id
         return None if _NOT_IN_AN_IRI.search(iri) or not _is_text(iri) else f"<{iri}>"
 
+    def known_iri(self, node_id: str) -> str:
+        """The same, for an id that is known to have one."""
+        iri = self.iri(node_id)
+        assert iri is not None, node_id
+        return iri
+
     def node_id(self, binding: Binding) -> str:
         """The id of an answer's value."""
         value, kind = binding["value"], binding["type"]
