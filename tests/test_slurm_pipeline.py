@@ -244,33 +244,6 @@ def test_the_whole_road_runs_over_a_virtuoso_as_a_chain_of_jobs(cluster, whole):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("ROAD_TIME" not in os.environ, reason="long: set ROAD_TIME=1 (minutes a job)")
-def test_short_time_limits_and_a_cancelled_job_end_in_the_same_files(
-    cluster, place, whole, virtuoso
-):
-    # Minutes. Slurm gives its notice up to half a minute early, so that jobs live for 15 to 45 s.
-    run, limits = place / "short", os.environ["ROAD_TIME"]
-    cluster.environment |= {
-        "SBATCH_TIMELIMIT": limits, "SBATCH_SIGNAL": "B:USR1@15", "GRAPHWALKER_GRACE": "10",
-    }  # fmt: skip
-    submit(cluster, write_road(place, run, virtuoso))
-    deadline, cancelled = time.monotonic() + 3600, False
-    while time.monotonic() < deadline:
-        now = states(cluster, run)
-        if not cancelled and ("sft1", 0, "running") in now:
-            cluster.say("scancel", "--name=sft1")
-            cancelled = True
-        if cancelled and not cluster.say("squeue", "-h").strip():
-            if all(state == "done" for _, _, state in now):
-                break
-            assert jobs(cluster, "retry", str(run))[0] == 0
-        time.sleep(2)
-    assert all(state == "done" for _, _, state in states(cluster, run)), logs(run)
-    for name in FILES:
-        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("virtuoso-t") is None, reason="needs virtuoso-opensource-7")
 def test_a_papers_run_in_small_is_one_command_over_a_virtuoso(cluster, place):
     run = place / "table2"

@@ -12,8 +12,6 @@ from graphwalker.graphs.ntriples import FREEBASE, XSD_STRING
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-_LANGUAGE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
-
 
 def load_store(paths: Iterable[Path | str]) -> "Store":
     """A store in memory with N-Triples files, plain or .gz. Raises `UserError` naming the file."""
