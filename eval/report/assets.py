@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from graphwalker.files import whole_file
 from graphwalker.viewer.assets import digest, page_script, viewer_style
 from graphwalker.viewer.record import clean
 
@@ -47,6 +48,13 @@ def policy(texts: Iterable[str]) -> Markup:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def write_page(path: Path, parts: Iterable[str]) -> None:
+    """Whole or not at all; a lone surrogate of a model's output becomes a question mark."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, errors="replace") as file:
+        file.writelines(parts)
 
 
 def _read(name: str) -> str:

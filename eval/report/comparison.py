@@ -7,17 +7,16 @@ from typing import Any
 
 from eval.analysis.comparison import NamedRun, figures_table, pairs_table
 from eval.analysis.ratios import ratios_table
+from eval.report import assets
 from eval.report.archive import WalkArchive
-from eval.report.assets import scripts, templates
 from eval.run.records import read_usage
-from graphwalker.files import whole_file
 from graphwalker.trajectory import Trajectory
 
 
 def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any]) -> None:
     """Write the page: the questions that some agents have right and others wrong come first. Every
     name and every word of a model is escaped or packed."""
-    page = templates().get_template("compare.html")
+    page = assets.templates().get_template("compare.html")
     names = [run.name for run in runs]
     parts = page.generate(
         title=" against ".join(names),
@@ -25,12 +24,10 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any]) -> 
         pairs=pairs_table(result),
         ratios=ratios_table(result.get("ratios", ())),
         data=pack_walks(runs).parts(),
-        scripts=scripts(),
+        scripts=assets.scripts(),
         beside=True,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, errors="replace") as file:
-        file.writelines(parts)
+    assets.write_page(path, parts)
 
 
 def pack_walks(runs: Sequence[NamedRun]) -> WalkArchive:

@@ -31,65 +31,45 @@ LETTERS_AN_INCH = 9
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
 
 
-def group_bars(stages: Sequence[Mapping[str, Any]], key: str, metric: str = "em") -> Markup | None:
-    """Bars per group (`by_structure`, `by_hops`), one hatch per stage: the left half of
-    GraphWalker's Figure 9. `None` where there is nothing to set side by side."""
+def group_bars(stages: Sequence[Mapping[str, Any]], key: str) -> Markup | None:
+    """Bars of EM per group (`by_structure`, `by_hops`), one hatch per stage, figures over them: the
+    left half of GraphWalker's Figure 9. `None` where there is nothing to set side by side."""
     groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
     if len(groups) < 2:
         return None
-    series = [
-        (plain(stage["name"]), [_bar(stage.get(key, {}).get(g, {}), metric) for g in groups])
-        for stage in stages
-    ]
-    svg = _bars("structures", [plain(g) for g in groups], series, "EM")
-    return svg.finish("EM of each stage by structure with 95 % intervals")
-
-
-Bar = tuple[float, float, float]
-"""Height, and the ends of its interval."""
-
-
-def _bar(row: Mapping[str, Any], key: str) -> Bar | None:
-    value = row.get(key)
-    if value is None:
-        return None
-    low, high = row.get(f"{key}_interval") or (value, value)
-    return float(value), float(low), float(high)
-
-
-def _bars(
-    name: str, places: Sequence[str], series: Sequence[tuple[str, Sequence[Bar | None]]], what: str
-) -> "_Svg":
-    """Grouped bars: a group per place, a hatch per series; the figure stands over each bar."""
-    width = 0.8 / len(series)
-    figure_width = min(10.5, max(6.4, 1.1 + 0.55 * len(places) * (len(series) + 1)))
-    with figure(name, figure_width, 3.6) as (canvas, svg):
+    width = 0.8 / len(stages)
+    figure_width = min(10.5, max(6.4, 1.1 + 0.55 * len(groups) * (len(stages) + 1)))
+    with figure("structures", figure_width, 3.6) as (canvas, svg):
         axes = canvas.subplots()
-        for i, (label, bars) in enumerate(series):
-            drawn = [(x - 0.4 + width * (i + 0.5), bar) for x, bar in enumerate(bars) if bar]
+        for i, stage in enumerate(stages):
+            rows = [stage.get(key, {}).get(group, {}) for group in groups]
+            drawn = [
+                (x - 0.4 + width * (i + 0.5), float(row["em"]), row.get("em_interval"))
+                for x, row in enumerate(rows)
+                if row.get("em") is not None
+            ]
             axes.bar(
-                [x for x, _ in drawn],
-                [bar[0] for _, bar in drawn],
+                [x for x, _, _ in drawn],
+                [y for _, y, _ in drawn],
                 width * 0.92,
                 color=SERIES[i % len(SERIES)],
                 alpha=0.85,
-                label=label,
+                label=plain(stage["name"]),
                 hatch=HATCHES[i % len(HATCHES)],
                 edgecolor=PAPER,
                 linewidth=0.5,
             )
-            for x, (y, low, high) in drawn:
+            for x, y, interval in drawn:
+                low, high = map(float, interval or (y, y))
                 axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
-                if len(places) * len(series) <= MOST_FIGURES:
+                if len(groups) * len(stages) <= MOST_FIGURES:
                     axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
-        dress(axes, what, top=1.12)
-        letters = min(12, int((figure_width - 1) / len(places) * LETTERS_AN_INCH))
-        axes.set_xticks(
-            range(len(places)),
-            [fill(place, letters, break_long_words=False) for place in places],
-        )
-        _legend(axes, min(4, len(series)))
-    return svg
+        dress(axes, "EM", top=1.12)
+        letters = min(12, int((figure_width - 1) / len(groups) * LETTERS_AN_INCH))
+        names = [fill(plain(group), letters, break_long_words=False) for group in groups]
+        axes.set_xticks(range(len(groups)), names)
+        _legend(axes, min(4, len(stages)))
+    return svg.finish("EM of each stage by structure with 95 % intervals")
 
 
 def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:

@@ -5,7 +5,7 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from markupsafe import Markup
 from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.intervals import INTERVALS
 from eval.report.archive import WalkArchive, choose
+from eval.report.assets import write_page
 from eval.report.beside import beside
 from eval.report.desk import main_stage, run_facts
 from eval.report.page import headline, render_page
@@ -47,7 +48,6 @@ from eval.tables import (
 )
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
-from graphwalker.files import whole_file
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -119,11 +119,10 @@ def write_report(
     report["published"] = [published_record(table, measured) for table in tables]
     walks = choose(runs[main_stage(records)].trajectories)
     report["walks"] = [walk.id for walk in walks]
-    out.mkdir(parents=True, exist_ok=True)
     page = render_page(report, walks, _plots(report["stages"], stages), archive)
-    _write(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
-    _write(out / "report.md", [render_markdown(report)])
-    _write(out / "report.html", page)
+    write_page(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False), "\n"])
+    write_page(out / "report.md", [render_markdown(report)])
+    write_page(out / "report.html", page)
     return report
 
 
@@ -312,9 +311,3 @@ def _processor() -> str:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "unknown"
-
-
-def _write(path: Path, parts: Iterable[str]) -> None:
-    """Whole or not at all; a lone surrogate of a model's output becomes a question mark."""
-    with whole_file(path, errors="replace") as file:
-        file.writelines(parts)

@@ -11,11 +11,11 @@ from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
-from eval.report.assets import templates
+from eval.report.assets import templates, write_page
 from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain, running_mean
 from eval.tables import Cell, FigureTable, brackets, number
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, whole_file
+from graphwalker.files import read_jsonl
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +89,8 @@ def write_training_report(
     table = evaluation_table(runs)
     sections = [(run.name, _draw_run(place, run)) for place, run in enumerate(runs)]
     page = templates().get_template("training.html")
-    out.mkdir(parents=True, exist_ok=True)
-    with whole_file(out / "training.html", errors="replace") as file:
-        file.writelines(page.generate(title=title, table=table, sections=sections))
+    parts = page.generate(title=title, table=table, sections=sections)
+    write_page(out / "training.html", parts)
     record = [
         {
             "name": run.name,
@@ -104,8 +103,9 @@ def write_training_report(
         }
         for run in runs
     ]
-    with whole_file(out / "training.json") as file:
-        file.write(json.dumps({"title": title, "runs": record}, indent=1) + "\n")
+    write_page(
+        out / "training.json", [json.dumps({"title": title, "runs": record}, indent=1), "\n"]
+    )
     return table
 
 

@@ -5,6 +5,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -255,27 +257,20 @@ def plan(
     questions: Sequence[Question], numbers: range, done: set[str]
 ) -> Iterator[tuple[list[Question], int, int]]:
     """Yield what is still to run, as (questions, first sample, count) blocks in question order."""
-    block: list[Question] = []
-    span = (0, 0)
-    for question in questions:
-        missing = [n for n in numbers if f"{question.id}#{n}" not in done]
-        for start, count in _spans(missing):
-            if (start, count) != span:
-                if block:
-                    yield block, span[0], span[1]
-                block, span = [], (start, count)
-            block.append(question)
-    if block:
-        yield block, span[0], span[1]
+    missing = (
+        (question, [n for n in numbers if f"{question.id}#{n}" not in done])
+        for question in questions
+    )
+    spans = ((question, span) for question, left in missing for span in _spans(left))
+    for (first, count), block in groupby(spans, key=itemgetter(1)):
+        yield [question for question, _ in block], first, count
 
 
 def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield runs of consecutive numbers, as (first, count)."""
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
-            yield numbers[start], end - start
-            start = end
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        found = [number for _, number in run]
+        yield found[0], len(found)
 
 
 def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
