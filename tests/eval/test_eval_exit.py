@@ -98,7 +98,7 @@ def test_missing_questions_exit_3_and_stand_in_every_output(run_eval: Eval, tmp_
         first = [(tmp_path / "run" / n).read_text() for n in ("report.md", "report.html")]
         server.mended = True
         whole = run_eval(server.url, "samples=1", "retries=0")
-    assert whole.code == 0 and "missing" not in whole.out + whole.err
+    assert whole.code == 0 and "questions missing" not in whole.out + whole.err
     assert ended.code == 3
     assert "2 of 8 questions missing, 2 sampled episodes missing" in ended.err
     assert "content filter" in ended.err and "resumes" in ended.err

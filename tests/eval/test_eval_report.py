@@ -261,7 +261,7 @@ def test_a_browser_shows_the_page_and_a_name_cannot_make_it_call_home(
     assert asked.pop() == "http://127.0.0.1:9/image"  # the listener hears what a page loads
     asked.clear()
     page.goto((tmp_path / "out" / "report.html").as_uri())
-    page.wait_for_selector("text=✗ wrong")
+    page.wait_for_selector("text=✗ wrong", state="attached")
     shown = Reader(page.content())
     assert [url for url in asked if not url.startswith("file:")] == []
     assert "Where it is right" in shown.text

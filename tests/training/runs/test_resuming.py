@@ -87,8 +87,8 @@ def test_a_grpo_run_is_prolonged_on_the_same_questions(grpo_world, tmp_path) -> 
 
 @pytest.mark.long
 def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) -> None:
-    whole = run_sft(sft_config(place, tmp_path / "whole")).parent
-    stop_after(whole, sft_config(place, tmp_path / "before"), 4)
+    whole = run_sft(sft_config(place, tmp_path / "whole", keep_checkpoints=9)).parent
+    stop_after(whole, sft_config(place, tmp_path / "before", keep_checkpoints=9), 4)
     shutil.copytree(place, tmp_path / "elsewhere")
     (tmp_path / "before").rename(tmp_path / "after")
     often = {"save_steps": 2, "keep_checkpoints": 9}  # as often as the settings say now
