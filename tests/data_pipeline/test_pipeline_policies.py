@@ -12,7 +12,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Hop, Query, execute, parse_hop
+from graphwalker.query.query import Branch, Query, execute, parse_hop
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import Trajectory
 from support.toy import toy_graph
@@ -21,38 +21,18 @@ GRAPH = toy_graph()
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
 
 
-def ask(
-    *branches: tuple[str, list[str]],
-    tail: tuple[str, ...] = (),
-    readings: dict[str, list[str]] | None = None,
-) -> Question:
+def ask(topic: str, hops: list[str], readings: dict[str, list[str]] | None = None) -> Question:
     """A question over the toy graph; `readings` adds what the phrase of a hop may mean as well."""
-    made = tuple(
-        Branch(Entity(topic, GRAPH.name(topic)), tuple(map(parse_hop, hops)))
-        for topic, hops in branches
+    start = Entity(topic, GRAPH.name(topic))
+    query = Query((Branch(start, tuple(map(parse_hop, hops))),))
+    meanings = tuple(
+        (parse_hop(hop), *map(parse_hop, (readings or {}).get(hop, ()))) for hop in hops
     )
-    query = Query(made, tuple(map(parse_hop, tail)))
-
-    def meanings(hop: Hop) -> tuple[Hop, ...]:
-        return hop, *map(parse_hop, (readings or {}).get(str(hop), []))
-
-    draft = Draft(
-        "Which one?",
-        phrases=tuple(tuple(f"the <{hop}> of {{x}}" for hop in b.hops) for b in made),
-        tail_phrases=tuple(f"the <{hop}> of {{x}}" for hop in query.tail),
-        readings=tuple(tuple(map(meanings, b.hops)) for b in made),
-        tail_readings=tuple(map(meanings, query.tail)),
-    )
-    answers = execute(GRAPH, query).answers
-    return Question(
-        id="toy",
-        text="Which one?",
-        topic_entities=tuple(b.topic for b in made),
-        answers=tuple(Answer(e.name, e.id) for e in answers),
-        query=query,
-        wording=draft,
-        relation_path=query.path,
-    )
+    phrases = tuple(f"the <{hop}> of {{x}}" for hop in hops)
+    draft = Draft("Which one?", (phrases,), (), (meanings,))
+    answers = tuple(Answer(e.name, e.id) for e in execute(GRAPH, query).answers)
+    asked = Question("toy", "Which one?", (start,), answers, query=query, wording=draft)
+    return replace(asked, relation_path=query.path)
 
 
 def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
@@ -64,7 +44,7 @@ PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.pers
 
 
 def test_an_expert_recovers_from_a_wrong_reading_by_what_the_graph_shows():
-    question = ask(("m.0eve", ["people.person.parents", SPOUSE]), readings=PARENT)
+    question = ask("m.0eve", ["people.person.parents", SPOUSE], readings=PARENT)
     runs = [expert(question, seed) for seed in range(20)]
     assert all(run.scores["em"] == 1.0 for run in runs)
     erring = [run for run in runs if run.provenance["errors"]]
@@ -76,7 +56,7 @@ def test_an_expert_recovers_from_a_wrong_reading_by_what_the_graph_shows():
 
 
 def test_every_kind_of_injected_error_happens_and_is_put_right():
-    question = ask(("m.0film1", ["film.film.directed_by", "people.person.place_of_birth"]))
+    question = ask("m.0film1", ["film.film.directed_by", "people.person.place_of_birth"])
     runs = [expert(question, seed, error_rate=1.0) for seed in range(60)]
     errors = [e for run in runs for e in run.provenance["errors"]]
     assert {e["kind"] for e in errors} == {
@@ -102,7 +82,7 @@ def test_every_kind_of_injected_error_happens_and_is_put_right():
 
 def test_an_expert_does_not_read_the_gold_hops():
     hops = ["people.person.parents", SPOUSE]
-    question = ask(("m.0eve", hops), readings=PARENT)
+    question = ask("m.0eve", hops, readings=PARENT)
     runs = [expert(question, seed) for seed in range(5)]
     draft = question.wording
     for order in ([1, 0, 2], [2, 1, 0]):  # the true reading first, as a draft has it, or not

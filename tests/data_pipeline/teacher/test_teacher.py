@@ -260,7 +260,7 @@ def test_a_teacher_that_is_of_no_use_is_given_up_on_soon(graph, tmp_path, text, 
 
     with teach(useless) as server:
         with pytest.raises(UserError, match=r"no usable answer 5 times in a row \(question"):
-            synthesize(graph, config(server, count=20, give_up_after=5), tmp_path)
+            synthesize(graph, config(server, count=20, give_up_after=5, concurrency=2), tmp_path)
         assert server.asked.total() <= 5 + 2  # what was under way when it ended
     reasons = [row["detail"] for row in rows(tmp_path, "dropped.jsonl") if "detail" in row]
     assert all(fault in reason for reason in reasons)
@@ -304,12 +304,12 @@ def test_steps_in_words_of_its_own_are_read_again_by_the_judge(graph, tmp_path, 
         return Act(f"{meant}: that one." if right else "<reading>A and B</reading>")
 
     with teach(own_words) as server:
-        settings = config(server, concurrency=1)
+        settings = config(server, 4, concurrency=1)
         settings = settings.model_copy(update={"mix": {"2-hop": 1.0}})
         card = synthesize(graph, settings, tmp_path)
     assert read and card["dropped"].get("certificate: misread_step", 0) == (0 if right else 1)
     doubts = card["teacher"]["ambiguity"]
-    assert doubts["in_words_of_its_own"] == doubts["hops"] == 2 * COUNT
+    assert doubts["in_words_of_its_own"] == doubts["hops"] == 2 * 4
     assert doubts["own_words_read_again"] == "by the judge"
 
 

@@ -4,20 +4,24 @@ import random
 import re
 import tomllib
 from collections import Counter
+from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.banks.bank import CASUAL, add_casual, bank, frames, texts_of
 from data_pipeline.wording.banks.genders import genders_of, suits
 from data_pipeline.wording.composition.openings import typed_text
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
-from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.lexicon import Lexicon, parse_table
 from data_pipeline.wording.quality import judge
 from data_pipeline.wording.type_nouns import fits
+from data_pipeline.wording.vocabulary import labels_of
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.query.query import Branch, Hop, Query, parse_hop
 
 ROWS: list[dict[str, Any]] = bank()["relation"]
+PATH = files("data_pipeline.wording").joinpath("banks/wikidata.toml")
+TABLE: dict[str, Any] = tomllib.loads(PATH.read_text(encoding="utf-8"))
 
 
 def _texts(wording: dict[str, list[str]]) -> list[str]:
@@ -25,8 +29,9 @@ def _texts(wording: dict[str, list[str]]) -> list[str]:
 
 
 def test_every_text_of_the_bank_is_well_formed() -> None:
-    for row in ROWS:
-        assert {"out", "in"} & row.keys() and {row["from"], row["to"]} <= bank()["kind"].keys()
+    kinds = TABLE["kind"] | bank()["kind"]
+    for row in (*ROWS, *TABLE["relation"]):
+        assert {"out", "in"} & row.keys() and {row["from"], row["to"]} <= kinds.keys()
         for direction in {"out", "in"} & row.keys():
             wording = row[direction]
             texts = _texts(wording)
@@ -117,3 +122,22 @@ def test_the_noun_that_is_asked_for_fits_the_answers() -> None:
         ("what oscars did {x} win", "BAFTA Award for Best Film", False),
     ):
         assert fits(form, [Entity(answer, answer)], lambda one: kinds.get(one, [])) is fitting
+
+
+def test_every_property_reads_as_an_entry_in_the_directions_that_people_ask() -> None:
+    entries = parse_table(TABLE)
+    assert len({hop.relation for hop in entries}) >= 200
+    assert entries[Hop("P57")].question_word == "Who" and Hop("P1082") in entries
+    assert parse_hop("~P1082") not in entries  # what has a population of 4,711?
+    assert entries[Hop("P26")] is entries[parse_hop("~P26")]
+    assert entries[Hop("P1376")] is entries[parse_hop("~P36")]
+
+
+def test_a_property_without_a_label_in_the_graph_has_its_usual_one() -> None:
+    relations = ["http://www.wikidata.org/prop/direct/P749", "P287", "http://own.org/P287"]
+    graph = MemoryGraph([("a", relation, "b") for relation in relations], {"P287": "plan of"})
+    assert list(labels_of(graph, relations).values()) == [
+        "parent organization",
+        "plan of",
+        "plan of",
+    ]
