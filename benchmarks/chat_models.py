@@ -32,7 +32,6 @@ PRESETS = (
     "kg-r1", "tog", "io-prompt", "chain-of-thought",
 )  # fmt: skip
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "turns", "answers_read")
-TRANSCRIPTS = 3
 
 
 def run(out: Path, *words: str, until: Callable[[], bool] = lambda: False) -> float:
@@ -40,6 +39,8 @@ def run(out: Path, *words: str, until: Callable[[], bool] = lambda: False) -> fl
     seconds, those of earlier tries included."""
     place, started = out.with_suffix(".seconds.json"), time.monotonic()
     before = read_json(place)["seconds"] if place.is_file() else 0.0
+    if until():
+        return before
     place.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen([sys.executable, "-m", "graphwalker", *words], cwd=ROOT)
     while process.poll() is None:
@@ -78,9 +79,9 @@ def measure_agents(given: argparse.Namespace) -> dict[str, Any]:
             key: sum(int(one.get(key, 0)) for one in spent)
             for key in ("prompt_tokens", "completion_tokens")
         }
-        kept = {key: figures[key] for key in FIGURES if key in figures}
-        found[preset] = {**kept, "stops": stops, **tokens, "seconds": seconds}
-        text = "\n\n".join(map(transcript, done[:TRANSCRIPTS]))
+        found[preset] = {key: figures[key] for key in FIGURES if key in figures}
+        found[preset] |= {"stops": stops, **tokens, "seconds": seconds}
+        text = "\n\n".join(map(transcript, done[:3]))
         (out / "transcripts.md").write_text(text + "\n", encoding="utf-8")
         console.facts(preset, {"em": figures.get("em"), "stops": dict(stops), "seconds": seconds})
     return found
@@ -117,7 +118,7 @@ def measure_teacher(given: argparse.Namespace) -> dict[str, Any]:
         "dropped": dict(reasons.most_common()),
         "spent": read_json(spent) if spent.is_file() else {},
         "seconds": seconds,
-        "questions": [one["question"]["text"] for one in kept[:30]],
+        "questions": [one["question"]["question"] for one in kept[:30]],
     }
 
 

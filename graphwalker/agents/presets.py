@@ -27,7 +27,7 @@ from graphwalker.tools.walker import EXAMPLES, WalkerTools
 
 GRAPHWALKER = Preset(
     name="graphwalker",
-    version=4,
+    version=5,
     source="GraphWalker (arXiv:2603.28533)",
     tools=listing_tools(WalkerTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, lenient=settings.is_lenient),
@@ -37,7 +37,7 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=5,
+    version=6,
     source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
     tools=listing_tools(PagedTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, PAGE, lenient=settings.is_lenient),

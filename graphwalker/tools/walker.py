@@ -197,12 +197,16 @@ class WalkerTools(NamedTopics):
         listing = self._list_relations(entity)
         if not (listing.out or listing.into):
             return self._no_relations(entity)
-        wanted = list(dict.fromkeys(requested))[: self._settings.relations_per_call]
+        named, most = list(dict.fromkeys(requested)), self._settings.relations_per_call
+        wanted, unread = named[:most], len(named) > most
         usable = [r for r in wanted if r in self._seen and any(listing.sides(r))]
         unusable = [r for r in wanted if r not in usable]
         if not usable:
             return self._refuse(entity, listing, unusable)
         observation = self._show_triples(entity, listing, usable)
+        if unread:
+            text = f"{observation.text}\nOnly the first {most} relations were read"
+            observation = replace(observation, text=text)
         if not unusable:
             return observation
         refusal = self._refuse(entity, listing, unusable)

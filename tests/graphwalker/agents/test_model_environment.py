@@ -44,7 +44,7 @@ def warned(caplog: pytest.LogCaptureFixture) -> str:
 def test_the_file_says_all_that_the_model_was_trained_in(model: Path):
     found = read_environment(model)
     assert found is not None
-    assert (found.preset, found.preset_version, found.format) == ("graphwalker", 4, "inline")
+    assert (found.preset, found.preset_version, found.format) == ("graphwalker", 5, "inline")
     assert found.environment["top_relations"] == 7 and "{question}" in found.prompt.text
     assert (found.limits.max_tokens, found.limits.max_turns) == (64, 4)
     assert found.limits.stop == ("</kg-query>", "</answer>") and found.ranker.name == "bm25"
