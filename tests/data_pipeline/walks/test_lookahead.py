@@ -13,7 +13,6 @@ from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.synthesize import WALKS, make_walks
 from data_pipeline.verification.verify import verify_file
 from data_pipeline.walks import lookahead
-from graphwalker.files import read_jsonl
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import execute
@@ -85,13 +84,6 @@ def test_a_poor_structure_is_drawn_ahead_a_rich_one_is_not():
     for number in range(2):
         found.add("4-hop+0", number, "relation_share")
     assert found.stream("4-hop") == "4-hop+1"
-
-
-@pytest.mark.long
-def test_a_run_that_looks_ahead_is_the_same_for_any_workers(graph, run, tmp_path):
-    make_walks(graph, CONFIG.model_copy(update={"workers": 2}), tmp_path / "two")
-    assert any("+" in row["id"] for row in read_jsonl(run / WALKS))
-    assert contents(run) == contents(tmp_path / "two")
 
 
 @pytest.mark.long
