@@ -83,3 +83,12 @@ def test_exemplars_that_fill_the_context_end_the_run_with_the_next_move(world):
     episode.feed(Completion("", "length", prompt_tokens=1414))
     assert isinstance(episode.failure, HopelessError)
     assert "exemplars=2: with them the prompt takes 1,414 tokens" in str(episode.failure)
+
+
+def test_a_preset_plays_them_in_its_own_form(world):
+    graph = open_graph(world / "graph")
+    for preset, form in (("search-on-graph", "<tool_call>"), ("io-prompt", "<answer>")):
+        config = EnvironmentConfig(preset=preset, exemplars=1)
+        made = make_exemplars(graph, config, 0, [])
+        opening = Episode(questions_of(world)[0], 0, Environment(graph, config, exemplars=made)).ask
+        assert opening and form in opening.messages[2].content, preset

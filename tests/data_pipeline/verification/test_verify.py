@@ -178,3 +178,16 @@ def test_records_that_stand_twice_do_not_hold(made, world, tmp_path):
     write_jsonl(tmp_path / "doubled.jsonl", [*records, *records[:4]])
     verdict = verify_file(open_graph(world / "graph"), tmp_path / "doubled.jsonl")
     assert (verdict.failed, dict(verdict.reasons)) == (4, {"id again": 4})
+
+
+def test_a_walk_that_stood_elsewhere_does_not_hold(made, world, tmp_path):
+    records = list(read_jsonl(made / "walks.jsonl"))
+    records[0]["visited"][0][-1] = {"id": "m.0nobody", "name": "No One"}
+    write_jsonl(tmp_path / "w.jsonl", records)
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "w.jsonl")
+    assert [failure.reason for failure in verdict.first] == ["visited entity not there"]
+
+
+def test_more_answers_than_the_bound_do_not_hold(made, world, capsys):
+    assert verify(made / "walks.jsonl", "--graph", world / "graph", "--max-answers", 1) == 1
+    assert "too many answers" in capsys.readouterr().err

@@ -127,3 +127,9 @@ def test_the_filter_drops_a_question_that_names_an_intermediate_entity() -> None
     draft = _drafts(TWO_HOPS, 1)[0]
     text = draft.text.replace("?", " Mira Brekov?")
     assert not judge(text, TWO_HOPS, draft, intermediates=[ANSWER]).kept
+
+
+def test_the_filter_drops_a_phrase_that_does_not_mean_its_hop() -> None:
+    draft = _drafts(TWO_HOPS, 1)[0]
+    wrong = replace(draft, readings=(((parse_hop("film.film.genre"),), draft.readings[0][1]),))
+    assert not judge(draft.text, TWO_HOPS, wrong).kept

@@ -201,3 +201,8 @@ def test_a_question_ends_on_what_is_asked_where_its_verb_would_stand_far_behind(
 def test_what_would_hold_a_clause_in_a_clause_in_a_clause_is_not_asked() -> None:
     inner = (Hop("SPONSORS", Direction.IN), Hop("FOLLOWS", Direction.IN))
     assert not texts(*inner, Hop("SUPPLIES_TO"), Hop("DELIVERS_TO"), Hop("BELONGS_TO"))
+
+
+def test_a_noun_that_begins_with_the_kind_of_what_has_it_is_said_without() -> None:
+    assert entry_from_id(Hop("recipeIngredient"), Nouns("recipe")).noun == "ingredient"
+    assert entry_from_id(Hop("recipeIngredient"), Nouns("book")).noun == "recipe ingredient"
