@@ -190,3 +190,15 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world, asked
     assert len(set(calls)) == len(calls)
     assert "wrong" in back.turns[2].thought or "failed" in back.turns[2].thought
     assert set(back.answer or ()) == {entity.name for entity in question.answers}
+
+
+def test_an_episode_without_a_call_has_no_way_back(world, asked):
+    environment = Environment(open_graph(world / "graph"), EnvironmentConfig())
+    policy = ScriptedPolicy({asked[0].id: ['<answer> ["no idea"] </answer>']})
+    (failed,) = rollout(asked[:1], environment, policy)
+    assert not list(ways_back(failed, environment, seed=0))
+
+
+def test_a_policy_does_not_search() -> None:
+    with pytest.raises(UserError, match="searched is the built-in expert's"):
+        parse_config(ExpertConfig, {"searched": 1, "policy": {"model": "x"}}, "t")
