@@ -103,10 +103,7 @@ class Flavour:
         return "..".join(parts), ", ".join(filter(None, labels))
 
     def function(self) -> Function:
-        """The tool, with examples of this flavour."""
-        entity, relation = "m.05l64", "location.location.time"
-        if self.wikidata:
-            entity, relation = "wd:Q585", "wdt:P17"
+        """The tool. Its examples are placeholders: models copy what looks like an id."""
         sides = "outgoing: triples that begin at the entity; incoming: those that end there."
         only = "Show rows of these properties only."
         return Function(
@@ -114,9 +111,9 @@ class Flavour:
             "Shows the triples on one side of an entity, as rows of property, value and labels. "
             "Where there are very many, only their properties: search again with a filter.",
             {
-                "entity": Parameter("string", "The id of an entity, as shown.", entity),
+                "entity": Parameter("string", "The id of an entity, as shown.", "ID OF AN ENTITY"),
                 "direction": Parameter("string", sides, "outgoing", tuple(SIDES)),
-                FILTER: Parameter("array", only, [relation], required=False),
+                FILTER: Parameter("array", only, ["PROPERTY"], required=False),
             },
         )
 
@@ -384,7 +381,7 @@ def _speaker(settings: AgentSettings) -> SearchSpeaker:
 
 SEARCH_ON_GRAPH = Preset(
     name="search-on-graph",
-    version=3,
+    version=4,
     source="Search-on-Graph (arXiv:2510.08825)",
     tools=_tools,
     protocol=lambda settings: FunctionProtocol(
