@@ -110,7 +110,10 @@ class QueryMaker:
         return f"MINUS {{ {self.pattern(near)} }}"
 
     def exists(self, near, depth):
-        return f"FILTER {self.rng.choice(['', 'NOT '])}EXISTS {{ {self.pattern(near)} }}"
+        inner = self.pattern(near)
+        if self.rng.random() < 0.5:
+            inner += f" {self.condition(near, depth)}"
+        return f"FILTER {self.rng.choice(['', 'NOT '])}EXISTS {{ {inner} }}"
 
     def values(self, near, depth):
         others = [self.rng.choice(self.triples)[0] for _ in range(2)]

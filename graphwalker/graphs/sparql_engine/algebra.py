@@ -7,7 +7,10 @@ from rdflib import BNode, Variable
 
 
 def part_of(expression: Any, key: str) -> Any:
-    """A part as it was parsed; rdflib's own look-up would evaluate it."""
+    """A part as it was parsed; rdflib's own look-up would evaluate it. The pattern of EXISTS is the
+    translated one, an attribute: translating took the filters out of what was parsed."""
+    if key == "graph" and key in vars(expression):
+        return expression.graph
     return dict[str, Any].__getitem__(expression, key)
 
 

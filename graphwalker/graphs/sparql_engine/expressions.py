@@ -45,7 +45,7 @@ class PlanSlots(Protocol):
 
     def slot(self, variable: Any) -> int: ...
     def constant(self, term: Any) -> int: ...
-    def exists(self, pattern: Any) -> Callable[[QueryRun, SolutionRow], bool]: ...
+    def exists(self, expression: Any) -> Callable[[QueryRun, SolutionRow], bool]: ...
 
 
 def as_term(run: QueryRun, value: Any) -> Any:
@@ -84,7 +84,7 @@ def compile_expression(expression: Any, slots: PlanSlots) -> Evaluate:
     name = str(expression.name)
     parts = {str(key): part_of(expression, key) for key in expression}
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
-        finds, wanted = slots.exists(parts["graph"]), name == "Builtin_EXISTS"
+        finds, wanted = slots.exists(expression), name == "Builtin_EXISTS"
         return lambda run, row: TRUE if finds(run, row) is wanted else FALSE
     compiled = {key: _compile(part, slots) for key, part in parts.items()}
     if make := _FORMS.get(name):

@@ -88,10 +88,11 @@ class Planner:
         self.constants.append(written)
         return len(self.constants) - 1
 
-    def exists(self, pattern: Any) -> Callable[[QueryRun, SolutionRow], bool]:
-        """Whether a pattern has a solution that fits the row."""
+    def exists(self, expression: Any) -> Callable[[QueryRun, SolutionRow], bool]:
+        """Whether the pattern of an EXISTS has a solution that fits the row."""
+        pattern = expression.graph
         if pattern.name in ("GroupGraphPatternSub", "SubSelect"):
-            pattern = translateGroupGraphPattern(pattern)
+            pattern = expression.graph = translateGroupGraphPattern(pattern)
         before, self._correlated = self._correlated, True
         part = self.build(pattern, frozenset(self.slots.values()), ())[0]
         self._correlated = before

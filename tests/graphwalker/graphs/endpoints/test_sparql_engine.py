@@ -73,6 +73,21 @@ def test_queries_of_benchmarks_and_clients_are_answered(engine, query):
     assert ids(engine, query) == ["m.0eve"]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["FILTER EXISTS { PATTERN }", "FILTER EXISTS { FILTER EXISTS { PATTERN } }",
+     "BIND(EXISTS { PATTERN } AS ?e) FILTER(?e)"],
+)  # fmt: skip
+def test_a_filter_within_exists_is_tested(engine, condition):
+    pattern = "?x ns:people.person.parents ?y FILTER(?y = ns:m.0nobody)"
+    condition = condition.replace("PATTERN", pattern)
+    where = f"ns:m.0ada ns:people.person.children ?x {condition}"
+    prefix = "PREFIX ns: <http://rdf.freebase.com/ns/>"
+    assert ids(engine, f"{prefix} SELECT ?x WHERE {{ {where} }}") == []
+    found = ids(engine, f"{prefix} SELECT ?x WHERE {{ {where.replace('0nobody', '0ada')} }}")
+    assert "m.0eve" in found
+
+
 def test_a_count_without_a_name_gets_one(engine):
     found = engine.query("SELECT COUNT(?x) WHERE { ?x ns:people.person.nationality ns:m.0land }")
     assert found.variables == ("callret0",)
