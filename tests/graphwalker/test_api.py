@@ -1,6 +1,7 @@
 """`import graphwalker as gw`, as a person at a prompt uses it."""
 
 import json
+import sys
 from dataclasses import replace
 
 import networkx
@@ -185,3 +186,20 @@ def test_long_calls_show_how_far_they_are(capsys, monkeypatch):
     environment = gw.Environment(toy_graph())
     gw.evaluate(toy_questions()[:4], environment, gw.load_policy("first-relation", environment))
     assert " of 4, " in capsys.readouterr().err
+
+
+def test_a_subgraph_holds_what_lies_around_its_entities():
+    graph = gw.open_graph(ROWS)
+    assert names_in(graph.subgraph(["Ben"])) == names_in(graph.subgraph("Ben")) == set(ROWS[:2])
+    assert names_in(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
+
+
+def test_a_graph_counts_its_relations():
+    frame = gw.open_graph(ROWS).describe()
+    assert frame.loc["lives in", ["triples", "heads", "tails"]].tolist() == [2, 2, 1]
+
+
+def test_without_pytorch_geometric_the_next_move_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
+    with pytest.raises(UserError, match="pip install torch_geometric"):
+        gw.open_graph(ROWS).to_pyg()

@@ -7,6 +7,7 @@ import pytest
 from graphwalker.audit.audit import audit
 from graphwalker.audit.sparql import NotExecutedError, run_sparql
 from graphwalker.cli import app as cli
+from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
@@ -134,3 +135,12 @@ def test_the_command_prints_the_table_and_writes_the_records(tmp_path, capsys):
     assert cli.run(lambda: cli.app(given, standalone_mode=False)) == 0
     assert "not in this graph" in capsys.readouterr().out
     assert len(list(read_jsonl(out))) == len(QUESTIONS)
+
+
+def test_a_way_that_the_graph_holds_as_one_relation_is_found(tmp_path):
+    graph = MemoryGraph([("m.0ana", "a.b.c..d.e.f", "m.0ben")], NAMES)
+    question = make_question(
+        "q", "who?", "m.0ben", sparql=select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x")
+    )
+    (record,) = audit(ground([question], graph), graph, tmp_path / "audit.jsonl")
+    assert (record["verdict"], record["by"]) == ("equal", "walk of the sparql")

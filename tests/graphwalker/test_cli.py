@@ -223,3 +223,16 @@ def test_an_unknown_error_is_not_hidden() -> None:
 
     with pytest.raises(ModuleNotFoundError):
         cli.run(fail)
+
+
+def test_memory_is_estimated_for_a_chain_of_which_nothing_is_made_yet(tmp_path):
+    path = tmp_path / "chain.yaml"
+    path.write_text(
+        "run: runs/x\nshared: {format: chatml}\n"
+        "sft1: {model: base, data: [d], output_dir: '${run}/sft1'}\n"
+        "sft2: {model: '${run}/sft1-whole', data: [d], output_dir: '${run}/sft2'}\n"
+        "grpo: {model: '${run}/sft2/final', output_dir: '${run}/grpo'}\n"
+    )
+    for model in ("runs/x/sft2/final", "runs/x/sft1-whole", "base"):
+        assert config._first_model(f"{path}#grpo", model) == "base"
+    assert config._first_model(f"{path}#grpo", str(tmp_path)) == str(tmp_path)

@@ -202,3 +202,9 @@ def test_a_stage_waits_for_the_address_of_its_server(slurm, tmp_path):
     (run / "graph.address").write_text("http://n1:8890/sparql\n")
     check_ready(run, "synth", wait_s=0.01)
     assert read_address(f"{run}/graph.address#http://g") == "http://n1:8890/sparql#http://g"
+
+
+def test_a_road_is_submitted_once(slurm, tmp_path):
+    list(submit_road(write_road(tmp_path)))
+    with pytest.raises(UserError, match="graphwalker jobs retry"):
+        list(submit_road(write_road(tmp_path)))

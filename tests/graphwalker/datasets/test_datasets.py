@@ -247,3 +247,24 @@ def test_a_file_of_no_known_form_is_told_which_there_are(tmp_path):
     (tmp_path / "q.csv").write_text("question,answer\nwho,Ana\n")
     with pytest.raises(UserError, match="`graphwalker dataset list` names them"):
         load_questions(tmp_path / "q.csv")
+
+
+def test_qald_in_english_alone_could_be_either_and_has_to_be_named(tmp_path):
+    path = toys.write(tmp_path / "qald.json", toys.qald(("en",)))
+    with pytest.raises(UserError, match=r"several formats \(qald10, qald9plus\)"):
+        load_questions(path)
+    assert load_questions(path, format="qald10")[0].dataset == "qald10"
+
+
+def test_a_whole_bench_is_checked_against_the_published_structures(tmp_path):
+    records = [toys.BENCH[0] | {"index": n} for n in range(1766)]
+    loaded = load_dataset(toys.write(tmp_path / "GWBench.json", records))
+    assert "1766 questions are 3-hop, 347 in the published table" in loaded.notes
+    with pytest.raises(UserError, match="347 in the published table"):
+        must_be_whole(loaded)
+
+
+def test_qald_is_read_in_the_language_asked_for(load):
+    assert load("qald9plus", language="de").questions[0].text.endswith("(de)")
+    with pytest.raises(UserError, match=r"record 1 \(0\): .*no wording in language 'fr'"):
+        load("qald9plus", language="fr")

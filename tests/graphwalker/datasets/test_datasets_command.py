@@ -132,3 +132,14 @@ def test_the_rebuilt_files_load_whole(name):
     loaded = load_dataset(path)
     assert (loaded.dataset, len(loaded.questions)) == SLICES[name]
     assert all(question.hops for question in loaded.questions if loaded.dataset != "ours")
+
+
+def test_the_table_is_for_people(tmp_path, capsys):
+    path = toys.write(tmp_path / "grailqa_dev.json", toys.GRAILQA)
+    code, printed, _ = run(capsys, "dataset", "check", str(path))
+    assert code == 0 and "zero-shot: 1" in printed and "dev: 2" in printed
+
+
+def test_the_list_names_every_format(capsys):
+    code, printed, _ = run(capsys, "dataset", "list", "--json")
+    assert code == 0 and set(json.loads(printed)) == set(toys.FILES)

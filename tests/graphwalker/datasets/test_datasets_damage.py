@@ -1,6 +1,8 @@
 """Damaged files: each kind gives one line that names the file, the record, and what is wrong."""
 
 import copy
+import gzip
+import json
 
 import pytest
 
@@ -227,4 +229,24 @@ def test_deep_nesting_is_an_error_and_not_a_crash(tmp_path):
         load_questions(path)
     path = toys.write(tmp_path / "deep.jsonl", '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")
     with pytest.raises(UserError, match=r"deep.*not JSON \(nested too deeply\), in record 1"):
+        load_questions(path)
+
+
+def test_bytes_that_are_not_utf8_name_the_record(tmp_path):
+    for name in ("cwq", "grbench", "metaqa"):
+        file, records = toys.FILES[name]
+        path = toys.write(tmp_path / file, records)
+        raw = path.read_bytes()
+        spot = raw.rindex(
+            b"mascot" if name == "cwq" else b"wrote" if name == "grbench" else b"Mira"
+        )
+        path.write_bytes(raw[:spot] + b"\xff" + raw[spot + 1 :])
+        with pytest.raises(UserError, match=r"not UTF-8 text, in record 2$"):
+            load_questions(path)
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path):
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(toys.OURS[0]).encode() * 50)[:-12])
+    with pytest.raises(UserError, match="damaged gzip file"):
         load_questions(path)

@@ -69,3 +69,7 @@ def test_answers_that_are_no_names_of_the_graph_are_counted(toy, caplog):
         "1 of 2 gold answers are no entity of this graph by name, the first 'Nobody at all'"
         in caplog.text
     )
+
+
+def test_no_questions_are_no_fault_of_the_graph(toy):
+    refuse_unknown_topics([], toy, "runs/graph")

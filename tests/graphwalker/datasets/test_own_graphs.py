@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 
 import pytest
 
@@ -9,7 +10,7 @@ from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.verification.verify import verify_file
 from eval.run.config import EvalConfig, run_eval
-from graphwalker.agents.environment import Environment
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import ceiling, known_topics, reaches
 from graphwalker.config import read_settings
@@ -19,10 +20,11 @@ from graphwalker.datasets.own_graphs import QuestionGraphs
 from graphwalker.datasets.queries import resolve
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.views.sets import MEMBERS_KEPT
+from graphwalker.graphs.views.settings import GraphLayers
 from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
@@ -168,3 +170,23 @@ def test_what_is_wrong_with_a_graph_is_named_with_its_record(tmp_path):
     (tmp_path / "relations.txt").write_text("one\n")
     with pytest.raises(UserError, match=r"record 1: entry \d is not in .*relations.txt"):
         open_graph(str(path))
+
+
+def test_indices_without_names_beside_them_are_warned_of(tmp_path, caplog):
+    path = own_graphs.write_gnn_rag(brought(2), tmp_path)
+    (tmp_path / "entities_names.json").unlink()
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["answers"] = [{"kb_id": "m.1", "text": None}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with caplog.at_level(logging.WARNING):
+        open_graph(str(path))
+    assert "put entities_names.json beside" in caplog.text
+
+
+def test_layers_lie_over_every_graph_of_the_set(tmp_path):
+    path = write_rog(brought(2), tmp_path)
+    settings = EnvironmentConfig(layers=GraphLayers(hidden_share=1.0))
+    graph = Environment(open_graph(str(path)), settings).graph
+    (question, _) = load_questions(path)
+    assert graph.for_question(question).relations("Ana 0", Direction.OUT) == []

@@ -12,6 +12,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.queries import EXECUTED, NO_QUERY, resolve, resolve_one
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Sampling
 from graphwalker.query.query import execute
@@ -155,3 +156,13 @@ def test_the_command_writes_the_exact_ones_and_counts_the_rest(tmp_path, capsys)
     before = out.read_bytes()
     assert command(capsys, *given[:2], "--questions", str(out), "--out", str(out))[0] == 0
     assert out.read_bytes() == before
+
+
+def test_an_inverse_relation_that_knows_all_of_the_gold_takes_the_place_of_one_that_knows_a_part():
+    names = {i: i.upper() for i in "abcd"}
+    graph = MemoryGraph([("a", "jobs", "b"), ("b", "people", "a"), ("c", "people", "a")], names)
+    asked = Question(
+        "q", "?", (Entity("a", "A"),), (Answer("B", "b"), Answer("C", "c")),
+        annotations={"relation_path": ["jobs"]},
+    )  # fmt: skip
+    assert resolve_one(asked, graph).query.path == ("~people",)

@@ -8,7 +8,7 @@ from graphwalker.datasets.queries import resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.query.stated import from_s_expression
+from graphwalker.query.stated import from_s_expression, walks
 from graphwalker.question import Answer, Question
 from support import dataset_toys as toys
 
@@ -104,3 +104,13 @@ def test_the_type_of_a_metaqa_question_is_its_path(tmp_path):
     graph = MemoryGraph([(m, "directed_by", "D") for m in "AB"], {n: n for n in "ABD"})
     (found,) = ground([question], graph)
     assert found.annotations["executed"] == "equal" and found.query and found.query.avoids_topics
+
+
+def test_walks_of_several_topics_meet_where_the_patterns_do():
+    text = "SELECT ?x WHERE { ns:m.1 ns:a.b.c ?m . ns:m.2 ns:d.e.f ?m . ?m ns:g.h.i ?x . }"
+    query = next(walks(text, [Entity("m.1"), Entity("m.2")]))
+    assert [[str(hop) for hop in branch.hops] for branch in query.branches] == [
+        ["a.b.c"],
+        ["d.e.f"],
+    ]
+    assert [str(hop) for hop in query.tail] == ["g.h.i"]

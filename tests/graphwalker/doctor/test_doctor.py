@@ -156,3 +156,9 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
     found = {one.what: one for one in look_at_software(needed, installed)}
     assert found[what].verdict == "wrong" and said in found[what].found
     assert "pip install 'graphwalker-kgqa[" in found[what].next
+
+
+def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(lambda: app(["doctor"], standalone_mode=False))
+    assert "…" not in capsys.readouterr().out

@@ -81,3 +81,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert count == 40_001 and peak < 8_000_000
+
+
+def test_a_missing_file_and_bytes_that_are_no_text_are_named(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        list(grbench_records(tmp_path / "none.json"))
+    (tmp_path / "graph.json").write_bytes(b'{"a_nodes": {"\xff": {}}}')
+    with pytest.raises(UserError, match="cannot be read"):
+        list(grbench_records(tmp_path / "graph.json"))

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
@@ -130,3 +130,8 @@ def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_pat
         networkx.write_graphml(networkx.MultiDiGraph(list(edges)), tmp_path / "g.graphml")
         read = networkx.read_graphml(tmp_path / "g.graphml", force_multigraph=True)
         assert from_networkx(read).relation_ids() == ["knows"]
+
+
+def test_info_of_a_dead_endpoint_fails():
+    with pytest.raises(GraphError, match="ConnectionRefused"):
+        open_graph("http://127.0.0.1:9/sparql", attempts=1).info()

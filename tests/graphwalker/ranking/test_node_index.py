@@ -75,3 +75,8 @@ def test_embeddings_of_a_model_on_disk_find_what_words_do_not(tmp_path):
     index = open_node_index(GRAPH, f"embed:{tmp_path / 'model'}", tmp_path / "kept")
     assert index.search("rivers carve")[0].entity.id == "p2"
     assert list((tmp_path / "kept").glob("nodes-embed-*.npz"))
+
+
+def test_nodes_of_that_very_name_come_alone():
+    hits = open_node_index(toy_graph(), "bm25").nearest("Springfield")
+    assert {hit.entity.id for hit in hits} == {"m.0film3", "m.0city1"}

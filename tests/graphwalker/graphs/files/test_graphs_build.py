@@ -132,3 +132,15 @@ def test_a_hub_beyond_one_chunk_of_rows_is_whole_and_in_order(
     found = [e.id for e in graph.neighbors("m.hub", "a.b.c", Direction.IN)]
     assert found == [f"m.{i:06x}" for i in range(20_000)]
     assert graph.count("m.000001", "a.b.d", Direction.IN) == 260
+
+
+def test_malformed_lines_are_skipped_counted_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = put(tmp_path / "t.tsv", f'{GOOD}only\ttwo\n\n"x"\ta.b.c\tm.1\nm.1\ta.b.c\t"x\n')
+    path.write_bytes(path.read_bytes() + b"\xff\ta.b.c\tm.3\r\nm.1\ta.b.c\tm.3\r\n")
+    info = build_graph([path], tmp_path / "graph")
+    assert (info["malformed"], info["triples"]) == (4, 2)
+    assert [r.message.split(": ")[0] for r in caplog.records] == [
+        f"skipped {path}:{line}" for line in (2, 4, 5, 6)
+    ]

@@ -129,3 +129,10 @@ def test_a_table_of_entities_in_a_tsv_is_asked_about_and_read(tmp_path):
         built(tmp_path, "t.tsv", rows)
     made, graph = built(tmp_path, "t.tsv", rows, columns="table")
     assert (made["triples"], graph.relation_ids()) == (24, ["mayor", "river"])
+
+
+def test_columns_stand_in_any_order_among_others(tmp_path):
+    rows = "weight,rel,dst,src\n1,knows,Ben,Ana\n2,knows,Cleo,Ben\n"
+    for columns, header in (("src,rel,dst", None), ("4,2,3", True)):
+        made, graph = built(tmp_path, "t.csv", rows, columns, header)
+        assert (made["triples"], graph.relation_ids()) == (2, ["knows"])

@@ -17,6 +17,7 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.names import local_name
 from support.backends import compiled_tsv
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
@@ -192,3 +193,21 @@ def test_a_graph_without_names_may_take_them_from_ids(tmp_path: Path) -> None:
     assert whole.resolve("Anna Weber") == []
     assert [entity.id for entity in last.resolve("anna weber")] == [anna]
     assert last.names_many(["_:b0"]) == [""]
+
+
+@pytest.mark.parametrize(
+    ("entity_id", "name"),
+    [
+        ("http://x.org/r/Anna_Weber", "Anna Weber"),
+        ("http://x.org/r#Z%C3%BCrich", "Zürich"),
+        ("http://x.org/", "x.org"),
+        ("/c/en/cutting_wood/v", "cutting wood"),
+        ("dbr:Anna_Weber", "Anna Weber"),
+        ("12:30", "12:30"),
+        ("Anna", "Anna"),
+        ("m.0abc", ""),
+        ("_:b0", ""),
+    ],
+)
+def test_the_last_part_of_an_id_can_be_a_name(entity_id: str, name: str) -> None:
+    assert local_name(entity_id) == name

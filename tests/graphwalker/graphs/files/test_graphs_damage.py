@@ -15,7 +15,7 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side, Step
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.format import layout
+from graphwalker.graphs.format import header, layout
 from graphwalker.graphs.format.header import HEADER_SPACE, MAGIC
 from graphwalker.graphs.format.layout import FILE_NAME, Layout
 from support.backends import compiled_tsv
@@ -179,3 +179,21 @@ def test_wrong_arguments_are_a_type_error_and_no_damage(sound):
     for call in calls:
         with pytest.raises(TypeError, match=r"argument|entity|name"):
             call(graph)
+
+
+def test_the_block_that_is_damaged_is_named_with_its_section(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(header, "BLOCK_BYTES", 128)
+    monkeypatch.setattr(header, "_AT_ONCE", 2)
+    writer = layout.LayoutWriter(tmp_path)
+    for name in ("a", "b"):
+        writer.section(name, "B").write(name.encode() * 4000)
+    writer.finish(tmp_path / FILE_NAME, {})
+    path, place = tmp_path / FILE_NAME, HEADER_SPACE + 5000
+    Layout(path).verify()
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(GraphError, match=r"the block at byte 37,760 \(section b\) does not"):
+        Layout(path)

@@ -250,3 +250,10 @@ def test_blocks_change_nothing_of_what_is_read(
             rows = [row for _, some in reader.blocks() for row in some.names]
             found.append((rows, rejects.count))
     assert found[0] == found[1]
+
+
+def test_a_csv_record_that_does_not_fit_its_header_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(':ID,name,born:int\np1,Ann,1964\np2,Bob\np3,Cid,soon\np4,"cut,1\np5,Eve,1970\n')
+    info = build_graph([], tmp_path / "graph", property_files=[path])
+    assert (info["malformed"], info["entities"]) == (3, 2)

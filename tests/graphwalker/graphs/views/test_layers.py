@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Side, Step
+from graphwalker.graphs.base import Direction, Entity, Side, Step
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.freebase import (
     FreebaseGraph,
@@ -212,3 +212,13 @@ def test_stepping_takes_one_round_trip_and_two_over_flattened_relations():
     graph.trips = 0
     graph.step_many([Step("m.0ada", r, d, 5) for r in (CHILDREN, SPOUSE) for d in Direction])
     assert graph.trips == 2
+
+
+def test_a_mediator_is_known_by_its_type_before_its_name():
+    graph = MemoryGraph(
+        [], {"m.9": "Their marriage"}, {"m.9": ["people.marriage"], "m.2": ["people.person"]}
+    )
+    known = FreebaseGraph(graph, SCHEMA)
+    assert known.is_cvt(Entity("m.9", "Their marriage"))
+    assert not known.is_cvt(Entity("m.2"))
+    assert known.is_cvt(Entity("m.3"))

@@ -6,7 +6,9 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.views.name_index import (
+    AliasedGraph,
     build_index,
     name_rows,
     open_index,
@@ -127,3 +129,16 @@ def test_people_index_and_search_a_graph_from_the_command_line(tmp_path):
     assert run(app, ["graph", "index", graph]).exit_code == 0
     after = run(app, ["graph", "search", graph, "glas harbor", "--limit", "1"])
     assert before.output == after.output == "0.81\tm.0film1\tThe Glass Harbor\n"
+
+
+def test_aliases_come_from_the_graph_too():
+    graph = MemoryGraph([("m.1", "common.topic.alias", '"Bobby"@en')], {"m.1": "Robert"})
+    assert AliasedGraph(graph, build_index(name_rows(graph))).resolve("bobby")[0].id == "m.1"
+
+
+def test_names_resolve_by_alias_after_names(toy_index):
+    graph = AliasedGraph(toy_graph(), toy_index)
+    assert graph.resolve("the great ada") == [ADA]
+    assert graph.resolve("Ada Mbeki") == [ADA]
+    assert graph.resolve("nobody at all") == []
+    assert graph.resolve("") == []

@@ -9,6 +9,7 @@ from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.open import is_endpoint, open_graph
+from graphwalker.graphs.views.name_index import build_index, name_rows
 from graphwalker.graphs.views.settings import GraphLayers, with_layers
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -95,3 +96,18 @@ def test_an_inverse_that_says_no_more_is_hidden_on_demand(schema):
 def test_layers_of_two_worlds_are_not_mixed(schema):
     with pytest.raises(UserError, match="wikidata"):
         with_layers(toy_graph(), GraphLayers(wikidata=True, freebase_schema=schema))
+
+
+def test_names_resolve_by_the_aliases_of_an_index(tmp_path):
+    path = tmp_path / "names.sqlite"
+    build_index(name_rows(toy_graph(), [("m.0ada", "The Great Ada")]), path)
+    graph = with_layers(toy_graph(), GraphLayers(aliases=str(path)))
+    assert [entity.id for entity in graph.resolve("the great ada")] == ["m.0ada"]
+
+
+def test_the_index_of_another_graph_is_refused(toy_file):
+    graph = compiled(toy_file)
+    path = toy_file.parent / "names.sqlite"
+    build_index(name_rows(toy_graph()), path, checksum="another")
+    with pytest.raises(UserError, match="another graph"):
+        with_layers(graph, GraphLayers(aliases=str(path)))
