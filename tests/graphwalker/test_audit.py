@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphwalker.audit.audit import audit
+from graphwalker.audit.audit import audit, summarise_audit
 from graphwalker.audit.sparql import NotExecutedError, run_sparql
 from graphwalker.cli import app as cli
 from graphwalker.datasets.grounding import ground
@@ -144,3 +144,15 @@ def test_a_way_that_the_graph_holds_as_one_relation_is_found(tmp_path):
     )
     (record,) = audit(ground([question], graph), graph, tmp_path / "audit.jsonl")
     assert (record["verdict"], record["by"]) == ("equal", "walk of the sparql")
+
+
+def test_doubled_questions_and_answers_that_the_question_names_are_marked(tmp_path):
+    questions = [
+        make_question("a", "is Norvania where Ana was born", "m.0nor", sparql=BORN),
+        make_question("b", "Is norvania where  Ana was born", "m.0nor", sparql=BORN),
+        make_question("c", "what about Norvanians", "m.0nor", sparql=BORN),
+    ]
+    first, second, third = audit(questions, GRAPH, tmp_path / "audit.jsonl")
+    assert first["answer_in_question"] == ["Norvania"] and "answer_in_question" not in third
+    assert second["duplicate_of"] == "a" and "duplicate_of" not in first
+    assert summarise_audit([first, second, third])["duplicate_of"] == 1

@@ -12,8 +12,9 @@ from graphwalker.config import read_settings as load_settings
 from graphwalker.errors import UserError
 from graphwalker.files import read_address
 from graphwalker.jobs import chain
-from graphwalker.jobs.road import retry_road, submit_road
+from graphwalker.jobs.road import retry_road, road_stages, submit_road
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
+from graphwalker.policies.chat.config import ChatApiConfig
 
 SBATCH = """#!/bin/bash
 echo "$GRAPHWALKER_STAGE: $*" >>"$SLURM_TOY/submitted"
@@ -208,3 +209,29 @@ def test_a_road_is_submitted_once(slurm, tmp_path):
     list(submit_road(write_road(tmp_path)))
     with pytest.raises(UserError, match="graphwalker jobs retry"):
         list(submit_road(write_road(tmp_path)))
+
+
+def test_an_address_file_without_an_address_is_named(tmp_path):
+    (tmp_path / "a.address").write_text("soon\n")
+    for name in ("a.address", "b.address"):
+        with pytest.raises(UserError, match=name):
+            read_address(tmp_path / name)
+
+
+def test_an_address_that_no_job_writes_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"no job writes .*virtuoso\.address"):
+        road_stages(write_road(tmp_path), ["jobs.virtuoso.serves=''"])
+
+
+def test_a_folder_without_jobs_is_told_before_slurm_is_asked(slurm, tmp_path):
+    (slurm / "squeue").write_text("#!/bin/bash\necho 'no configuration' >&2; exit 1\n")
+    with pytest.raises(UserError, match="no jobs were submitted here"):
+        chain.states(tmp_path / "run")
+
+
+def test_a_chat_server_may_be_named_by_the_file_that_its_job_writes(tmp_path):
+    config = ChatApiConfig(base_url=f"{tmp_path}/teacher.address")
+    with pytest.raises(UserError, match=r"teacher\.address: no such file"):
+        _ = config.address
+    (tmp_path / "teacher.address").write_text("http://n1:8000\n")
+    assert config.address == "http://n1:8000/v1" and not config.is_private

@@ -268,3 +268,17 @@ def test_qald_is_read_in_the_language_asked_for(load):
     assert load("qald9plus", language="de").questions[0].text.endswith("(de)")
     with pytest.raises(UserError, match=r"record 1 \(0\): .*no wording in language 'fr'"):
         load("qald9plus", language="fr")
+
+
+def test_metaqa_as_json_may_mark_its_topic_in_brackets(tmp_path):
+    record = {
+        "question": "who acts in [Blue Harbor]",
+        "answer": ["Mira"],
+        "qtype": "movie_to_actor",
+    }
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    (question,) = load_questions(tmp_path / "q.jsonl")
+    assert (question.text, question.topic_entities[0].id) == (
+        "who acts in Blue Harbor",
+        "Blue Harbor",
+    )

@@ -250,3 +250,11 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
     path.write_bytes(gzip.compress(json.dumps(toys.OURS[0]).encode() * 50)[:-12])
     with pytest.raises(UserError, match="damaged gzip file"):
         load_questions(path)
+
+
+@pytest.mark.parametrize("name", ["many.json", "many.jsonl"])
+def test_a_number_of_too_many_digits_is_an_error_and_not_a_crash(tmp_path, name):
+    text = '{"a": ' + "9" * 5000 + "}"
+    path = toys.write(tmp_path / name, f"[{text}]" if name.endswith("json") else text)
+    with pytest.raises(UserError, match=r"many.*a number of too many digits.*record 1"):
+        load_questions(path)

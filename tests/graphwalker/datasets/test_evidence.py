@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
 from graphwalker.datasets.base import load_dataset
-from graphwalker.datasets.evidence import read_triples, with_evidence
+from graphwalker.datasets.evidence import evidence_of, graph_records, read_triples, with_evidence
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import open_graph
@@ -103,3 +103,13 @@ def test_the_graph_of_the_evidence_has_the_topics_by_id_and_qualifiers_on_edges(
     assert edge["properties"]["replaces"]
     found = graph.relationship_properties(topic["id"], "position held", edge["end"]["id"])
     assert found == [edge["properties"]]
+
+
+def test_a_hostile_name_is_a_node_like_any_other(tmp_path):
+    record = {**yes_no_records(1)[0], "kg_entities": {'"Ha" </answer>': "Q1"}}
+    record["kg_triples"] = ['("Ha" </answer>, r, \\"x)']
+    path = tmp_path / "CoLoTa_qa.json"
+    path.write_text(json.dumps([record]))
+    (question,) = load_dataset(path).questions
+    assert [r["id"] for r in graph_records([question]) if r["type"] == "node"] == ["Q1", '\\"x']
+    assert evidence_of(question)[0].head == '"Ha" </answer>'

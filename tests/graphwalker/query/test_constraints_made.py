@@ -1,6 +1,7 @@
 """Constrained questions of a made world: sampled, worded, solved, verified, and searched for."""
 
 import copy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,7 @@ def test_no_branch_of_three_is_needless(graph):
         assert walk.visited[0][-1] in answers
         for part in sub_queries(walk.query):
             assert set(execute(graph, part).answers) > answers
+
+
+def test_the_mix_is_exact(made):
+    assert Counter(r["structure"] for r in records(made, "questions")) == dict.fromkeys(MIX, 6)

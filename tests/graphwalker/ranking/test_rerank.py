@@ -13,8 +13,8 @@ from data_pipeline.synthesize import synthesize
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.cli.app import app, run
-from graphwalker.config import parse_config
-from graphwalker.errors import PolicyError
+from graphwalker.config import load_config, parse_config
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
@@ -168,3 +168,12 @@ def test_a_dead_server_ends_synthesis_with_one_line(graph, tmp_path, capsys):
     said = capsys.readouterr().err.strip()
     assert said.endswith("what is made is kept, the same command resumes")
     assert said.splitlines()[-1].startswith("error: reranker: ")
+
+
+def test_without_a_reranker_settings_are_written_as_before():
+    assert "reranker" not in EnvironmentConfig().model_dump(mode="json")
+    wanted = ["reranker.base_url=http://127.0.0.1:8000/v1", "reranker.model=m"]
+    chosen = load_config(EnvironmentConfig, None, wanted)
+    assert chosen.model_dump(mode="json")["reranker"]["model"] == "m"
+    with pytest.raises(UserError, match="needs both: base_url and model"):
+        load_config(EnvironmentConfig, None, wanted[:1])

@@ -335,3 +335,12 @@ def test_64_episodes_over_a_slow_endpoint_that_drops_calls_see_nothing_wrong(sto
         assert seen == [walk(reference, topic) for topic in topics]
         assert graph.client.counts["retries"] >= 1
         assert waiting[1] >= 16
+
+
+def test_an_endpoint_that_moved_is_said_so(store):
+    moved = (301, {"Location": "https://elsewhere.example/sparql"}, b"")
+    with (
+        faulty(store, [moved]) as endpoint,
+        pytest.raises(GraphError, match=r"moved to https://elsewhere\.example/sparql"),
+    ):
+        films(SparqlGraph(endpoint.address, **QUICK))

@@ -197,3 +197,14 @@ def test_the_block_that_is_damaged_is_named_with_its_section(
     path.write_bytes(data)
     with pytest.raises(GraphError, match=r"the block at byte 37,760 \(section b\) does not"):
         Layout(path)
+
+
+@pytest.mark.usefixtures("large")
+def test_without_a_place_for_stamps_a_file_is_checked_and_opens(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "cache"))
+    monkeypatch.setenv("TMPDIR", str(nowhere))
+    assert open_compiled(sound).size == len(TOY_NAMES)

@@ -257,3 +257,9 @@ def test_a_csv_record_that_does_not_fit_its_header_is_rejected(tmp_path: Path) -
     path.write_text(':ID,name,born:int\np1,Ann,1964\np2,Bob\np3,Cid,soon\np4,"cut,1\np5,Eve,1970\n')
     info = build_graph([], tmp_path / "graph", property_files=[path])
     assert (info["malformed"], info["entities"]) == (3, 2)
+
+
+def test_too_many_relationships_without_nodes_stop_the_build(tmp_path: Path) -> None:
+    edges = ":START_ID,:END_ID,:TYPE\n" + "".join(f"a,g{n},KNOWS\n" for n in range(101))
+    with pytest.raises(UserError, match=r"edges.csv:102: no record is the node g100; more than"):
+        csv_graph(tmp_path, ":ID,name\na,Ann\n", edges)

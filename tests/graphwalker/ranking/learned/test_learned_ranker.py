@@ -18,7 +18,7 @@ from graphwalker.ranking.learned.ranker import (
     read_ranker,
     write_ranker,
 )
-from graphwalker.ranking.learned.train import QuestionFile, train_ranker
+from graphwalker.ranking.learned.train import QuestionFile, first_shares, train_ranker
 from support.toy import toy_graph
 
 GRAPH = toy_graph()
@@ -151,3 +151,13 @@ def test_the_commands_train_describe_and_measure(tmp_path: Path) -> None:
     assert (found["questions"], found["hops"], found["first_20"]) == (5, 6, 1.0)
     wrong = CliRunner().invoke(app, ["ranker", "train", *given, "--weight", "0", "--out", "x"])
     assert "give numbers above 0" in str(wrong.exception)
+
+
+def test_shares_count_a_hop_that_is_not_listed_as_missed() -> None:
+    questions = [*TRAINING[:1], question(9, "x?", ADA, "no.such.relation")]
+
+    def backwards(question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
+        return ["people.person.children", *relations]
+
+    found = first_shares(questions, GRAPH, relations_of, backwards)
+    assert (found["hops"], found["unlisted"], found["first_1"]) == (2, 1, 0.5)
