@@ -49,6 +49,8 @@ def score(
 
     if per_record and len(predictions) > 1:
         raise UserError("--per-record is of one predictions file: give --predictions once")
+    if per_record and per_record.is_dir():
+        raise UserError(f"--per-record {per_record}: is a folder; name a file")
     scores = {
         str(path): score_file(
             path,
