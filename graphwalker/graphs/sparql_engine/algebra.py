@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
-from rdflib import BNode, Variable
+from rdflib import BNode, Literal, Variable
+from rdflib.plugins.sparql.parserutils import CompValue
 
 
 def part_of(expression: Any, key: str) -> Any:
@@ -12,6 +13,17 @@ def part_of(expression: Any, key: str) -> Any:
     if key == "graph" and key in vars(expression):
         return expression.graph
     return dict[str, Any].__getitem__(expression, key)
+
+
+def keep_constant_filter(part: Any) -> None:
+    """Write the constant of a parsed filter as `!!constant`: translating drops a false one."""
+    if getattr(part, "name", "") != "Filter":
+        return
+    inner = expression = part["expr"]
+    while isinstance(inner, CompValue) and list(inner) == ["expr"]:
+        inner = dict[str, Any].__getitem__(inner, "expr")
+    if isinstance(inner, Literal) or getattr(inner, "name", "") == "literal":
+        part["expr"] = CompValue("UnaryNot", expr=CompValue("UnaryNot", expr=expression))
 
 
 def flatten(part: Any, name: str) -> Iterator[Any]:

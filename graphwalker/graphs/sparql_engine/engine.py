@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyparsing import ParseException
-from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.algebra import translateQuery, traverse  # pyright: ignore
 from rdflib.plugins.sparql.parser import parseQuery
 
 from graphwalker.errors import UserError
@@ -18,6 +18,7 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import FREEBASE
+from graphwalker.graphs.sparql_engine.algebra import keep_constant_filter
 from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
 from graphwalker.graphs.sparql_engine.plan import Planner, PlanPart
 from graphwalker.graphs.sparql_engine.terms import NumberedGraph, QueryTerms
@@ -135,7 +136,9 @@ def make_plan(text: str) -> QueryPlan:
 
 def _translate(text: str) -> Any:
     try:
-        return translateQuery(parseQuery(text)).algebra
+        parsed = parseQuery(text)
+        traverse(parsed[1], visitPre=keep_constant_filter)
+        return translateQuery(parsed).algebra
     except ParseException as error:
         near = text[error.loc :][:60].split("\n")[0]
         where = f"at {near!r}" if near.strip() else "at its end"

@@ -88,6 +88,14 @@ def test_a_filter_within_exists_is_tested(engine, condition):
     assert "m.0eve" in found
 
 
+def test_a_filter_of_a_constant_counts(engine):
+    where = "?x ns:people.person.parents ns:m.0ada"
+    for constant, found in (("false", []), ('""', []), ("0", []), ("true", ["m.0eve"])):
+        assert ids(engine, f"SELECT ?x WHERE {{ {where} FILTER({constant}) }}") == found
+        inner = f"FILTER EXISTS {{ {where} FILTER({constant}) }}"
+        assert ids(engine, f"SELECT ?x WHERE {{ {where} {inner} }}") == found
+
+
 def test_a_count_without_a_name_gets_one(engine):
     found = engine.query("SELECT COUNT(?x) WHERE { ?x ns:people.person.nationality ns:m.0land }")
     assert found.variables == ("callret0",)
