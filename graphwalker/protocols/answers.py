@@ -145,13 +145,17 @@ _STATED = re.compile(r"(?:^|\W)(?:final )?answer[\s*_]*:[\s*_]*(.+)\Z", re.IGNOR
 _BOXED = re.compile(r"\\boxed\{([^{}]+)\}")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+", re.MULTILINE)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
+_ALONE = re.compile(
+    r"\s*(?:```\w*\s)?\s*(\[.*\]|\{\s*\"(?:final_)?answers?\"\s*:.*\})\s*(?:```)?\s*", re.DOTALL
+)
 LONGEST = 12
 """Words of a name that stands without quotes; what is longer is prose."""
 
 
-def read_lenient(completion: str) -> FinalAnswer | None:
+def read_lenient(completion: str, tools: bool = True) -> FinalAnswer | None:
     """Return an answer in any of the forms that chat models write; `None` where a person would not
-    be sure. `read` says which form it was.
+    be sure. `read` says which form it was. With `tools` a message that is a mere list may be meant
+    as arguments.
 
     >>> read_lenient("<answer> Oslo, Rome </answer>")
     FinalAnswer(names=('Oslo', 'Rome'))
@@ -166,6 +170,8 @@ def read_lenient(completion: str) -> FinalAnswer | None:
         body, how = found[-1], "boxed"
     elif found := _STATED.search(text):
         body, how = found[1], "stated"
+    elif (found := _ALONE.fullmatch(text)) and not (tools and found[1].startswith("[")):
+        body, how = found[1], "bare"
     else:
         return None
     listed = _listed_names(body)

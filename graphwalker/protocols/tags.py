@@ -116,8 +116,8 @@ class TagProtocol:
             if isinstance(action, Call) and not self._examples:
                 raise _Unreadable(f"there is nothing to query: write {_ANSWER_FORM}")
         except _Unreadable as problem:
-            lenient = read_lenient(completion) if self._lenient else None
-            action = lenient or Malformed(str(problem))
+            answer = read_lenient(completion, bool(self._examples)) if self._lenient else None
+            action = answer or Malformed(str(problem))
         return "\n".join(thought for thought in map(self._clean, thoughts) if thought), action
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:

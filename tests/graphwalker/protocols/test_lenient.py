@@ -28,6 +28,8 @@ FORMS = {
     "So it is \\boxed{Oslo}": ["Oslo"],
     "I looked.\n**Final answer:** Oslo": ["Oslo"],
     "<think> Rome? </think> Answer: Oslo": ["Oslo"],
+    '{"answer": ["Oslo", "Rome"]}': ["Oslo", "Rome"],
+    '```json\n{"answers": ["Oslo"]}\n```': ["Oslo"],
 }
 UNSURE = (
     "",
@@ -37,6 +39,8 @@ UNSURE = (
     "<answer>" + "so it may well be " * 5 + "</answer>",
     "<think> Answer: Oslo",
     "<answer>" + "[" * 100_000,
+    '["film.directed_by"]',
+    '{"relation": ["film.directed_by"]}',
 )
 
 
@@ -45,6 +49,11 @@ def test_a_form_that_a_person_understands_is_read_and_named():
         answer = LENIENT.parse(text)[1]
         assert answer == FinalAnswer(tuple(names)), text
         assert isinstance(answer, FinalAnswer) and answer.read, text
+
+
+def test_a_mere_list_is_an_answer_where_there_is_nothing_to_call():
+    answers = TagProtocol({}, lenient=True)
+    assert answers.parse('["Oslo", "Rome"]')[1] == FinalAnswer(("Oslo", "Rome"))
 
 
 def test_training_stays_strict():
