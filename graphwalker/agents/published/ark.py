@@ -43,8 +43,8 @@ from graphwalker.tools.namebook import quote
 
 TEXTS = read_texts(__file__)
 FORMS = {
-    "anchor": {"anchor": "Name"},
-    "relation": {"relation": "relation"},
+    "anchor": {"anchor": "NAME OF AN ENTITY"},
+    "relation": {"relation": "RELATION"},
     "reason": {
         "triples": ["ab12"],
         "implication": "what follows",
@@ -96,7 +96,8 @@ class ArkTools(DecisionTools[ArkOptions]):
         if call.tool == "relation":
             return self._choose_relation(str(values.get("relation", "")))
         if call.tool == "reason":
-            return self._check_keys([str(key) for key in values.get("triples") or ()])
+            named = values.get("triples") or ()  # chat models write the triple behind its key
+            return self._check_keys([str(key).partition(":")[0].strip() for key in named])
         if call.tool == "summary":
             return Observation("")
         return mistake(ErrorKind.UNKNOWN_TOOL, f"there is no {call.tool}")
@@ -362,7 +363,7 @@ class ArkOracle(DecisionOracle):
 
 ARK = Preset(
     name="ark-v1",
-    version=3,
+    version=4,
     source="ARK-V1 (Klein and Ohnemus, 2025); the fifth of five attempts may succeed",
     tools=tools_of(ArkTools, ArkOptions),
     protocol=lambda settings: FormProtocol(FORMS),

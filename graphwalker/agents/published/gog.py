@@ -33,7 +33,7 @@ from graphwalker.tools.namebook import quote
 
 ACTIONS = read_texts(__file__)["actions"]
 FORMS: Mapping[str, Mapping[str, Any]] = {
-    "search": {"search": "Name"},
+    "search": {"search": "NAME OF AN ENTITY"},
     "generate": {"generate": [["head", "relation", "tail"]]},
 }
 
@@ -116,7 +116,7 @@ class GogOracle(DecisionOracle):
 
 GOG = Preset(
     name="gog",
-    version=3,
+    version=4,
     source="Generate-on-Graph (Xu et al., 2024); hide triples with layers.hidden_share",
     tools=tools_of(PathTools, GogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

@@ -210,7 +210,7 @@ def _walk(view: View, frontier: list[Entity], hops: Sequence[Hop]) -> EntitySear
 
 GRAPH_COT = Preset(
     name="graph-cot",
-    version=3,
+    version=4,
     source="Graph-CoT (Jin et al., 2024), ten steps",
     tools=tools_of(GraphCotTools, GraphCotOptions),
     protocol=lambda settings: FormProtocol(FORMS),

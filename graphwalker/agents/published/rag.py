@@ -157,7 +157,7 @@ def _preset(name: str, source: str, kind: type[TextRagOptions]) -> Preset:
 
     return Preset(
         name=name,
-        version=2,
+        version=3,
         source=f"{source} (baseline of GraphRunner)",
         tools=tools,
         protocol=lambda settings: FormProtocol({}),

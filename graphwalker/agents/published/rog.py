@@ -152,7 +152,7 @@ class RogOracle(DecisionOracle):
 
 ROG = Preset(
     name="rog",
-    version=3,
+    version=4,
     source="Reasoning on Graphs (Luo et al., 2024)",
     tools=tools_of(PathTools, RogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

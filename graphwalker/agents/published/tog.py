@@ -39,8 +39,8 @@ from graphwalker.tools.namebook import quote
 
 TEXTS = read_texts(__file__)
 FORMS: Mapping[str, Mapping[str, Any]] = {
-    "relations": {"relations": [{"relation": "relation", "score": 0.5}]},
-    "entities": {"entities": [{"entity": "Name", "score": 0.5}]},
+    "relations": {"relations": [{"relation": "RELATION", "score": 0.5}]},
+    "entities": {"entities": [{"entity": "NAME OF AN ENTITY", "score": 0.5}]},
     "sufficient": {"sufficient": True},
 }
 
@@ -268,7 +268,7 @@ def _common_tails(branches: Sequence[Branch], paths: Sequence[BeamPath]) -> list
 
 TOG = Preset(
     name="tog",
-    version=3,
+    version=4,
     source="Think-on-Graph (Sun et al., 2024), width and depth 3",
     tools=tools_of(PathTools, TogOptions),
     protocol=lambda settings: FormProtocol(FORMS),

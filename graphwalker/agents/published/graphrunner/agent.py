@@ -311,7 +311,7 @@ def _tools(
 
 GRAPHRUNNER = Preset(
     name="graphrunner",
-    version=4,
+    version=5,
     source="GraphRunner (Kashmira et al., 2025)",
     tools=_tools,
     protocol=lambda settings: FormProtocol(FORMS),
