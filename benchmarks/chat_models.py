@@ -75,10 +75,8 @@ def measure_agents(given: argparse.Namespace) -> dict[str, Any]:
         done, spent = read_run(out).trajectories, list(read_jsonl(out / USAGE))
         figures = summarise(done)
         stops = Counter(str(one.stop.value) for one in done)
-        tokens = {
-            key: sum(int(one.get(key, 0)) for one in spent)
-            for key in ("prompt_tokens", "completion_tokens")
-        }
+        keys = ("prompt_tokens", "completion_tokens")
+        tokens = {key: sum(int(one.get(key, 0)) for one in spent) for key in keys}
         found[preset] = {key: figures[key] for key in FIGURES if key in figures}
         found[preset] |= {"stops": stops, **tokens, "seconds": seconds}
         text = "\n\n".join(map(transcript, done[:3]))

@@ -139,9 +139,8 @@ def _convert(gguf: Path, folder: Path) -> None:
 
     library: Any = transformers  # its loaders are not typed
     given = {"gguf_file": gguf.name}
-    tokenizer = library.AutoTokenizer.from_pretrained(
-        gguf.parent, clean_up_tokenization_spaces=False, **given
-    )
+    tokenizer = library.AutoTokenizer.from_pretrained(gguf.parent, **given)
+    tokenizer.clean_up_tokenization_spaces = False  # else every load of a BPE tokenizer warns
     read = library.AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.bfloat16, **given)
     # Of the quantised file nothing is kept but the numbers.
     model = library.AutoModelForCausalLM.from_config(read.config, dtype=torch.bfloat16)
