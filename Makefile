@@ -34,7 +34,7 @@ help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 	@echo
 	@echo "  make demo QUICK=1        the same road in two to five minutes, with lower figures"
-	@echo "  make demo MODEL=smollm2  the same road with a pretrained model, in about three hours"
+	@echo "  make demo MODEL=smollm2  the same road with a pretrained model, some three hours by its parts"
 	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-fb15k.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
 	@echo "  make test PYTEST_ARGS=.. for example PYTEST_ARGS='-k walks'"
@@ -43,7 +43,7 @@ help: ## show this list
 
 demo: $(STAMP) ## the whole pipeline on this machine, with a report at the end
 ifeq ($(MODEL),smollm2)
-	@echo "SmolLM2, 135 million parameters: about three hours on two idle cores; the same command resumes."
+	@echo "SmolLM2, 135 million parameters: some three hours on two idle cores by the times of its parts; the same command resumes."
 	$(VENV)/bin/graphwalker model get smollm2 --out runs/models/smollm2
 	$(VENV)/bin/graphwalker demo --out "$(OUT)-smollm2" --config configs/smollm2.yaml model=$(CURDIR)/runs/models/smollm2 $(SMALL)
 else

@@ -53,7 +53,7 @@ class TestFiles:
             LETTERS: lambda text: letters.nearest(text, config.letters)[1],
         }
         if config.embedding:
-            self._by_text[EMBEDDING] = partial(self._embedded, config.threshold)
+            self._by_text[EMBEDDING] = partial(self._nearest_by_embedding, config.threshold)
             self._embedding = config.embedding
         self._kinds = (*((FACT,) if config.facts else ()), *self._by_text)
 
@@ -87,7 +87,7 @@ class TestFiles:
         stated = self._facts.with_a_path - before
         self._counts[path.name] = {"questions": len(questions), "with_a_relation_path": stated}
 
-    def _embedded(self, threshold: float, text: str) -> int:
+    def _nearest_by_embedding(self, threshold: float, text: str) -> int:
         embedder, rows = self._vectors
         similar = (embedder.embed([text]) @ rows.T)[0]
         best = int(similar.argmax())

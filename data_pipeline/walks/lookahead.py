@@ -257,7 +257,7 @@ class LookaheadWalker:
         taken, avoided = path.hops, path.avoided
         reached_by = taken[-1] if taken else None
         hops = self._places.onward(path.entities[-1].id, reached_by, left == 1, False)
-        hops = self._walker.unwalked(taken, hops)
+        hops = self._walker.hops_not_walked(taken, hops)
         if avoided:
             hops = [hop for hop in hops if self._own_relation(hop) not in avoided]
         if left > 1 and not self._is_small:

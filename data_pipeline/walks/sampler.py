@@ -157,7 +157,7 @@ class Walker:
         is_end = len(hops) + 1 == aim.length
         places, here = self.places, entities[-1].id
         reached_by = hops[-1] if hops else aim.reached_by
-        onward = self.unwalked(hops, places.onward(here, reached_by, is_end, aim.alone))
+        onward = self.hops_not_walked(hops, places.onward(here, reached_by, is_end, aim.alone))
         if not onward:  # most entities that a walk looks at lead nowhere
             return False
         before = entities[-2].id if hops else ""
@@ -189,7 +189,7 @@ class Walker:
                 return False
         return False
 
-    def unwalked(self, taken: Sequence[Hop], hops: list[Hop]) -> list[Hop]:
+    def hops_not_walked(self, taken: Sequence[Hop], hops: list[Hop]) -> list[Hop]:
         """The hops that a path of these hops may take: none twice, where the rule forbids that."""
         if not (taken and hops and self._judge.forbids_repeats):
             return hops

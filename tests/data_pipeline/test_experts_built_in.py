@@ -36,7 +36,7 @@ def world(graph, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(world) -> list[Question]:
+def corpus(world) -> list[Question]:
     return list(read_records(world / "questions" / "questions.jsonl", read_worded))
 
 
@@ -48,9 +48,9 @@ def made(world: Path, out: Path, questions: list[Question], **values: Any) -> li
     return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
 
 
-def directed(world, out, asked, preset, **values):
+def one_way_episodes(world, out, corpus, preset, **values):
     """Of questions of one and two hops, with tools that look in one direction."""
-    questions = [q for q in asked if q.structure != "2I"][:40]
+    questions = [q for q in corpus if q.structure != "2I"][:40]
     environment = {"preset": preset, "max_turns": 12}
     return made(world, out, questions, environment=environment, **values)
 
@@ -66,8 +66,8 @@ EXPLAINED = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
-def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, asked, tmp_path, preset):
-    kept = directed(world, tmp_path, asked, preset, error_rate=1.0)
+def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, corpus, tmp_path, preset):
+    kept = one_way_episodes(world, tmp_path, corpus, preset, error_rate=1.0)
     kinds = Counter(error["kind"] for one in kept for error in one.provenance["errors"])
     assert len(kinds) >= 3 and set(kinds) <= set(DIRECTED_ERRORS)
     for one in kept:
@@ -81,17 +81,17 @@ def test_an_error_is_made_marked_and_put_right_by_the_next_turn(world, asked, tm
                 assert EXPLAINED[wrong.error] in right.thought, wrong.error
 
 
-def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(world, asked, tmp_path):
+def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(world, corpus, tmp_path):
     plain = {"error_rate": 0.0, "plain_thoughts": True}
-    honest = directed(world, tmp_path / "a", asked, "kg-r1", **plain)
+    honest = one_way_episodes(world, tmp_path / "a", corpus, "kg-r1", **plain)
     assert not any(one.provenance["errors"] for one in honest)
-    twice = [directed(world, tmp_path / name, asked, "kg-r1", seed=3) for name in "bc"]
+    twice = [one_way_episodes(world, tmp_path / name, corpus, "kg-r1", seed=3) for name in "bc"]
     assert twice[0] == twice[1] != honest
 
 
-def test_errors_that_the_tools_do_not_allow_are_refused_by_name(world, asked, tmp_path):
+def test_errors_that_the_tools_do_not_allow_are_refused_by_name(world, corpus, tmp_path):
     with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
-        directed(world, tmp_path, asked, "kg-r1", injected_errors=["dead_end"])
+        one_way_episodes(world, tmp_path, corpus, "kg-r1", injected_errors=["dead_end"])
 
 
 def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
@@ -99,10 +99,10 @@ def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
 
 
 def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_found(
-    world, asked
+    world, corpus
 ) -> None:
     graph, hits = open_graph(world / "graph"), 0
-    for question in asked:
+    for question in corpus:
         found = list(queries_to(graph, question, 2))
         gold = {answer.id for answer in question.answers}
         assert found
@@ -110,28 +110,28 @@ def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_
         assert len({sum(len(b.hops) for b in query.branches) for query in found}) == 1
         assert question.query
         hits += question.query.key in {query.key for query in found}
-    assert hits >= 0.9 * len(asked)  # what is left has a shorter walk to the same entities
+    assert hits >= 0.9 * len(corpus)  # what is left has a shorter walk to the same entities
 
 
 @pytest.mark.long
-def test_neither_words_nor_query_of_a_question_are_read(world, asked, tmp_path) -> None:
+def test_neither_words_nor_query_of_a_question_are_read(world, corpus, tmp_path) -> None:
     bare = [
         replace(q, text=f"Zork {n}?", query=None, wording=None, relation_path=())
-        for n, q in enumerate(asked)
+        for n, q in enumerate(corpus)
     ]
     plain = {"plain_thoughts": True}
-    whole = made(world, tmp_path / "a", asked, searched=2, **plain)
+    whole = made(world, tmp_path / "a", corpus, searched=2, **plain)
     searched = made(world, tmp_path / "b", bare, searched=2, **plain)
     # Which relations a list shows first goes by the question's words; what is taken does not.
     assert actions(searched) == actions(whole)
-    assert len(whole) == len(asked) and all(t.scores["em"] == 1.0 for t in whole)
-    assert whole == made(world, tmp_path / "c", asked, searched=2, **plain, workers=2)
+    assert len(whole) == len(corpus) and all(t.scores["em"] == 1.0 for t in whole)
+    assert whole == made(world, tmp_path / "c", corpus, searched=2, **plain, workers=2)
 
 
-def test_a_question_without_a_walk_is_dropped(world, asked, tmp_path) -> None:
-    nobody = replace(asked[0], answers=(*asked[0].answers, Answer("No such", "m.none")))
-    kept = made(world, tmp_path / "a", [*asked[:3], replace(nobody, id="lost")], searched=2)
-    assert [t.question.id for t in kept] == [q.id for q in asked[:3]]
+def test_a_question_without_a_walk_is_dropped(world, corpus, tmp_path) -> None:
+    nobody = replace(corpus[0], answers=(*corpus[0].answers, Answer("No such", "m.none")))
+    kept = made(world, tmp_path / "a", [*corpus[:3], replace(nobody, id="lost")], searched=2)
+    assert [t.question.id for t in kept] == [q.id for q in corpus[:3]]
     dropped = list(read_jsonl(tmp_path / "a" / "made" / "dropped.jsonl"))
     assert [(line["id"], line["reason"]) for line in dropped] == [("lost#0", "gave_up")]
 
@@ -169,10 +169,10 @@ def test_another_concurrency_and_a_kill_give_the_same_file(world, tmp_path):
     assert one.read_bytes() == whole
 
 
-def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world, asked):
+def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world, corpus):
     graph = open_graph(world / "graph")
     environment = Environment(graph, EnvironmentConfig())
-    question = next(q for q in asked if q.structure == "2-hop")
+    question = next(q for q in corpus if q.structure == "2-hop")
     topic = question.topic_entities[0].name
     script = [
         f"Hm. <kg-query> get_relations({json.dumps(topic)}) </kg-query>",
@@ -192,10 +192,10 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(world, asked
     assert set(back.answer or ()) == {entity.name for entity in question.answers}
 
 
-def test_an_episode_without_a_call_has_no_way_back(world, asked):
+def test_an_episode_without_a_call_has_no_way_back(world, corpus):
     environment = Environment(open_graph(world / "graph"), EnvironmentConfig())
-    policy = ScriptedPolicy({asked[0].id: ['<answer> ["no idea"] </answer>']})
-    (failed,) = rollout(asked[:1], environment, policy)
+    policy = ScriptedPolicy({corpus[0].id: ['<answer> ["no idea"] </answer>']})
+    (failed,) = rollout(corpus[:1], environment, policy)
     assert not list(ways_back(failed, environment, seed=0))
 
 

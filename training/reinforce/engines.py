@@ -7,6 +7,7 @@ all episodes wait for the slowest one, and is a collective in server mode, where
 at different turns would hang it. We step the engine, or ask the server, turn by turn.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -31,16 +32,16 @@ SERVE = (
 )
 
 
-class RolloutEngine:
+class RolloutEngine(ABC):
     """An engine that draws the tokens of a step."""
 
     def __init__(self, config: "GrpoConfig", fmt: ChatFormat) -> None:
         self.config, self.fmt = config, fmt
         self._policy: Any = None
 
+    @abstractmethod
     def open(self, trainer: Any) -> AbstractContextManager[Policy]:
         """The policy of this step. All processes open and close it together."""
-        raise NotImplementedError
 
 
 class TransformersRollouts(RolloutEngine):

@@ -16,8 +16,8 @@ from graphwalker.agents.published.decisions import (
     DecisionOracle,
     DecisionTools,
     EntitySearch,
+    EpisodeResources,
     FilledForm,
-    Shared,
     decide,
     give_answers,
     query_of,
@@ -82,7 +82,7 @@ class ArkOptions(Config):
 class ArkTools(DecisionTools[ArkOptions]):
     """The tools of one episode. `anchor` and `relation` look up, `reason` checks keys."""
 
-    def __init__(self, shared: Shared[ArkOptions], question: Question) -> None:
+    def __init__(self, shared: EpisodeResources[ArkOptions], question: Question) -> None:
         super().__init__(shared, question)
         self._list = shared.list
         self._anchor: Entity | None = None

@@ -40,7 +40,7 @@ class PathOptions(Config):
 
 
 @dataclass(frozen=True)
-class Shared(Generic[Options]):
+class EpisodeResources(Generic[Options]):
     """What the episodes of an environment share."""
 
     graph: KnowledgeGraph
@@ -59,13 +59,13 @@ class Shared(Generic[Options]):
 class DecisionTools(NamedTopics, Generic[Options]):
     """The tools of one episode of an agent that asks for decisions."""
 
-    def __init__(self, shared: Shared[Options], question: Question) -> None:
+    def __init__(self, shared: EpisodeResources[Options], question: Question) -> None:
         super().__init__(shared.graph, question, shared.settings.longest_name)
         self._shared, self._options = shared, shared.options
 
 
 def tools_of(
-    kind: Callable[[Shared[Options], Question], ToolBox], options: type[Options]
+    kind: Callable[[EpisodeResources[Options], Question], ToolBox], options: type[Options]
 ) -> Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]:
     """The tools of a preset whose options are of that kind."""
 
@@ -73,7 +73,7 @@ def tools_of(
         graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
     ) -> Callable[[Question], ToolBox]:
         own, listed = settings.read_options(options), lister(graph, settings)
-        shared = Shared(graph, settings, rank, listed, own)
+        shared = EpisodeResources(graph, settings, rank, listed, own)
         return lambda question: kind(shared, question)
 
     return tools

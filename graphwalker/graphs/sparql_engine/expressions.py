@@ -236,7 +236,7 @@ def _opposite(term: Any) -> Any:
     return FALSE if truth(term) else TRUE
 
 
-def _signed(factor: int, term: Any) -> Any:
+def _with_sign(factor: int, term: Any) -> Any:
     return number_literal(*calculate("*", number(term), (INTEGER, factor)))
 
 
@@ -295,8 +295,8 @@ _FORMS: dict[str, MakeForm] = {
     "ConditionalAndExpression": _connective(False),
     "AdditiveExpression": _arithmetic,
     "MultiplicativeExpression": _arithmetic,
-    "UnaryMinus": _of_terms(partial(_signed, -1), "expr"),
-    "UnaryPlus": _of_terms(partial(_signed, 1), "expr"),
+    "UnaryMinus": _of_terms(partial(_with_sign, -1), "expr"),
+    "UnaryPlus": _of_terms(partial(_with_sign, 1), "expr"),
     "UnaryNot": _of_terms(_opposite, "expr"),
     "Builtin_BOUND": _bound,
     "Builtin_IF": _if,

@@ -75,27 +75,27 @@ def test_an_id_is_read_as_people_mean_it() -> None:
         assert phrases[Direction.IN].startswith(into)
 
 
-def asked(query: Query, relations: list[str], made: Make) -> set[str]:
+def question_texts(query: Query, relations: list[str], made: Make) -> set[str]:
     teacher = ProgrammaticTeacher(Lexicon.for_graph(relations, {}, made))
     drafts = [teacher.ask(query, [Entity("c", "Poetry")], random.Random(n)) for n in range(30)]
     return {draft.text for draft in drafts if draft}
 
 
-def typed_course(hop: Hop) -> Entry:
+def course_entry(hop: Hop) -> Entry:
     return entry_from_id(hop, Nouns("student", "course"))
 
 
 def test_two_are_enrolled_where_one_is() -> None:
     hop = Hop("ENROLLED_IN")
     ana, ben = (Branch(Entity(name, name), (hop,)) for name in ("Ana", "Ben"))
-    texts = asked(Query((ana, ben)), ["ENROLLED_IN"], typed_course)
+    texts = question_texts(Query((ana, ben)), ["ENROLLED_IN"], course_entry)
     assert texts and all("both Ana and Ben are enrolled in" in text for text in texts)
 
 
 def test_a_branch_without_a_clause_stands_behind_which() -> None:
     takes = Branch(Entity("a", "Ana"), (Hop("ENROLLED_IN"),))
     held = Branch(Entity("d", "Ms. Dunn"), (Hop("TEACHES"),))
-    texts = asked(Query((takes, held)), ["ENROLLED_IN", "TEACHES"], typed_course)
+    texts = question_texts(Query((takes, held)), ["ENROLLED_IN", "TEACHES"], course_entry)
     assert "Which course that Ana is enrolled in is taught by Ms. Dunn?" in texts
     assert not any("course is the course" in text for text in texts)
 
@@ -184,13 +184,15 @@ def test_an_id_without_types_is_read() -> None:
         assert entry_from_id(Hop(relation)).phrases[0].text == out
 
 
-def typed(hop: Hop) -> Entry:
+def company_entry(hop: Hop) -> Entry:
     ends = {"BELONGS_TO": Nouns("company", "club"), "SPONSORS": Nouns("company", "user")}
     return entry_from_id(hop, ends.get(hop.relation, Nouns("company", "company")))
 
 
 def texts(*hops: Hop) -> set[str]:
-    return asked(Query((Branch(Entity("a", "Ana"), hops),)), [hop.relation for hop in hops], typed)
+    return question_texts(
+        Query((Branch(Entity("a", "Ana"), hops),)), [hop.relation for hop in hops], company_entry
+    )
 
 
 def test_a_question_ends_on_what_is_asked_where_its_verb_would_stand_far_behind() -> None:

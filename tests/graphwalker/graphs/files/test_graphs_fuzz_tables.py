@@ -49,7 +49,7 @@ def facts_of(rng):
     return list(dict.fromkeys(facts))
 
 
-def written(rng, folder):
+def write_table(rng, folder):
     """A file with a table, and the facts that it states. Without a header, rows state head,
     relation, tail: nobody can tell another order."""
     facts, header = facts_of(rng), rng.choice(NAMED + OTHERS)
@@ -89,7 +89,7 @@ def test_tables_are_read_as_they_are_meant_or_asked_about(tmp_path, seeds):
     right = 0
     for seed in range(seeds):
         (folder := tmp_path / str(seed)).mkdir()
-        path, facts = written(random.Random(seed), folder)
+        path, facts = write_table(random.Random(seed), folder)
         try:
             assert read(path, folder) == set(facts), (seed, path)
             right += 1
