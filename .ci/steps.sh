@@ -24,6 +24,20 @@ have_package() {
   command -v "$1" >/dev/null || install_packages "${@:2}"
 }
 
+# Start something beside what follows, which needs one core: beside NAME COMMAND...; `finish NAME` waits for it and shows what
+# it printed.
+declare -A started
+beside() {
+  "${@:2}" >"$results/$1.log" 2>&1 &
+  started[$1]=$!
+}
+finish() {
+  local status=0
+  wait "${started[$1]}" || status=$?
+  cat "$results/$1.log"
+  return $status
+}
+
 # Run the tests of one marker, if there are any, with what they need: run_marked MARKER COMMAND PACKAGE...
 # What is marked slow or long besides is for the night.
 run_marked() {
@@ -35,6 +49,15 @@ run_marked() {
     return 0
   fi
   make test PYTEST_ARGS="-n 0 -m '$marker and not (slow or long)' --junitxml=$results/$marker.xml $files"
+}
+
+# Every Debian package that tests need, one after the other: apt has one lock.
+install_all() {
+  local status=0
+  have_package chromium chromium || status=1
+  have_package virtuoso-t virtuoso-opensource-7 || status=1
+  have_package sbatch slurm-wlm munge || status=1
+  return $status
 }
 
 if [ "$(id -u)" = 0 ] && ! python3 -c 'import ensurepip' 2>/dev/null; then

@@ -36,9 +36,9 @@ class Listings:
         at = bisect_left(self.nodes, node)
         if at == len(self.nodes) or self.nodes[at] != node:
             return None
-        first, last = self._starts[at], self._starts[at + 1]
-        pairs = zip(self._near[first:last], self._far[first:last], strict=True)
-        return list(zip(pairs, self._counts[first:last], strict=True))
+        run = slice(self._starts[at], self._starts[at + 1])
+        near, far, counts = (of[run].tolist() for of in (self._near, self._far, self._counts))
+        return list(zip(zip(near, far, strict=True), counts, strict=True))
 
     def first_ends(self, node: int, near: int, far: int) -> list[int]:
         """The first nodes behind a pair of relations; an empty list where none are stored."""
