@@ -51,8 +51,9 @@ def read_recording(path: Path | str) -> dict[GraphCall, Any]:
                 found[call] = decode(call.method, record["result"])
         except (KeyError, TypeError, GraphError):
             raise UserError(
-                f"{path}: record {number}: not a recorded graph call; a .jsonl file is read as a "
-                "recording; of a set of property graphs, or a compiled graph, give the folder"
+                f"{path}: record {number}: not a recorded graph call, which is what a .jsonl file "
+                f"holds as a graph; `graphwalker graph build --triples {path}` compiles triples; of "
+                "a set of property graphs, or a compiled graph, give the folder"
             ) from None
     return found
 

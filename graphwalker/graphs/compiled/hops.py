@@ -33,20 +33,30 @@ class Listings:
 
     def get(self, node: int) -> list[tuple[tuple[int, int], int]] | None:
         """The listing of a node, pairs of relations with counts; `None` where none is stored."""
-        at = bisect_left(self.nodes, node)
-        if at == len(self.nodes) or self.nodes[at] != node:
+        run = self._run(node)
+        if run is None:
             return None
-        run = slice(self._starts[at], self._starts[at + 1])
-        near, far, counts = (of[run].tolist() for of in (self._near, self._far, self._counts))
-        return list(zip(zip(near, far, strict=True), counts, strict=True))
+        return list(zip(self._pairs(run), self._counts[run].tolist(), strict=True))
 
     def first_ends(self, node: int, near: int, far: int) -> list[int]:
         """The first nodes behind a pair of relations; an empty list where none are stored."""
-        listed = [pair for pair, _ in self.get(node) or ()]
-        if (near, far) not in listed:
+        run = self._run(node)
+        listed = self._pairs(run) if run else []
+        if run is None or (near, far) not in listed:
             return []
-        entry = self._starts[bisect_left(self.nodes, node)] + listed.index((near, far))
+        entry = run.start + listed.index((near, far))
         return self._ends[self._ends_starts[entry] : self._ends_starts[entry + 1]].tolist()
+
+    def _run(self, node: int) -> slice | None:
+        """The entries of a node."""
+        at = bisect_left(self.nodes, node)
+        if at == len(self.nodes) or self.nodes[at] != node:
+            return None
+        return slice(self._starts[at], self._starts[at + 1])
+
+    def _pairs(self, run: slice) -> list[tuple[int, int]]:
+        # As lists: a memory view gives one number after the other, at three times the cost.
+        return list(zip(self._near[run].tolist(), self._far[run].tolist(), strict=True))
 
 
 MANY = 64
