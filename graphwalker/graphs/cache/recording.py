@@ -52,7 +52,7 @@ def read_recording(path: Path | str) -> dict[GraphCall, Any]:
         except (KeyError, TypeError, GraphError):
             raise UserError(
                 f"{path}: record {number}: not a recorded graph call, which is what a .jsonl file "
-                f"holds as a graph; `graphwalker graph build --triples {path}` compiles triples; of "
+                f"holds as a graph; `graphwalker graph build --triples {path}` compiles it; of "
                 "a set of property graphs, or a compiled graph, give the folder"
             ) from None
     return found
