@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from graphwalker.cli.app import app
-from graphwalker.cli.config import describe
 from graphwalker.cli.models import config_models
+from graphwalker.cli.settings import describe
 from graphwalker.config import Config
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from dev.reference import pages
 from graphwalker.cli.app import app
-from graphwalker.cli.config import describe
 from graphwalker.cli.models import config_models
+from graphwalker.cli.settings import describe
 from graphwalker.config import Config, read_settings
 from support.pages import (
     anchors,

@@ -1,11 +1,8 @@
 """`graphwalker config`: what can be set, what a file sets, and what a training run will take."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -18,61 +15,6 @@ if TYPE_CHECKING:
     from graphwalker.config import Config
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting of a config, or a block of settings that has a name of its own."""
-
-    key: str
-    """Dotted name."""
-    kind: str
-    default: str
-    """As Python writes it; `(required)` where there is none."""
-    meaning: str
-    block: str = ""
-    """Of a block: the NAME of `graphwalker config NAME`, which lists its settings."""
-
-
-def describe(model: "type[Config]", prefix: str = "", *, whole: bool = True) -> Iterator[Setting]:
-    """Yield every setting, nested ones with dotted keys.
-
-    With `whole=False` a block that several stages share is one entry.
-    """
-    from graphwalker.config import nested_model
-
-    for name, field in model.model_fields.items():
-        nested = nested_model(field.annotation)
-        meaning = " ".join((field.description or "").split())
-        if nested is not None and nested.block and not whole:
-            yield Setting(f"{prefix}{name}", "block", "", meaning, nested.block)
-            continue
-        if nested is not None:
-            yield from describe(nested, f"{prefix}{name}.", whole=whole)
-            continue
-        default = (
-            "(required)"
-            if field.is_required()
-            else repr(field.get_default(call_default_factory=True))
-        )
-        yield Setting(f"{prefix}{name}", _kind(field.annotation), default, meaning)
-
-
-def describe_basic(model: "type[Config]") -> list[Setting]:
-    """Return the settings that people change: those of `basic`, of required ones all."""
-    rows = {row.key: row for row in describe(model)}
-    required = [key for key, row in rows.items() if row.default == "(required)" and "." not in key]
-    return [rows[key] for key in dict.fromkeys((*required, *model.basic))]
-
-
-def _kind(annotation: Any) -> str:
-    """A type as a person reads it: without modules, a choice by its values."""
-    if get_origin(annotation) is Literal:
-        return " | ".join(map(str, get_args(annotation)))
-    if not get_args(annotation):
-        return getattr(annotation, "__name__", str(annotation))
-    text = re.sub(r"(?<!['\w])(?:[a-z_]+\.)+(?=[A-Z])", "", str(annotation))
-    return re.sub(r"Annotated\[(\w+), [^\]]*\]", r"\1", text)  # its validators have addresses
 
 
 app = typer.Typer()
@@ -144,6 +86,8 @@ def show_config(
 def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_json: bool) -> None:
     import json
     from dataclasses import asdict
+
+    from graphwalker.cli.settings import describe, describe_basic
 
     rows, basic = list(describe(model, whole=False)), describe_basic(model)
     if search:

@@ -27,7 +27,7 @@ from graphwalker.viewer.terminal import PrintableConsole, PrintableFormatter, pr
 from graphwalker.workers import longest_wait, work_since
 
 if TYPE_CHECKING:
-    from graphwalker.cli.config import Setting
+    from graphwalker.cli.settings import Setting
     from graphwalker.trajectory import Trajectory, Turn
 
 out = PrintableConsole()

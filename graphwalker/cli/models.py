@@ -60,7 +60,7 @@ def config_models() -> dict[str, type[Config]]:
     from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
     from eval.run.config import EvalConfig
     from eval.score.judge import AnswerJudgeConfig
-    from graphwalker.demo import DemoConfig
+    from graphwalker.demo.config import DemoConfig
     from graphwalker.graphs.views.settings import GraphLayers
     from graphwalker.jobs.road import JobsConfig
     from graphwalker.policies.chat.config import ChatApiConfig

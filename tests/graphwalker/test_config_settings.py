@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.cli.config import describe, describe_basic
 from graphwalker.cli.models import config_models
+from graphwalker.cli.settings import describe, describe_basic
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from training.config import SftConfig

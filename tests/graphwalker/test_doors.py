@@ -10,7 +10,7 @@ from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
 from graphwalker.cli import console
 from graphwalker.cli.app import run
-from graphwalker.cli.config import Setting
+from graphwalker.cli.settings import Setting
 from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.files import open_file

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from graphwalker.cli.config import describe
+from graphwalker.cli.settings import describe
 from graphwalker.config import Config, load_config
 from graphwalker.doctor.places import promised_gpus, torch_build
 from graphwalker.errors import GraphWalkerError, UserError
