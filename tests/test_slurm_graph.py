@@ -76,16 +76,6 @@ def test_a_job_builds_a_graph(cluster: Cluster, tmp_path: Path) -> None:
     assert open_graph(tmp_path / "graph").info()["triples"] == 2
 
 
-def test_a_build_that_cannot_be_done_fails_and_its_log_says_why(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    log = tmp_path / "build.log"
-    words = ("build", "--triples", str(tmp_path / "none.nt"), "--out", str(tmp_path / "graph"))
-    job = submit(cluster, "graph.sbatch", log, *words)
-    assert cluster.wait(job) == "FAILED"
-    assert "none.nt: no such file" in log.read_text()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("virtuoso-t") is None, reason="needs virtuoso-opensource-7")
 def test_a_served_virtuoso_has_its_address_in_a_file_while_it_is_healthy(

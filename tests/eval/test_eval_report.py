@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -23,17 +22,11 @@ from eval.tables import as_terminal
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.question import Answer
-from graphwalker.trajectory import Trajectory
 from graphwalker.viewer.record import outcome
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from support.viewer_toy import HOSTILE, hostile_run
 
 pytestmark = pytest.mark.long
-
-HOSTILE = '</script></style></title><img src=x onerror=alert(1)> "O\'Hara" $100 | `x` 🎬 \x00\u202e'
 
 
 @pytest.fixture(scope="module")
@@ -58,29 +51,11 @@ def folder(stages: list[StageResult], tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-def hostile_stages(
-    stages: list[StageResult], folder: Path, text: str = HOSTILE
-) -> list[StageResult]:
+def hostile_stages(stages: list[StageResult], folder: Path) -> list[StageResult]:
     """The trained run again, with hostile text wherever a name, a question or a model can write."""
-    run = folder / "hostile <run> & co"
-    records = [spoil(t, text).to_json() for t in read_run(stages[1].folder).trajectories]
-    write_jsonl(run / PREDICTIONS, records)
-    return [replace(stages[0], name=text), StageResult(f"{text} 2", run, stages[1].train_metrics)]
-
-
-def spoil(trajectory: Trajectory, text: str) -> Trajectory:
-    question = trajectory.question
-    asked = replace(
-        question, text=text, structure=text, split=text,
-        topic_entities=tuple(replace(e, name=text) for e in question.topic_entities),
-        answers=(Answer(text, "m.1"),),
-    )  # fmt: skip
-    action = {"tool": text, "arguments": {"entity": text}}
-    turns = tuple(
-        replace(turn, thought=text, observation=text, error=text, action=action)
-        for turn in trajectory.turns
-    )
-    return replace(trajectory, question=asked, turns=turns, answer=(text,))
+    run = hostile_run(stages[1].folder, folder / "hostile <run> & co")
+    again = StageResult(f"{HOSTILE} 2", run, stages[1].train_metrics)
+    return [replace(stages[0], name=HOSTILE), again]
 
 
 class Reader(HTMLParser):
@@ -245,26 +220,3 @@ def test_training_logs_give_the_curves_they_hold_and_a_reward_that_is_the_em_onc
     write_jsonl(same, [{"step": i, "reward": i / 9, "em": i / 9, "loss": 0.1} for i in range(9)])
     panels = training_panels([StageResult("GRPO", tmp_path, same)])
     assert [panel.title for panel in panels] == ["GRPO: reward"]
-
-
-@pytest.mark.browser
-def test_a_browser_shows_the_page_and_a_name_cannot_make_it_call_home(
-    stages: list[StageResult], tmp_path: Path, browser: "Browser"
-) -> None:
-    image = "<img src=http://127.0.0.1:9/image>"
-    hostile = image + HOSTILE
-    (tmp_path / "raw.html").write_text(image, encoding="utf-8")
-    write_report(tmp_path / "out", hostile_stages(stages, tmp_path, hostile), title=hostile)
-    page, asked = browser.new_page(), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((tmp_path / "raw.html").as_uri())
-    assert asked.pop() == "http://127.0.0.1:9/image"  # the listener hears what a page loads
-    asked.clear()
-    page.goto((tmp_path / "out" / "report.html").as_uri())
-    page.wait_for_selector("text=✗ wrong", state="attached")
-    shown = Reader(page.content())
-    assert [url for url in asked if not url.startswith("file:")] == []
-    assert "Where it is right" in shown.text
-    assert hostile.split(" \x00")[0] in shown.text
-    assert "img" not in shown.tags and shown.tags.count("script") == 6
-    assert shown.tags.count("svg") >= 2

@@ -46,18 +46,6 @@ def ids(path: Path) -> list[str]:
     return [json.loads(line)["id"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_every_question_is_answered_greedily_and_sampled(tmp_path: Path) -> None:
-    found = read_run(run(tmp_path / "run", samples=2))
-    assert [t.id for t in found.trajectories] == [f"q0{i}#0" for i in range(1, 9)]
-    assert [(s.question_id, s.sample) for s in found.samples[:3]] == [
-        ("q01", 1),
-        ("q01", 2),
-        ("q02", 1),
-    ]
-    assert len(found.samples) == 16
-    assert found.trajectories[0].scores["em"] == 1
-
-
 def test_the_files_are_the_same_bytes_whatever_the_order_of_completions(tmp_path: Path) -> None:
     a = run(tmp_path / "a", samples=2, concurrency=1)
     b = run(tmp_path / "b", ScriptedPolicy(trained_script(), latest_first=True), samples=2)

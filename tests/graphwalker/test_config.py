@@ -18,12 +18,6 @@ class Inner(Config):
     """Rollouts per question."""
 
 
-class Required(Config):
-    model: str
-    """No default."""
-    seed: int = 0
-
-
 class Outer(Config):
     seed: int = 0
     """Seed of everything."""

@@ -2,13 +2,13 @@
 
 import socket
 import struct
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
 from pyoxigraph import QueryResultsFormat
+
+from support.http_server import QuietHandler, listening
 
 
 class FaultyEndpoint:
@@ -35,10 +35,7 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
     """A `FaultyEndpoint` that listens while the block runs."""
     endpoint = FaultyEndpoint(store, faults, headers, slow_s)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_POST(self):
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             is_proof = "urn:graphwalker:graph" in form["query"][0]
@@ -56,14 +53,14 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             if fault == "mute":
                 time.sleep(endpoint.slow_s)
             if isinstance(fault, tuple):
-                self.send(*fault)
+                self.reply(*fault)
                 return
             if isinstance(fault, str) and fault.startswith("drip"):
                 self.drip(b"HTTP/1.1 200 OK\r\n", fault != "drip")
                 return
             status, body = self.run(form["query"][0])
             headers = {"Content-Type": "application/sparql-results+json", **endpoint.headers}
-            self.send(status, headers, body, cut=fault == "cut")
+            self.reply(status, headers, body, cut=fault == "cut")
             if fault == "closed":
                 self.close_connection = True
 
@@ -86,7 +83,7 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
                     return
                 time.sleep(0.05)
 
-        def send(self, status, headers, body, cut=False):
+        def reply(self, status, headers, body, cut=False):
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
@@ -95,18 +92,6 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             self.wfile.write(body[: len(body) // 2] if cut else body)
             self.close_connection = self.close_connection or cut
 
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    endpoint.address = f"http://127.0.0.1:{server.server_port}/sparql"
-    try:
+    with listening(Handler) as address:
+        endpoint.address = f"{address}/sparql"
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

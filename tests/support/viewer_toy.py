@@ -16,7 +16,10 @@ from graphwalker.tools.base import Listed, ShownTriple
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from support.eval_toy import ROWS, toy_environment, toy_questions, trained_script, untrained_script
 
-HOSTILE = '</script><img src=x onerror="window.broken=1"> "O\'Hara" [a, b, c] $1 <!-- \x00\u202e'
+HOSTILE = (
+    '</script></style></title><img src=x onerror="window.broken=1"> "O\'Hara" [a, b, c] | `x` $1 '
+    "🎬 <!-- \x00\u202e"
+)
 
 
 def query(topic: str, *hops: str, **more: Any) -> Query:

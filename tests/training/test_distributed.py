@@ -18,7 +18,6 @@ from support.run_toys import (  # noqa: E402
     launch,
     lines,
     make_grpo_world,
-    make_sft_place,
     sft_config,
     stop_after,
 )
@@ -32,11 +31,6 @@ ON_CPU = {"DS_ACCELERATOR": "cpu"}
 LAYOUTS = ["ddp", "zero2", "zero3", "fsdp2"]
 ROUNDING = 2e-4
 """Of weights after a dozen steps of Adam, which divides by small numbers."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,12 @@
 """The dry run: the data, the empty model and one batch, and what would stop the run later."""
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("trl")
 
 from graphwalker.errors import UserError
-from support.run_toys import SHAPE, grpo_config, make_sft_place, sft_config
+from support.run_toys import SHAPE, grpo_config, sft_config
 from training.dry_run import dry_run
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("dry"))
 
 
 def test_the_first_batch_is_that_of_the_run(place, tmp_path) -> None:

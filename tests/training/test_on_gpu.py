@@ -25,7 +25,6 @@ from support.run_toys import (  # noqa: E402
     grpo_config,
     largest_difference,
     lines,
-    make_sft_place,
     sft_config,
     stop_after,
     weights,
@@ -59,11 +58,6 @@ def by_rows(place: Path, out: Path, **values: Any) -> Any:
 def close(one: Path, two: Path, *keys: str, rel: float = 2e-3) -> None:
     for left, right in zip(curve(one, *keys), curve(two, *keys), strict=True):
         assert left == pytest.approx(right, rel=rel, abs=1e-5)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ from support.run_toys import (  # noqa: E402
     kill_after,
     largest_difference,
     make_grpo_world,
-    make_sft_place,
     sft_config,
     stop_after,
     write_config,
@@ -39,11 +38,6 @@ from training.runs.saving import DiskFullError  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 @pytest.fixture(scope="module")

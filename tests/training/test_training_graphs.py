@@ -7,22 +7,17 @@ import pytest
 pytest.importorskip("trl")
 
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.virtuoso.load import load
-from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.trajectory import Trajectory
 from support.backends import compiled, write
 from support.grpo_batches import environment_of
 from support.grpo_toy import played
-from support.oxigraph import load_store
 from support.run_toys import (
     curve,
     grpo_config,
-    largest_difference,
     lines,
     make_grpo_world,
     sft_config,
 )
-from support.sparql_endpoint import serve
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 from training.dry_run import dry_run
 from training.grpo import run_grpo
@@ -39,7 +34,7 @@ def make():
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
-    """The toy world, and its graph once more as N-Triples for the endpoint and the compiler."""
+    """The toy world, and its graph once more, compiled from N-Triples."""
     world = make_grpo_world(tmp_path_factory.mktemp("graphs"))
     compiled(write(world / "nt", TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
     walks = played(environment_of(world), "Verria")
@@ -47,13 +42,9 @@ def world(tmp_path_factory) -> Path:
     return world
 
 
-@pytest.fixture(scope="module", params=["endpoint", "factory"])
-def other(world, request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def other(world, tmp_path_factory):
     """The same graph, named in another way."""
-    if request.param == "endpoint":
-        with serve(load_store([world / "nt" / "graph.nt"])) as address:
-            yield address
-        return
     folder = tmp_path_factory.mktemp("module")
     (folder / "toy_factory.py").write_text(MODULE, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -86,36 +77,6 @@ def test_grpo_runs_the_episodes_of_the_compiled_graph(world, other, tmp_path):
     assert curve(tmp_path / "compiled", *keys) == curve(tmp_path / "other", *keys)
     assert lines(tmp_path / "other")[0]["em"] > 0
     assert dry_run(grpo_config(world, tmp_path / "dry", graph=other))["questions"] == 8
-
-
-@pytest.fixture(scope="module")
-def virtuoso(world, tmp_path_factory):
-    """The same graph on a real server."""
-    place = tmp_path_factory.mktemp("virtuoso")
-    up(place, "300MB")
-    yield load(place, [world / "nt" / "graph.nt"], graph="urn:test:training")["address"]
-    down(place)
-
-
-@pytest.mark.virtuoso
-@pytest.mark.slow
-def test_five_grpo_steps_on_virtuoso_end_in_the_weights_of_the_compiled_graph(
-    world, virtuoso, tmp_path, capsys
-):
-    graphs = {"compiled": str(world / "nt" / "graph"), "virtuoso": virtuoso}
-    for name, graph in graphs.items():
-        more = {"graph": graph, "steps": 5, "samples": 8, "trajectories_per_step": 32}
-        run_grpo(grpo_config(world, tmp_path / name, **more))
-    ours, theirs = (episodes(tmp_path / name) for name in graphs)
-    assert len(ours) == 160 and ours == theirs
-    assert largest_difference(tmp_path / "compiled", tmp_path / "virtuoso") == 0
-    assert curve(tmp_path / "compiled", "em") == curve(tmp_path / "virtuoso", "em")
-    for name in graphs:
-        done = [Trajectory.from_json(t) for t in read_jsonl(tmp_path / name / "trajectories.jsonl")]
-        waited = sum(turn.milliseconds for t in done for turn in t.turns) / 1000 / 5
-        seconds = lines(tmp_path / name)[-1]["seconds"] / 5
-        with capsys.disabled():
-            print(f"\n{name}: {seconds:.3f} s a step, of which its graph {waited:.3f}")
 
 
 @pytest.mark.long

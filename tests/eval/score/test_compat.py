@@ -38,15 +38,6 @@ def test_odd_predictions_score_as_the_published_script_scores_them(name):
     assert set(CASES[0]["published"]) == set(METRICS)
 
 
-def test_an_answer_that_normalises_to_nothing_is_in_everything():
-    assert compat.graphwalker_em(["Rome"], ["An"]) == 1.0
-    assert compat.rog(["Rome"], ["The The", "Oslo"]).acc == 0.5
-    assert compat.squad_em(["Rome"], ["The The"]) == 0.0
-    assert (
-        compat.graphwalker_em(["\u0130zmir"], ["i\u0307zmir"]) == 1.0
-    )  # lowered as the scripts do
-
-
 def test_webqsp_takes_the_best_parse_and_ids_where_told_how():
     gold = [[("m.1", "Oslo")], [("m.1", "Oslo"), ("m.2", "Bergen")]]
     assert compat.webqsp(["m.1", "m.2"], gold, lambda p, g: p in g) == (1.0, 1.0, 1.0)

@@ -58,34 +58,12 @@ def test_per_record_writes_one_line_a_record_in_order(tmp_path):
     )
 
 
-def test_the_table_shows_what_json_holds_in_the_order_asked_for():
-    done = command("--predictions", ODD, "--metrics", "tog_em,em")
-    told = json.loads(command("--predictions", ODD, "--metrics", "tog_em, em", "--json").stdout)
-    assert list(told["metrics"]) == ["tog_em", "em"]
-    for name, mean in told["metrics"].items():
-        assert f"{name} " in done.stdout and f"{mean:.4f}" in done.stdout
-    assert "120 records" in done.stdout
-
-
 def test_every_metric_has_a_family_a_meaning_and_a_place_in_the_docs():
     computed = [name for family in FAMILIES for name in family.names]
     assert sorted(computed) == sorted(METRICS)
     assert all(metric["meaning"] and metric["source"] for metric in METRICS.values())
     text = (ROOT / "docs/metrics.md").read_text()
     assert all(f"`{name}`" in text for name in METRICS)
-
-
-def test_ids_names_and_aliases_of_answers_count(tmp_path):
-    gold = [{"id": "m.1", "name": "New York", "aliases": ["NYC"]}, {"id": "m.2", "name": "Rome"}]
-    scored = score_of(
-        tmp_path,
-        {"id": 1, "predictions": ["nyc", "ROME"], "answers": gold},
-        {"id": 2, "predictions": ["m.1", "m.2"], "answers": gold},
-        {"id": 3, "predictions": [{"id": "m.1", "name": "x"}, "Rome"], "answers": gold},
-        {"id": 4, "predictions": [{"id": "m.9", "name": "New York"}, "Rome"], "answers": gold},
-    )
-    assert scored.metrics["em"] == 0.75
-    assert scored.metrics["recall"] == 0.875
 
 
 YORK = [{"id": "m.1", "name": "New York", "aliases": ["Gotham"]}]
@@ -113,15 +91,6 @@ def test_names_ids_aliases_and_nothing_count_as_each_metric_sees_them(
 ):
     found = score_of(tmp_path, {"id": 1, "predictions": predictions, "answers": answers}).metrics
     assert {name: found[name] for name in scores} == scores
-
-
-def test_pass_at_k_is_unbiased_over_samples(tmp_path):
-    samples = [["Oslo"], ["Rome"], None, ["oslo"]]
-    scored = score_of(tmp_path, {"id": 1, "samples": samples, "answers": ["Oslo"]})
-    named = [name for name in scored.metrics if name.startswith("pass@")]
-    assert named == ["pass@1", "pass@2", "pass@4"]
-    assert scored.metrics["pass@1"] == 0.5
-    assert scored.metrics["pass@2"] == pytest.approx(1 - 1 / 6)
 
 
 def test_any_k_may_be_asked_for_where_samples_suffice(tmp_path):
@@ -184,27 +153,18 @@ def test_the_first_bad_record_is_told_whoever_reads_it(tmp_path, monkeypatch):
 GOOD = json.dumps(OSLO)
 DAMAGE = [
     ('{"predictions": ["x"], "answers": ["x"]}', "'id'"),
-    ('{"id": true, "predictions": ["x"], "answers": ["x"]}', "'id'"),
     ('{"id": "1", "answers": ["x"]}', "'predictions' is missing"),
     ('{"id": "1", "predictions": ["x"]}', "'answers' is missing"),
     ('{"id": "1", "predictions": "x", "answers": ["x"]}', "'predictions' must be a list"),
-    ('{"id": "1", "predictions": {}, "answers": ["x"]}', "'predictions' must be a list"),
-    ('{"id": "1", "predictions": [true], "answers": ["x"]}', "'predictions[0]'"),
     ('{"id": "1", "predictions": ["x", ["y"]], "answers": ["x"]}', "'predictions[1]'"),
     ('{"id": "1", "predictions": [{"id": 7}], "answers": ["x"]}', "'predictions[0].id'"),
     ('{"id": "1", "predictions": ["x"], "answers": "x"}', "'answers' must be a list"),
-    ('{"id": "1", "predictions": ["x"], "answers": null}', "'answers' must be a list"),
     ('{"id": "1", "predictions": ["x"], "answers": [3]}', "'answers[0]'"),
-    ('{"id": "1", "predictions": ["x"], "answers": [null]}', "'answers[0]'"),
     ('{"id": "1", "predictions": ["x"], "answers": [{}]}', "neither a name nor an id"),
-    ('{"id": "1", "predictions": ["x"], "answers": [{"name": 3}]}', "'answers[0].name'"),
     ('{"id": "1", "predictions": [], "answers": [{"name": "x", "aliases": "y"}]}', "aliases"),
-    ('{"id": "1", "predictions": [], "answers": [{"name": "x", "aliases": [1]}]}', "aliases"),
     ('{"id": "1", "samples": ["x"], "answers": ["x"]}', "'samples[0]' must be a list"),
-    ('{"id": "1", "samples": [[[1]]], "answers": ["x"]}', "'samples[0][0]'"),
     ('{"id": "1", "predictions": [], "answers": [], "parses": ["x"]}', "'parses'"),
     ('{"id": "1", "rows": ["x"], "gold_rows": []}', "'rows' must hold JSON objects"),
-    ('{"id": "1", "rows": []}', "'gold_rows' must be a list"),
     ('{"id": "1", "predictions": [], "answers": [], "judge": "Yes"}', "'judge'"),
     ('{"id": "1", "predictions": ["x"', "not JSON"),
     ('"text"', "must be a JSON object"),
@@ -226,9 +186,7 @@ def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, 
     ("content", "message"),
     [
         (b"", "holds no records"),
-        (b"\n  \n", "holds no records"),
         (b"\xff\xfe{}", "UTF-16"),
-        (b"[]", "holds no records"),
         (b'[{"id": "1"}]', "record 1: field 'answers' is missing"),
         (b"[1,", "not JSON"),
     ],
@@ -292,27 +250,13 @@ def test_five_seeds_in_one_file_give_the_interval_of_the_questions(tmp_path, cap
         assert widths[1] == pytest.approx(widths[0], rel=0.1)
 
 
-def test_a_metric_of_some_records_is_clustered_by_their_ids(tmp_path):
-    plain = [{"id": f"p{i}", "predictions": ["a"], "answers": ["a"]} for i in range(10)]
-    sampled = [
-        {**record, "id": f"s{i}", "samples": [["a"], ["a" if i % 2 else "b"]]}
-        for i, record in enumerate(plain)
-    ]
-    found = score_of(tmp_path, *plain, *sampled, *sampled, metrics=["em", "pass@1"])
-    assert found.counts == {"em": 30, "pass@1": 20}
-    low, high = found.intervals["pass@1"]
-    assert 0.5 < low < found.metrics["pass@1"] < high < 1
-
-
 @pytest.mark.parametrize(
     ("samples", "answers", "em"),
     [
         ([["Rome"], ["Oslo"], ["oslo "]], ["Oslo"], 1.0),
-        ([["Rome"], ["Oslo"], ["Rome"]], ["Oslo"], 0.0),
         ([["A", "B"], ["B", "A"], ["Oslo"]], ["A", "B"], 1.0),
         ([["Rome"], ["Oslo"]], ["Oslo"], 0.0),  # of equals the first
         ([None, None, ["Oslo"]], ["Oslo"], 1.0),  # no answer is no vote
-        ([None, None], ["Oslo"], 0.0),
     ],
 )
 def test_self_consistency_takes_the_most_frequent_answer_set(tmp_path, samples, answers, em):

@@ -67,16 +67,6 @@ def module(tmp_path, monkeypatch):
     return name
 
 
-def test_a_factory_gives_a_networkx_graph(module):
-    graph = open_graph(f"{module}:make")
-    assert graph.resolve("Ada Lovelace") == [Entity("ada", "Ada Lovelace")]
-    assert graph.neighbors("oslo", "born in", Direction.IN) == [
-        Entity("ada", "Ada Lovelace"),
-        Entity("bo", "bo"),
-    ]
-    assert (graph.size, graph.relation_ids()) == (4, ["born in", "lies in"])
-
-
 def test_a_graph_of_four_methods_keeps_every_rule(module):
     graph = open_graph(f"{module}:Dicts")
     assert list(check_graph(graph, [Entity("ada", "ada"), Entity("oslo", "oslo")])) == []

@@ -14,7 +14,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.query.draft import Draft
-from graphwalker.query.query import Branch, Query, parse_hop
+from graphwalker.query.query import Query, parse_hop
 from graphwalker.question import Answer, Question
 from support.run_toys import grpo_config
 from support.toy import toy_graph
@@ -29,9 +29,6 @@ def asked(query: Query | None) -> Question:
         "q", wording.text, (ada,), (Answer("Eve Mbeki-Lindqvist", "m.0eve"),),
         query=query, wording=wording if query else None,
     )  # fmt: skip
-
-
-QUERY = Query((Branch(Entity("m.0ada", "Ada Mbeki"), (parse_hop("people.person.children"),)),))
 
 
 def evaluated(grpo_world, out, question, *more):

@@ -25,7 +25,6 @@ IDS = (
     "Mitglied von",
 )
 ANN, OSLO, NORWAY = "http://x/Ann", "http://x/Oslo", "http://x/Norway"
-XSD = "http://www.w3.org/2001/XMLSchema#"
 NAMES = {ANN: "Ann", OSLO: "Oslo", NORWAY: "Norway"}
 
 

@@ -12,7 +12,6 @@ pytest.importorskip("trl")
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
-from support.run_toys import make_sft_place  # noqa: E402
 from training.models.lora import merge_adapter  # noqa: E402
 
 IDS = [[5, 9, 40, 7, 300, 12]]
@@ -30,12 +29,11 @@ def adapted(place: Path):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
+def run(place) -> Path:
     """What a LoRA run leaves: `final/` with an adapter and the tokenizer."""
-    place = make_sft_place(tmp_path_factory.mktemp("lora"))
-    adapted(place).save_pretrained(place / "run" / "final")
-    AutoTokenizer.from_pretrained(place / "model").save_pretrained(place / "run" / "final")
-    return place / "run"
+    adapted(place).save_pretrained(place / "adapted" / "final")
+    AutoTokenizer.from_pretrained(place / "model").save_pretrained(place / "adapted" / "final")
+    return place / "adapted"
 
 
 def test_a_merged_folder_says_what_base_and_adapter_say_and_holds_no_adapter(run, tmp_path):

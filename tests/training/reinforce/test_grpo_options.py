@@ -14,16 +14,15 @@ from graphwalker.graphs.open import open_graph  # noqa: E402
 from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
 from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
 from graphwalker.question import Answer, Question  # noqa: E402
-from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
+from graphwalker.trajectory import StopReason, Trajectory, Turn  # noqa: E402
 from support.grpo_batches import (  # noqa: E402
-    environment_of,
     first_batch,
     gradients,
     loss_mask,
     our_loss,
     plain_logps,
 )
-from support.grpo_toy import SMALL, played, questions  # noqa: E402
+from support.grpo_toy import SMALL, questions  # noqa: E402
 from support.run_toys import grpo_config, largest_difference, lines  # noqa: E402
 from training.grpo import question_order, run_grpo  # noqa: E402
 from training.grpo_config import GrpoConfig  # noqa: E402
@@ -51,17 +50,6 @@ def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
     paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
     weights = GrpoConfig(**paths, rewards=rewards).rewards
     return score_episode(trajectory, reward_mix(weights)).scores.get("reward")
-
-
-def test_the_reward_reads_the_final_answer_alone(grpo_world):
-    right, wrong = (played(environment_of(grpo_world), name)[0] for name in ("Verria", "Drama"))
-    boast = '<answer> ["Verria"] </answer>'
-    turn = replace(wrong.turns[0], completion=boast, thought=boast, observation=boast)
-    loud = replace(turn, context=(Message("user", boast),))
-    mix = {"f1": 1, "hits1": 1, "answered": 0.1}
-    assert reward_of(right, **mix) == pytest.approx(3.1)
-    assert reward_of(replace(wrong, turns=(loud, *wrong.turns[1:])), **mix) == pytest.approx(0.1)
-    assert reward_of(replace(right, turns=()), **mix) == reward_of(right, **mix)
 
 
 # --- groups without variance
@@ -189,18 +177,6 @@ def test_a_spent_budget_ends_the_episode_without_asking_the_policy():
     policy.release("q#0")
     policy.submit(replace(request, turns=(said, said)))
     assert policy.collect() == [("q#0", Completion("", "length"))]
-
-
-def test_the_prompt_of_a_group_is_read_once(grpo_world, tmp_path):
-    trainer, _ = first_batch(grpo_world, tmp_path / "run")
-    shapes = []
-    hook = trainer.model.register_forward_pre_hook(
-        lambda _m, _a, given: shapes.append(tuple(given["input_ids"].shape)), with_kwargs=True
-    )
-    trainer.rollouts([f"q{i}" for i in (0, 1) for _ in range(4)], trainer)
-    hook.remove()
-    assert shapes[0][0] == 2 and shapes[0][1] > 1  # two prompts, not eight
-    assert shapes[1] == (8, 1)  # then a token for each of the episodes
 
 
 # --- failures of ours

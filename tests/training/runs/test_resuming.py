@@ -2,7 +2,6 @@
 
 import shutil
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ from support.run_toys import (
     grpo_config,
     largest_difference,
     lines,
-    make_sft_place,
     sft_config,
     stop_after,
 )
@@ -23,11 +21,6 @@ from training.config import SftConfig
 from training.grpo import run_grpo
 from training.runs.resuming import changed_settings
 from training.sft import run_sft
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import IGNORED
 from graphwalker.trajectory import StopReason
-from support.run_toys import make_sft_place, sft_config, walk
+from support.run_toys import sft_config, walk
 from training.config import SftConfig
 from training.runs.command import parse_arguments
 from training.sft import run_sft
@@ -20,11 +20,6 @@ from training.supervised.data import plan_steps, read_rows
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
-
-
-@pytest.fixture(scope="session")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("sft"))
 
 
 def settings(place: Path, **values) -> SftConfig:

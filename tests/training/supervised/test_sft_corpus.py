@@ -20,8 +20,6 @@ from graphwalker.trajectory import Trajectory
 from graphwalker.world.generate import make_world
 from support.token_kinds import byte_level
 
-END = {name: fmt.end_of_turn for name, fmt in FORMATS.items()}
-
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> list[Trajectory]:
@@ -51,19 +49,3 @@ def test_every_trained_token_is_the_agents_and_all_of_the_agents_are_trained(
             ids += [*context, *said]
             labels += [*[IGNORED] * len(context), *said]
         assert (row.input_ids, row.labels) == (ids, labels)
-
-
-@pytest.mark.parametrize("name", sorted(FORMATS))
-def test_trained_tokens_decode_to_the_turns_and_masked_ones_hold_every_observation(
-    name, corpus, tokenizer
-) -> None:
-    for trajectory in corpus:
-        row = training_row(trajectory, FORMATS[name], tokenizer)
-        said = [i for i in row.labels if i != IGNORED]
-        read = [i for i, label in zip(row.input_ids, row.labels, strict=True) if label == IGNORED]
-        turns = "".join(
-            FORMATS[name].write_turn(turn.completion) + END[name] for turn in trajectory.turns
-        )
-        assert tokenizer.decode(said, skip_special_tokens=False) == turns
-        context = tokenizer.decode(read, skip_special_tokens=False)
-        assert all(m.content in context for turn in trajectory.turns for m in turn.context)

@@ -10,15 +10,10 @@ pytest.importorskip("trl")
 
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.files import read_json  # noqa: E402
-from support.run_toys import curve, lines, make_sft_place, sft_config  # noqa: E402
+from support.run_toys import curve, lines, sft_config  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 
 LORA = {"r": 8, "alpha": 16}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("lora"))
 
 
 @pytest.fixture(scope="module")

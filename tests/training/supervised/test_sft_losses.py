@@ -15,16 +15,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from graphwalker.errors import UserError  # noqa: E402
 from graphwalker.tokens.segments import IGNORED  # noqa: E402
-from support.run_toys import curve, lines, make_sft_place, sft_config, weights  # noqa: E402
+from support.run_toys import curve, lines, sft_config, weights  # noqa: E402
 from training.runs.distributed import uses_bfloat16  # noqa: E402
 from training.sft import run_sft  # noqa: E402
 from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows  # noqa: E402
 from training.supervised.trainer import PlannedTrainer  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    return make_sft_place(tmp_path_factory.mktemp("losses"))
 
 
 @pytest.fixture(scope="module")

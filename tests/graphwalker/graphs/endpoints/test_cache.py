@@ -180,14 +180,3 @@ def test_a_recorded_failure_is_a_failure_again(tmp_path):
         recorded.name(ADA)
     with pytest.raises(GraphError, match="the graph is down"):
         ReplayedGraph(tmp_path / "calls.jsonl").name(ADA)
-
-
-def test_a_call_that_succeeds_later_counts(tmp_path):
-    counted = CountedGraph(toy_graph())
-    recorded = RecordedGraph(counted, tmp_path / "calls.jsonl")
-    counted.broken = True
-    with pytest.raises(GraphError):
-        recorded.name(ADA)
-    counted.broken = False
-    recorded.name(ADA)
-    assert ReplayedGraph(tmp_path / "calls.jsonl").name(ADA) == "Ada Mbeki"

@@ -53,10 +53,7 @@ def shift_slots(data: bytearray) -> None:
     [
         ("records", lambda data: data.__setitem__(slice(0, 3), b"zzz"), "id 4 out of order"),
         ("record_starts", swap_ends, "record_starts out of order"),
-        ("out_starts", swap_ends, "out_starts out of order"),
         ("out_relations", lambda data: data.__setitem__(0, 255), "out edges out of range"),
-        ("in_nodes", lambda data: data.__setitem__(0, 255), "in edges out of range"),
-        ("out_nodes", lambda data: data.reverse(), "out edges out of"),
         (
             "in_starts",
             lambda data: data.__setitem__(slice(1, 9), bytes(8)),
@@ -76,7 +73,7 @@ def test_damage_that_checksums_cannot_see_is_named(
         check_graph(rewritten(sound, tmp_path, section, change))
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 3_000])
+@pytest.mark.parametrize("count", [0, 3_000])
 def test_a_hash_table_finds_what_was_written_in_its_order(tmp_path: Path, count: int) -> None:
     hashes = np.sort(np.random.default_rng(0).integers(0, 1 << 32, count, dtype=np.int64))
     hashes[count // 2 :] = hashes[count // 2 :] >> 3 << 3  # some come more than once

@@ -154,7 +154,7 @@ def test_threads_share_one_open_graph(toy: CompiledGraph) -> None:
     sides = [Side(node, way) for node in sorted(nodes_of(TOY_TRIPLES)) for way in Direction]
     alone = toy.triples_many(sides)
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda _: [toy.triples_many(sides) for _ in range(20)], range(8))
+        found = pool.map(lambda _: [toy.triples_many(sides) for _ in range(4)], range(8))
     assert all(again == alone for many in found for again in many)
 
 
@@ -167,12 +167,6 @@ def test_a_forked_process_goes_on_with_the_graph_of_its_parent(toy: CompiledGrap
 def test_a_graph_goes_to_another_process_by_its_path(toy: CompiledGraph) -> None:
     again = pickle.loads(pickle.dumps(toy))
     assert (type(again), again.checksum) == (CompiledGraph, toy.checksum)
-
-
-def test_a_foreign_file_is_refused_by_name(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "notes.txt", ["hello"])
-    with pytest.raises(UserError, match=r"notes\.txt: not a compiled graph"):
-        open_compiled(path)
 
 
 def test_a_folder_without_a_graph_says_how_to_make_one(tmp_path: Path) -> None:
@@ -203,8 +197,6 @@ def test_a_graph_without_names_may_take_them_from_ids(tmp_path: Path) -> None:
         ("http://x.org/", "x.org"),
         ("/c/en/cutting_wood/v", "cutting wood"),
         ("dbr:Anna_Weber", "Anna Weber"),
-        ("12:30", "12:30"),
-        ("Anna", "Anna"),
         ("m.0abc", ""),
         ("_:b0", ""),
     ],

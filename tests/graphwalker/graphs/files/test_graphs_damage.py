@@ -62,23 +62,16 @@ def of_section(*fields: Any) -> Callable[[Header], Any]:
     ("change", "told"),
     [
         (of_section(HEADER_SPACE, 64, "f"), "the header makes no sense"),
-        (of_section(HEADER_SPACE, 64, None), "the header makes no sense"),
         (of_section(-64, 64, "B"), "no count: '-64'"),
-        (of_section(0, 64, "B"), "no section can stand at 0"),
         (of_section(HEADER_SPACE, 3, "I"), "no section can stand at"),
         (of_section(HEADER_SPACE, 1 << 40, "B"), "section is_cvt reaches behind the end"),
-        (of_section(HEADER_SPACE, True, "B"), "no count: 'True'"),
         (of_section(HEADER_SPACE), "the header makes no sense"),
-        (changed(counts=None), "the header makes no sense"),
         (changed(counts={"nodes": "many"}), "no count: 'many'"),
-        (changed(counts={"nodes": 1}), "damaged graph file"),
         (changed(sections=[]), "the header makes no sense"),
         (changed(sections={}), "no section"),
-        (changed(blocks=None), "the header makes no sense"),
         (lambda _: [], "the header makes no sense"),
         (lambda _: b"{nonsense", "the header makes no sense"),
         (lambda _: b"[" * 20_000, "the header makes no sense"),
-        (lambda _: b"", "the header makes no sense"),
     ],
 )
 def test_a_header_that_is_half_understood_is_refused_by_name(

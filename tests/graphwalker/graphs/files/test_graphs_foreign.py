@@ -98,7 +98,7 @@ def written(folder):
     return {
         "a.nt": rdf(), "a.nq": rdf(" <http://ex.org/g>"), "quads.nt": rdf(" <http://ex.org/g>"),
         "a.ttl": turtle(), "turtle.txt": turtle(), "a.trig": turtle("ex:g {", "}"),
-        "a.rdf": rdf_xml(), "a.owl": rdf_xml(), "a.xml": rdf_xml(), "a.jsonld": json_ld(),
+        "a.rdf": rdf_xml(), "a.xml": rdf_xml(), "a.jsonld": json_ld(),
         "ld.json": json_ld(),
         "nodes.json": json.dumps(nx.node_link_data(network(), edges="links")),
         "edges.json": json.dumps(nx.node_link_data(network(), edges="edges")),
@@ -147,17 +147,16 @@ def test_compressed_files_are_known_by_their_bytes(tmp_path):
     packers = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
                ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True)}  # fmt: skip
     checksums = set()
-    parquet = table(tmp_path, "x.parquet", lambda facts, path: facts.write_parquet(path))
     for suffix, pack in packers.items():
-        (tmp_path / f"a.parquet{suffix}").write_bytes(pack(parquet))
-        assert facts_of(tmp_path / f"a.parquet{suffix}", tmp_path / "out")[0] == FACTS
-        for name, text in (("a.ttl", turtle()), ("a.nt", rdf())):
-            path = tmp_path / f"{name}{suffix}"
-            path.write_bytes(pack(text.encode()))
-            found, checksum = facts_of(path, tmp_path / "out")
-            assert found == FACTS, path
-            checksums.add(checksum)
+        path = tmp_path / f"a.ttl{suffix}"
+        path.write_bytes(pack(turtle().encode()))
+        found, checksum = facts_of(path, tmp_path / "out")
+        assert found == FACTS, path
+        checksums.add(checksum)
     assert len(checksums) == 1
+    parquet = table(tmp_path, "x.parquet", lambda facts, path: facts.write_parquet(path))
+    (tmp_path / "a.parquet.gz").write_bytes(gzip.compress(parquet))
+    assert facts_of(tmp_path / "a.parquet.gz", tmp_path / "out")[0] == FACTS
     bare = tmp_path / "no-ending"
     bare.write_bytes(bz2.compress(TSV.encode()))
     assert build_graph([bare], tmp_path / "out")["triples"] == 1

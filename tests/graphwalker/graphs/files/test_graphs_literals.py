@@ -22,15 +22,6 @@ def test_a_literal_gives_its_text_back(text: str, suffix: str) -> None:
     assert parse_line(f"<a:b> <c:d> {written} .") == ("a:b", "c:d", written)
 
 
-def test_freebase_iris_become_ids_and_others_stay_whole() -> None:
-    line = f"<{NS}m.02mjmr> <{NS}people.person.gender> <http://dbpedia.org/resource/Male> ."
-    assert parse_line(line) == (
-        "m.02mjmr",
-        "people.person.gender",
-        "http://dbpedia.org/resource/Male",
-    )
-
-
 def test_tabs_blank_nodes_and_comments_are_read() -> None:
     assert parse_line(f"_:b1\t<{NS}a.b.c>\t_:b2\t.") == ("_:b1", "a.b.c", "_:b2")
     assert parse_line(f"<{NS}m.1> <{NS}a.b.c> {DATE} . # born") == ("m.1", "a.b.c", DATE)

@@ -44,13 +44,6 @@ def test_a_header_without_commas_says_what_separates_the_columns(tmp_path: Path,
     assert ends(graph, "Ben", "works_for") == ["a\nb"]
 
 
-def test_three_columns_called_so_hold_triples(tmp_path: Path) -> None:
-    born = '"""1901-02-03""^^<http://www.w3.org/2001/XMLSchema#date>"'
-    graph = built(tmp_path, f"Subject,Predicate,Object\nAna,knows,Ben\nAna,born,{born}\n")
-    assert ends(graph, "Ana", "knows") == ["Ben"] and ends(graph, "Ana", "born") == ["1901-02-03"]
-    assert not graph.types("Ana")
-
-
 def test_a_bad_line_is_skipped_and_named(tmp_path: Path) -> None:
     graph = built(tmp_path, 'person,knows\nAna,Ben\nAna\n"Ana,Ben\n,Ben\n')
     assert ends(graph, "Ana", "knows") == ["Ben"]

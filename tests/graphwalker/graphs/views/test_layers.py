@@ -16,7 +16,6 @@ from graphwalker.graphs.views.freebase import (
     load_schema,
 )
 from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
-from support.counting import RawGraph
 from support.toy import toy_graph
 
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
@@ -173,14 +172,6 @@ def test_about_the_asked_share_is_hidden_and_the_seed_chooses_which():
     assert kept[0] == kept[1] != kept[2]
 
 
-def test_with_known_inverses_that_of_a_hidden_triple_is_hidden_too():
-    crucial = [("m.0ada", CHILDREN, "m.0eve")]
-    graph = HiddenGraph(toy_graph(), triples=crucial, inverses=SCHEMA.inverses)
-    assert ids(graph.neighbors("m.0eve", "people.person.parents", OUT)) == ["m.0tom"]
-    share = HiddenGraph(toy_graph(), 0.5, inverses=SCHEMA.inverses)
-    assert share.keeps(*crucial[0]) == share.keeps("m.0eve", "people.person.parents", "m.0ada")
-
-
 def test_a_list_of_triples_is_read_from_a_file(tmp_path):
     path = tmp_path / "crucial.tsv"
     path.write_text("a\tr\tb\n\nc\tr\td\n")
@@ -188,30 +179,6 @@ def test_a_list_of_triples_is_read_from_a_file(tmp_path):
     path.write_text("a\tr\n")
     with pytest.raises(UserError, match=r"crucial\.tsv:1"):
         read_facts(path)
-
-
-# --- Round trips
-
-
-def test_listing_takes_three_round_trips_with_mediators_and_two_without():
-    graph = RawGraph(toy_graph())
-    graph.flat_relations_many([Side("m.0ada", OUT), Side("m.0ada", IN)])
-    assert graph.trips == 3
-    graph.trips = 0
-    graph.flat_relations_many([Side("m.0film1", OUT), Side("m.0film1", IN)])
-    assert graph.trips == 2
-
-
-def test_stepping_takes_one_round_trip_and_two_over_flattened_relations():
-    graph = RawGraph(FreebaseGraph(toy_graph(), SCHEMA))
-    graph.leads_to_cvts = graph.graph.leads_to_cvts
-    graph.step_many(
-        [Step("m.0ada", r, d, 5) for r in (CHILDREN, "film.director.film") for d in Direction],
-    )
-    assert graph.trips == 1
-    graph.trips = 0
-    graph.step_many([Step("m.0ada", r, d, 5) for r in (CHILDREN, SPOUSE) for d in Direction])
-    assert graph.trips == 2
 
 
 def test_a_mediator_is_known_by_its_type_before_its_name():

@@ -62,12 +62,9 @@ def test_the_best_known_of_equal_names_comes_first_and_the_order_is_stable():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Ada Mbeki", "m.0ada"),
         ("ada mbekki", "m.0ada"),
-        ("lindqist", "m.0tom"),
         ("Zoe O'Hara", "m.0zoe"),
         ('bob "bee" jr', "m.0bob"),
-        ("great ada", "m.0ada"),
         ("night agin", "m.0film2"),
         ("ve", "m.0land"),
     ],

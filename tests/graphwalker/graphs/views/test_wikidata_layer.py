@@ -54,12 +54,6 @@ def test_a_property_without_a_name_in_the_graph_has_its_usual_label():
     assert graph.relation_ids() == ["wdt.P287.plan_of", "wdt.P31.instance_of", "wdt.P99999"]
 
 
-def test_a_qualifier_is_reached_through_its_statement():
-    graph = WikidataGraph(wikidata())
-    found = graph.step("Q42", "p.P69.educated_at..pq.P582.end_time", OUT)
-    assert [entity.name for entity in found] == ["1974-01-01"]
-
-
 def test_a_statement_with_a_name_is_a_mediator_all_the_same():
     named = wikidata({STATEMENT: "a label by mistake"})
     assert WikidataGraph(named).flat_relations("Q42", OUT)[0][0].startswith("p.P69")
