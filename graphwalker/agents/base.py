@@ -18,7 +18,7 @@ class Ask:
     `forced` marks the one last completion that is asked for after the turn budget; `restart` a
     conversation that does not extend the one before it. `tools` are those that may be called, by
     JSON schema, for chat servers that are told of them. `grammar` (GBNF) is what the
-    completion has to follow.
+    completion has to follow, `about` what it is to decide, for policies without a model.
     """
 
     messages: tuple[Message, ...]
@@ -27,6 +27,7 @@ class Ask:
     forced: bool = False
     tools: tuple[Mapping[str, Any], ...] = ()
     grammar: str = ""
+    about: object = None
 
 
 @dataclass(slots=True)

@@ -116,9 +116,12 @@ class Dialogue:
         else:
             self._new = (*self._new, Message("user", text))
 
-    def decide(self, expected: Expected = None, run: RunCall | None = None) -> Decision:
+    def decide(
+        self, expected: Expected = None, run: RunCall | None = None, about: object = None
+    ) -> Decision:
         """Have the context completed, and the call run; an action that is not `expected` is
-        malformed. What was observed stands in the context for the next one.
+        malformed. What was observed stands in the context for the next one. `about` tells a
+        policy without a model what is to be decided.
 
         Raises `BudgetSpent` where no completion is left, `EndsWithoutAnswer` where the policy's
         context is full, or too many malformed completions came in a row.
@@ -126,7 +129,7 @@ class Dialogue:
         spent = len(self.log.turns) >= self.settings.max_turns
         if spent or self._long or repeats_a_call(self._calls, self.settings.stop_repeats):
             raise BudgetSpent
-        action = yield from self._complete(expected, run, forced=False)
+        action = yield from self._complete(expected, run, about)
         self._malformed = self._malformed + 1 if isinstance(action, Malformed) else 0
         if self._malformed >= self.settings.max_malformed > 0:
             # Nobody is there to read the complaint.
@@ -135,13 +138,17 @@ class Dialogue:
         return action
 
     def answer(
-        self, expected: Expected = (ANSWER,), run: RunCall | None = None, spent: str = ""
+        self,
+        expected: Expected = (ANSWER,),
+        run: RunCall | None = None,
+        spent: str = "",
+        about: object = None,
     ) -> AgentRun:
         """Run the expected calls of one conversation until it answers. Beyond the budget, once
         `spent` is said, the answer is asked for one last time, and only that is accepted."""
         try:
             while True:
-                action = yield from self.decide(expected, run)
+                action = yield from self.decide(expected, run, about)
                 if isinstance(action, FinalAnswer):
                     return action
         except BudgetSpent:
@@ -152,14 +159,18 @@ class Dialogue:
         action = yield from self._complete(last, None, forced=True)
         return action if isinstance(action, FinalAnswer) else None
 
-    def _complete(self, expected: Expected, run: RunCall | None, forced: bool) -> Decision:
+    def _complete(
+        self, expected: Expected, run: RunCall | None, about: object = None, forced: bool = False
+    ) -> Decision:
         context, restart = self._new, self._restart
         able = abilities_of(self.protocol)
         grammar = ""
         if self.settings.constrained and able.grammar:
             grammar = able.grammar(episode_facts(self.tools, self.log.turns), forced)
         messages = (*self._past, *context)
-        completion = yield Ask(messages, self.protocol.stop, restart, forced, able.schemas, grammar)
+        completion = yield Ask(
+            messages, self.protocol.stop, restart, forced, able.schemas, grammar, about
+        )
         if completion.context_full:
             raise EndsWithoutAnswer
         thought, action = self.protocol.parse(completion.text)

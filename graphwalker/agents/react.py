@@ -10,7 +10,8 @@ from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
-from graphwalker.oracle.plan import OwnOracle, Plan, PresetOracle
+from graphwalker.oracle.plan import Move, OwnOracle, PresetOracle
+from graphwalker.policies.base import Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
@@ -81,16 +82,16 @@ def single_completion(
 class AnswersOracle(PresetOracle):
     """Writes the gold answers: what a model that knows the graph by heart would say."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        yield "", FinalAnswer(tuple(dict.fromkeys(answer.name for answer in question.answers)))
+    def move(self, request: Request) -> Move:
+        return "", FinalAnswer(tuple(dict.fromkeys(a.name for a in request.question.answers)))
 
 
 class ReasoningOracle(AnswersOracle):
     """Reasons along the walk of the query first: what few-shot chain of thought shows a model."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        for _, answer in super().plan(key, question):
-            yield walk_in_words(self.graph, question.query) if question.query else "", answer
+    def move(self, request: Request) -> Move:
+        query, answer = request.question.query, super().move(request)[1]
+        return walk_in_words(self.graph, query) if query else "", answer
 
 
 def walk_in_words(graph: KnowledgeGraph, query: Query) -> str:

@@ -263,6 +263,7 @@ class _Run:
                 restart=episode.ask.restart,
                 tools=episode.ask.tools,
                 grammar=episode.ask.grammar,
+                about=episode.ask.about,
             )
             try:
                 self._policy.submit(request)

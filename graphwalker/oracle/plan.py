@@ -2,7 +2,6 @@
 
 import json
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ Plan = Generator[Move, Turn, None]
 """Yields (thought, action), is sent the turn that came of it."""
 
 
-class PlannedPolicy(ABC):
+class PlannedPolicy:
     """A policy whose episodes are generators: each completion is the plan's next action, spoken in
     the environment's protocol."""
 
@@ -47,9 +46,16 @@ class PlannedPolicy(ABC):
         self._plans: dict[str, Plan] = {}
         self._done: list[tuple[str, Completion | PolicyError]] = []
 
-    @abstractmethod
     def plan(self, key: str, question: Question) -> Plan:
-        """The episode of one question."""
+        """The episode of one question; a policy without plans has a `move` of its own."""
+        raise NotImplementedError
+
+    def move(self, request: Request) -> Move:
+        """The next step of the request's episode."""
+        if request.turns:
+            return self._plans[request.key].send(request.turns[-1])
+        plan = self._plans[request.key] = self.plan(request.key, request.question)
+        return next(plan)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -63,24 +69,16 @@ class PlannedPolicy(ABC):
         return own
 
     def submit(self, request: Request) -> None:
+        done: Completion | PolicyError
         try:
-            if request.turns:
-                thought, action = self._plans[request.key].send(request.turns[-1])
-            else:
-                own = self.on_graph_of(request.question)
-                plan = self._plans[request.key] = own.plan(request.key, request.question)
-                thought, action = next(plan)
+            thought, action = self.on_graph_of(request.question).move(request)
         except PolicyError as error:
-            self._done.append((request.key, error))
-            return
+            done = error
         except (StopIteration, KeyError):
-            error = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
-            self._done.append((request.key, error))
-            return
-        self._write(request.key, thought, action)
-
-    def _write(self, key: str, thought: str, action: Call | FinalAnswer) -> None:
-        self._done.append((key, Completion(self._protocol.render(thought, action))))
+            done = PolicyError(f"{self.name}: the plan of {request.key} has no further step")
+        else:
+            done = Completion(self._protocol.render(thought, action))
+        self._done.append((request.key, done))
 
     def collect(self) -> list[tuple[str, Completion | PolicyError]]:
         done, self._done = self._done, []

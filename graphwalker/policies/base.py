@@ -56,6 +56,8 @@ class Request:
     grammar: str = ""
     """A grammar in GBNF that the completion has to follow; an engine that cannot follow one raises
     `UserError`."""
+    about: object = None
+    """What is to be decided, as the agent has it in hand: for policies without a model."""
 
 
 @dataclass(frozen=True, slots=True)

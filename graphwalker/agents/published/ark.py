@@ -1,10 +1,11 @@
 """ARK-V1 (Klein and Ohnemus, 2025): anchor, relation, triples, reasoning, summary, and anew."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 from pydantic import Field
 
@@ -12,26 +13,15 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import (
-    DecisionOracle,
-    DecisionTools,
-    EntitySearch,
-    EpisodeResources,
-    FilledForm,
-    decide,
-    give_answers,
-    query_of,
-    tools_of,
-    walk_query,
-)
+from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
 from graphwalker.config import Config
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.properties import PropertyGraph
-from graphwalker.oracle.plan import OwnOracle, Plan, View, has_query
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.oracle.gold_walk import EntitySearch, NameSearch, WalkOracle, query_of
+from graphwalker.oracle.plan import Move, OwnOracle, has_query
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.constraint import choose_candidates, filter_candidates
 from graphwalker.query.query import Hop
@@ -40,6 +30,7 @@ from graphwalker.ranking.bm25 import bm25_stems
 from graphwalker.ranking.nodes.index import NodeHit, NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, mistake
 from graphwalker.tools.namebook import quote
+from graphwalker.trajectory import Turn
 
 TEXTS = read_texts(__file__)
 FORMS = {
@@ -263,89 +254,45 @@ class _Halt(Exception):
     """The question needs what this agent does not see: an incoming relation, one step more."""
 
 
-class _Walk:
-    """The steps of one episode: how many were taken, and what was found on the way."""
-
-    def __init__(self, view: View, most: int, avoided: frozenset[str] = frozenset()) -> None:
-        self._view, self._left, self._avoided = view, most, avoided
-        self._known: list[str] = []
-
-    def step(self, entity: Entity, relation: str, last: bool) -> EntitySearch:
-        """One reasoning step. Returns the ends of the triples shown."""
-        turn = yield from self._do("anchor", "Explore this.", anchor=self._view.name(entity))
-        if relation not in {hop.relation for one in turn.listed for hop in one.hops}:
-            raise _Halt
-        turn = yield from self._do("relation", "This fits.", relation=relation)
-        ends = [triple.tail for triple in turn.triples]
-        self._left -= 1
-        found = f"{relation} of {self._view.name(entity)}: {', '.join(e.name for e in ends)}"
-        self._known.append(found)
-        chosen = {"triples": [*key_triples(turn.triples)], "implication": found}
-        yield from self._do("reason", **chosen, **{"continue": not last, "reset": False})
-        yield from self._do("summary", summary="; ".join(self._known))
-        if not self._left and not last:
-            raise _Halt
-        return ends
-
-    def _do(self, form: str, why: str = "", /, **values: object) -> FilledForm:
-        turn = yield from decide(self._view, form, why, **values)
-        if turn.error:
-            raise _Halt
-        return turn
-
-    def follow(self, frontier: list[Entity], hops: Sequence[Hop], over: bool) -> EntitySearch:
-        """`over`: after these hops nothing is left to be looked up."""
-        for k, hop in enumerate(hops):
-            if hop.direction is Direction.IN:
-                raise _Halt
-            found: dict[str, Entity] = {}
-            for at, entity in enumerate(frontier):
-                last = over and k == len(hops) - 1 and at == len(frontier) - 1
-                ends = yield from self.step(entity, hop.relation, last)
-                found.update((end.id, end) for end in ends if end.id not in self._avoided)
-            frontier = list(found.values())
-        return frontier
-
-
-class ArkOracle(DecisionOracle):
+class ArkOracle(WalkOracle):
     """Takes each hop of the query, entity by entity, or looks every piece of evidence up.
 
     Only outgoing relations can be taken, and `steps` (K_max) of them: other questions are lost.
     """
 
-    def plan(self, key: str, question: Question) -> Plan:
-        view = View(self.graph, question.topic_entities)
-        steps = int(self.settings.options.get("steps", 8))
-        why, names = "That is the answer.", ("None",)
-        with suppress(_Halt):
-            if not question.query and evidence_of(question):
-                yield from self._look_up(_Walk(view, steps), question)
-                names = tuple(answer.name for answer in question.answers)
-            else:
-                avoided = query_of(question).avoided_ids
-                found = yield from self._query(_Walk(view, steps, avoided), question)
-                yield from give_answers(why, question, found, view)
-        while True:  # a step under way is ended first
-            yield why, FinalAnswer(names)
+    def names(self) -> NameSearch:
+        self._left = self.settings.read_options(ArkOptions).steps
+        self._known: list[str] = []
+        try:
+            return (yield from self._names())
+        except _Halt:  # a step under way is ended first
+            return ("None",)
 
-    def _look_up(self, walk: _Walk, question: Question) -> Plan:
-        pairs = dict.fromkeys((one.head, one.relation) for one in evidence_of(question))
+    def _names(self) -> NameSearch:
+        if self.question.query or not evidence_of(self.question):
+            found = yield from self.walk()
+            return self.shown_names((yield from self._weigh(found)))
+        pairs = dict.fromkeys((one.head, one.relation) for one in evidence_of(self.question))
         for left, (head, relation) in zip(range(len(pairs))[::-1], pairs, strict=True):
             entity = next(iter(self.graph.resolve(head)), Entity("", head))
             known = [r for r, _ in self.graph.relations(entity.id, Direction.OUT) if entity.id]
             same = next((r for r in known if fold(r) == fold(relation)), relation)
-            yield from walk.step(entity, same, not left)
+            yield from self._step(entity, same, not left)
+        return tuple(answer.name for answer in self.question.answers)
 
-    def _query(self, walk: _Walk, question: Question) -> EntitySearch:
-        query = query_of(question)
-        constraint = query.constraint
-        weighed = bool(constraint and constraint.relations)  # by values that are shown
+    def look(self, frontier: list[Entity], hop: Hop, last: bool, over: bool) -> EntitySearch:
+        query, found = query_of(self.question), list[Entity]()
+        if hop.direction is Direction.IN:
+            raise _Halt
+        over = over and not (query.constraint and query.constraint.relations)
+        for entity in frontier:
+            ends = yield from self._step(entity, hop.relation, over and entity is frontier[-1])
+            found += [end for end in ends if end.id not in query.avoided_ids]
+        return found
 
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
-            behind = query.tail if left == 0 else left > 0
-            return walk.follow(start, hops, not behind and not weighed)
-
-        found = yield from walk_query(query, follow)
+    def _weigh(self, found: list[Entity]) -> EntitySearch:
+        """Those that the constraint keeps, by values that are shown."""
+        constraint = query_of(self.question).constraint
         if constraint is None:
             return found
         if constraint.kind == "type":
@@ -354,11 +301,33 @@ class ArkOracle(DecisionOracle):
         values: dict[str, tuple[str, ...]] = {}
         candidates = list({entity.id: entity for entity in (*than, *found)}.values())
         for entity in candidates:
-            last = entity is candidates[-1]
-            seen = yield from walk.step(entity, constraint.relation, last)
+            seen = yield from self._step(entity, constraint.relation, entity is candidates[-1])
             values[entity.id] = tuple(literal_name(e.id) for e in seen if is_literal(e.id))
         own = values[than[0].id] if than else ()
         return list(choose_candidates(constraint, {e: values[e.id] for e in found}, own))
+
+    def _step(self, entity: Entity, relation: str, last: bool) -> EntitySearch:
+        """One reasoning step. Returns the ends of the triples shown."""
+        turn = yield from self._fill("anchor", "Explore this.", anchor=self.view.name(entity))
+        if relation not in {hop.relation for one in turn.listed for hop in one.hops}:
+            raise _Halt
+        turn = yield from self._fill("relation", "This fits.", relation=relation)
+        ends = [triple.tail for triple in turn.triples]
+        self._left -= 1
+        found = f"{relation} of {self.view.name(entity)}: {', '.join(e.name for e in ends)}"
+        self._known.append(found)
+        chosen = {"triples": [*key_triples(turn.triples)], "implication": found}
+        yield from self._fill("reason", **chosen, **{"continue": not last, "reset": False})
+        yield from self._fill("summary", summary="; ".join(self._known))
+        if not self._left and not last:
+            raise _Halt
+        return ends
+
+    def _fill(self, form: str, why: str = "", /, **values: Any) -> Generator[Move, Turn, Turn]:
+        turn = yield from self.fill(form, why, **values)
+        if turn.error:
+            raise _Halt
+        return turn
 
 
 ARK = Preset(

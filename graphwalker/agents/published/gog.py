@@ -1,6 +1,6 @@
 """Generate-on-Graph (Xu et al., 2024): search, and generate what an incomplete graph lacks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,24 +10,12 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import (
-    DecisionOracle,
-    EntitySearch,
-    PathOptions,
-    PathTools,
-    decide,
-    ends_in_graph,
-    give_answers,
-    prompt_for,
-    query_of,
-    tools_of,
-    walk_query,
-)
+from graphwalker.agents.published.decisions import PathOptions, PathTools, prompt_for, tools_of
 from graphwalker.graphs.base import Entity
-from graphwalker.oracle.plan import OwnOracle, Plan, View
+from graphwalker.oracle.gold_walk import EntitySearch, WalkOracle, ends_in_graph
+from graphwalker.oracle.plan import OwnOracle
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
-from graphwalker.question import Question
 from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
 from graphwalker.tools.namebook import quote
 
@@ -78,40 +66,24 @@ def _accept_generated(rows: list[list[str]], tools: PathTools) -> Observation:
     return Observation("Generated, not in the graph:\n" + "\n".join(lines))
 
 
-class GogOracle(DecisionOracle):
+class GogOracle(WalkOracle):
     """Searches each entity on the way; gold triples of the last hop that the graph lacks it
     generates, as a model that knows the fact would."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        query, view = query_of(question), View(self.graph, question.topic_entities)
-
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
-            return self._follow(view, question, start, hops, left < 0 or not query.tail)
-
-        found = yield from walk_query(query, follow)
-        yield from give_answers("That is the answer.", question, found, view)
-
-    def _follow(
-        self, view: View, question: Question, start: list[Entity], hops: Sequence[Hop], last: bool
-    ) -> EntitySearch:
-        frontier = start
-        for number, hop in enumerate(hops):
-            found: dict[str, Entity] = {}
-            for entity in frontier:
-                turn = yield from decide(view, "search", search=view.name(entity))
-                ends = [] if turn.error else view.triple_ends(turn, entity, hop)
-                found.update((end.id, end) for end in ends)
-            # What the graph has and the search did not show is lost: only what it lacks is made.
-            has = {end.id for here in frontier for end in ends_in_graph(self.graph, here, [hop])}
-            gold = [Entity(answer.id, answer.name) for answer in question.answers]
-            gold = [entity for entity in gold if entity.id not in found and entity.id not in has]
-            if gold and frontier and last and number == len(hops) - 1:
-                head = view.name(frontier[0])
-                rows = [[head, str(hop), entity.name] for entity in gold]
-                yield from decide(view, "generate", generate=rows)
-                found.update((entity.id, entity) for entity in gold)
-            frontier = list(found.values())
-        return frontier
+    def look(self, frontier: list[Entity], hop: Hop, last: bool, over: bool) -> EntitySearch:
+        found: list[Entity] = []
+        for entity in frontier:
+            turn = yield from self.fill("search", search=self.view.name(entity))
+            found += self.ends(turn, [entity], hop)
+        # What the graph has and the search did not show is lost: only what it lacks is made.
+        has = {end.id for here in frontier for end in ends_in_graph(self.graph, here, [hop])}
+        has.update(end.id for end in found)
+        gold = [Entity(one.id, one.name) for one in self.question.answers if one.id not in has]
+        if gold and frontier and last:
+            head = self.view.name(frontier[0])
+            yield from self.fill("generate", generate=[[head, str(hop), e.name] for e in gold])
+            found += gold
+        return found
 
 
 GOG = Preset(

@@ -1,6 +1,6 @@
 """Graph-CoT (Jin et al., 2024): think, act, observe; several graph functions in one message."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,31 +10,18 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import ANSWER, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import (
-    DecisionOracle,
-    DecisionTools,
-    EntitySearch,
-    decide,
-    give_answers,
-    listed_hop,
-    read_gold,
-    shown_triple,
-    tools_of,
-    walk_query,
-)
+from graphwalker.agents.published.decisions import DecisionTools, listed_hop, shown_triple, tools_of
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
+from graphwalker.oracle.gold_walk import EntitySearch, NameSearch, WalkOracle, read_gold
 from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.plan import Move, OwnOracle, Plan, View
-from graphwalker.protocols.base import FinalAnswer
+from graphwalker.oracle.plan import OwnOracle, View
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
-from graphwalker.question import Question
 from graphwalker.ranking.nodes.index import NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Observation, ToolBox, mistake, together
 from graphwalker.tools.namebook import quote
-from graphwalker.trajectory import Turn
 
 TEXTS = read_texts(__file__)
 FORMS: Mapping[str, Mapping[str, Any]] = {"calls": {"calls": [["RetrieveNode", "text"]]}}
@@ -150,62 +137,48 @@ class GraphCotAgent(DialogueAgent):
         return talk.answer((*FORMS, ANSWER), tools.call, "No further call is run.")
 
 
-class GraphCotOracle(DecisionOracle):
+class GraphCotOracle(WalkOracle):
     """Retrieves each topic by its name, and checks the neighbours of a whole frontier at once."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        view = View(self.graph, ())
-        if question.query is None:
-            names = yield from _follow_plan(view, question)
-            while True:
-                yield "That is the answer.", FinalAnswer(names)
+    def names(self) -> NameSearch:
+        self.view = View(self.graph, ())  # a topic is shown under the name that finds it
+        return (yield from super().names() if self.question.query else self._follow_plan())
 
-        def follow(start: list[Entity], hops: Sequence[Hop], left: int) -> EntitySearch:
-            found = start if left < 0 else (yield from _find_node(view, start[0].name))
-            return (yield from _walk(view, found, hops))
+    def start(self, topic: Entity) -> EntitySearch:
+        turn = yield from self.fill("calls", "Look it up.", calls=[[RETRIEVE, topic.name]])
+        return list(turn.shown)
 
-        found = yield from walk_query(question.query, follow)
-        yield from give_answers("That is the answer.", question, found, view)
-
-
-def _follow_plan(view: View, question: Question) -> Generator[Move, Turn, tuple[str, ...]]:
-    """A GRBench question with a traversal plan: its steps one by one, as far as they go."""
-    steps: list[list[Entity]] = []
-    for step in question.annotations.get("plan", ()):
-        if "node_finding_hint" in step:
-            found = yield from _find_node(view, step["node_finding_hint"])
-        elif "nodes" in step:
-            ends: list[list[Entity]] = []
-            for node, edge, *_ in step["nodes"]:
-                ends.append((yield from _walk(view, steps[int(node[1:]) - 1], [Hop(edge)])))
-            found = shared(ends)
-        else:
-            kind = step.get("targeted_edge_type") or step["targeted_node_type"]
-            found = yield from _walk(view, steps[-1], [Hop(kind)])
-        steps.append(found)
-    last = steps[-1] if steps else []
-    known = f"{', '.join(end.name for end in last)}; {len(last)}"
-    if len(steps) == 1:
-        for feature in ("year", "category", "price"):
-            turn = yield from decide(view, "calls", calls=[[FEATURE, last[0].id, feature]])
-            known += f"; {turn.observation}"
-    return read_gold(question, known)
-
-
-def _find_node(view: View, name: str) -> EntitySearch:
-    turn = yield from decide(view, "calls", "Look it up.", calls=[[RETRIEVE, name]])
-    return list(turn.shown)
-
-
-def _walk(view: View, frontier: list[Entity], hops: Sequence[Hop]) -> EntitySearch:
-    for hop in hops:
+    def look(
+        self, frontier: list[Entity], hop: Hop, last: bool = False, over: bool = False
+    ) -> EntitySearch:
         if not frontier:
             return []
         calls = [[NEIGHBORS, entity.id, str(hop)] for entity in frontier]
-        turn = yield from decide(view, "calls", "All of them.", calls=calls)
-        found = [end for here in frontier for end in view.triple_ends(turn, here, hop)]
-        frontier = list({end.id: end for end in found}.values())
-    return frontier
+        turn = yield from self.fill("calls", "All of them.", calls=calls)
+        return list({end.id: end for end in self.ends(turn, frontier, hop)}.values())
+
+    def _follow_plan(self) -> NameSearch:
+        """A GRBench question with a traversal plan: its steps one by one, as far as they go."""
+        steps: list[list[Entity]] = []
+        for step in self.question.annotations.get("plan", ()):
+            if "node_finding_hint" in step:
+                found = yield from self.start(Entity("", step["node_finding_hint"]))
+            elif "nodes" in step:
+                ends: list[list[Entity]] = []
+                for node, edge, *_ in step["nodes"]:
+                    ends.append((yield from self.look(steps[int(node[1:]) - 1], Hop(edge))))
+                found = shared(ends)
+            else:
+                kind = step.get("targeted_edge_type") or step["targeted_node_type"]
+                found = yield from self.look(steps[-1], Hop(kind))
+            steps.append(found)
+        last = steps[-1] if steps else []
+        known = f"{', '.join(end.name for end in last)}; {len(last)}"
+        if len(steps) == 1:
+            for feature in ("year", "category", "price"):
+                turn = yield from self.fill("calls", calls=[[FEATURE, last[0].id, feature]])
+                known += f"; {turn.observation}"
+        return read_gold(self.question, known)
 
 
 GRAPH_COT = Preset(

@@ -14,7 +14,7 @@ from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
-from graphwalker.oracle.plan import OwnOracle, Plan, PresetOracle
+from graphwalker.oracle.plan import Move, OwnOracle, PresetOracle
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
@@ -137,14 +137,11 @@ class RagAgent(DialogueAgent):
 class RetrievalOracle(PresetOracle):
     """The gold answers, where retrieval shows all of them; else those that it shows."""
 
-    def submit(self, request: Request) -> None:
+    def move(self, request: Request) -> Move:
         text = fold(request.messages[-1].content)
         names = dict.fromkeys(answer.name for answer in request.question.answers)
         seen = tuple(name for name in names if fold(neutral(quote(name))) in text)
-        self._write(request.key, "", FinalAnswer(seen))
-
-    def plan(self, key: str, question: Question) -> Plan:
-        yield "", FinalAnswer(())
+        return "", FinalAnswer(seen)
 
 
 def _preset(name: str, source: str, kind: type[TextRagOptions]) -> Preset:

@@ -12,22 +12,19 @@ from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
-    DecisionOracle,
     PathOptions,
     PathTools,
-    branches_with_tail,
-    decide,
-    give_answers,
     prompt_for,
-    query_of,
     shown_triple,
     tools_of,
     triple_text,
 )
 from graphwalker.graphs.base import Entity
-from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.plan import OwnOracle, Plan, View
-from graphwalker.protocols.base import Malformed
+from graphwalker.oracle.gold_walk import DecisionOracle, branches_with_tail, query_of
+from graphwalker.oracle.oracle import prefer_gold, shared
+from graphwalker.oracle.plan import Move, OwnOracle, View
+from graphwalker.policies.base import Request
+from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop, Query, parse_hop
 from graphwalker.question import Question
@@ -134,10 +131,12 @@ def _instances(
 class RogOracle(DecisionOracle):
     """Plans the relation paths of the query, and reads where all of them end."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        query, view = query_of(question), View(self.graph, question.topic_entities)
-        why = "These lead to the answer."
-        turn = yield from decide(view, "paths", why, paths=query_paths(query))
+    def decide(self, request: Request) -> Move:
+        query, view = query_of(request.question), View(self.graph, request.question.topic_entities)
+        if not request.turns:
+            return "These lead to the answer.", Call("paths", {"paths": query_paths(query)})
+        turn = request.turns[0]
+        view.see(turn)
         ends: list[list[Entity]] = []
         for branch in branches_with_tail(query):
             frontier = [branch.topic]
@@ -145,9 +144,8 @@ class RogOracle(DecisionOracle):
                 found = [e for here in frontier for e in view.triple_ends(turn, here, hop)]
                 frontier = list({end.id: end for end in found}.values())
             ends.append(frontier)
-        yield from give_answers(
-            "They end here.", question, [] if turn.error else shared(ends), view
-        )
+        best = prefer_gold(request.question, [] if turn.error else shared(ends))
+        return "They end here.", FinalAnswer(tuple(dict.fromkeys(map(view.name, best))))
 
 
 ROG = Preset(

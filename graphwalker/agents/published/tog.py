@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field
 
@@ -12,25 +12,21 @@ from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
-    DecisionOracle,
-    EntitySearch,
     PathOptions,
     PathTools,
-    branches_with_tail,
-    decide,
-    ends_in_graph,
-    give_answers,
     listed_hop,
     prompt_for,
-    query_of,
     shown_triple,
     tools_of,
     triple_text,
 )
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal
-from graphwalker.oracle.oracle import shared
-from graphwalker.oracle.plan import OwnOracle, Plan, View
+from graphwalker.oracle.gold_walk import DecisionOracle, branches_with_tail, ends_in_graph, query_of
+from graphwalker.oracle.oracle import prefer_gold, shared
+from graphwalker.oracle.plan import Move, OwnOracle
+from graphwalker.policies.base import Request
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Branch, Hop
 from graphwalker.question import Question
@@ -135,7 +131,7 @@ class TogAgent(DialogueAgent):
             yield from self._explore(tools, talk, beam)
         talk.begin()
         talk.say(TEXTS["final"], paths=_lines(beam) or "none")
-        return (yield from talk.answer())
+        return (yield from talk.answer(about=beam))
 
     def _explore(self, tools: PathTools, talk: Dialogue, beam: list[BeamPath]) -> AgentPart[None]:
         """Deepen the paths of the beam, in place."""
@@ -152,7 +148,7 @@ class TogAgent(DialogueAgent):
             beam[:] = best_paths(longer, options.width)
             talk.begin()
             talk.say(TEXTS["sufficient"], paths=_lines(beam))
-            call = yield from talk.decide(("sufficient",))
+            call = yield from talk.decide(("sufficient",), about=len(beam[0].steps))
             if isinstance(call, Call) and call.arguments["sufficient"]:
                 return
 
@@ -172,7 +168,7 @@ class TogAgent(DialogueAgent):
                 return mistake(ErrorKind.UNKNOWN_RELATION, "none of these relations was listed")
             return tools.triples(here, hops)
 
-        call = yield from talk.decide(("relations",), run)
+        call = yield from talk.decide(("relations",), run, path)
         rows = call.arguments["relations"] if isinstance(call, Call) else ()
         chosen = choose_hops(rows, listed, width)
         return [Branching(path, hop, score, tools.ends(here, hop)) for hop, score in chosen]
@@ -184,7 +180,7 @@ class TogAgent(DialogueAgent):
         lines = "\n".join(quote(end.name) for end in one.ends)
         here = quote(one.path.tail.name)
         talk.say(TEXTS["entities"], relation=one.hop, entity=here, listing=lines)
-        call = yield from talk.decide(("entities",))
+        call = yield from talk.decide(("entities",), about=one)
         rows = call.arguments["entities"] if isinstance(call, Call) else ()
         return one.extend({str(row.get("entity") or ""): _score(row) for row in rows})
 
@@ -197,63 +193,38 @@ def _lines(paths: Sequence[BeamPath]) -> str:
 class TogOracle(DecisionOracle):
     """Scores the next hop of each branch 1, and its ends by whether they lead to a gold answer."""
 
-    def plan(self, key: str, question: Question) -> Plan:
-        options = self.settings.read_options(TogOptions)
-        view = View(self.graph, question.topic_entities)
+    def decide(self, request: Request) -> Move:
+        question, about = request.question, request.about
         branches = branches_with_tail(query_of(question))
-        # The agent begins at the topics that the graph has, in the order of the question.
-        topics = [topic for topic in question.topic_entities if topic.id]
-        paths = [BeamPath(Entity(topic.id, view.name(topic))) for topic in topics]
-        for at in range(options.depth):
-            branchings: list[Branching] = []
-            for path in paths:
-                branch = _branch_of(branches, path)
-                hop = branch.hops[at] if branch and at < len(branch.hops) else None
-                ends = yield from self._relations(view, path, hop)
-                if hop is not None and ends:
-                    branchings.append(Branching(path, hop, 1.0, ends))
-            longer: list[BeamPath] = []
-            for one in best_branchings(branchings, options.width):
-                scores = self._scores(branches, one, at, question)
-                if len(one.ends) > 1:
-                    rows = [{"entity": name, "score": score} for name, score in scores.items()]
-                    yield from decide(view, "entities", entities=rows)
-                longer += one.extend(scores)
-            if not longer:
-                break
-            paths = best_paths(longer, options.width)
-            enough = at + 1 >= max(len(branch.hops) for branch in branches)
-            yield from decide(view, "sufficient", sufficient=enough)
-            if enough:
-                break
-        found = _common_tails(branches, paths)
-        yield from give_answers("The paths answer it.", question, found, view)
+        match about:
+            case BeamPath():  # nothing is chosen where the path is over
+                hops = _hops_behind(branches, about)[:1]
+                rows: list[Any] = [{"relation": str(hop), "score": 1.0} for hop in hops]
+                return "", Call("relations", {"relations": rows})
+            case Branching():
+                rest = _hops_behind(branches, about.path)[1:]
+                scores = {end.name: self._score(end, rest, question) for end in about.ends}
+                rows = [{"entity": name, "score": score} for name, score in scores.items()]
+                return "", Call("entities", {"entities": rows})
+            case int():
+                enough = about >= max(len(branch.hops) for branch in branches)
+                return "", Call("sufficient", {"sufficient": enough})
+            case _:
+                found = prefer_gold(question, _common_tails(branches, cast("list[Any]", about)))
+                names = tuple(dict.fromkeys(entity.name for entity in found))
+                return "The paths answer it.", FinalAnswer(names)
 
-    def _relations(self, view: View, path: BeamPath, hop: Hop | None) -> EntitySearch:
-        """Nothing is chosen where the path is over; nothing is decided where nothing is listed."""
-        if not any(self.graph.flat_relations(path.tail.id, way) for way in Direction):
-            return []
-        chosen = [{"relation": str(hop), "score": 1.0}] if hop else []
-        turn = yield from decide(view, "relations", relations=chosen)
-        return view.triple_ends(turn, path.tail, hop) if hop else []
-
-    def _scores(
-        self, branches: Sequence[Branch], one: Branching, at: int, question: Question
-    ) -> dict[str, float]:
+    def _score(self, end: Entity, rest: Sequence[Hop], question: Question) -> float:
         """1 for an end from which the rest of its branch leads to a gold answer, else 0.5."""
-        branch = _branch_of(branches, one.path)
-        rest = branch.hops[at + 1 :] if branch else ()
-        gold = {answer.id for answer in question.answers}
-        return {
-            end.name: 1.0 if gold & {e.id for e in ends_in_graph(self.graph, end, rest)} else 0.5
-            for end in one.ends
-        }
+        reached = {found.id for found in ends_in_graph(self.graph, end, rest)}
+        return 1.0 if reached & {answer.id for answer in question.answers} else 0.5
 
 
-def _branch_of(branches: Sequence[Branch], path: BeamPath) -> Branch | None:
+def _hops_behind(branches: Sequence[Branch], path: BeamPath) -> tuple[Hop, ...]:
+    """The hops that are left of the branch that the path goes along."""
     walked = path.hops
     same = (b for b in branches if b.topic.id == path.topic.id and b.hops[: len(walked)] == walked)
-    return next(same, None)
+    return next((branch.hops[len(walked) :] for branch in same), ())
 
 
 def _common_tails(branches: Sequence[Branch], paths: Sequence[BeamPath]) -> list[Entity]:

@@ -11,7 +11,6 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import DecisionOracle, read_gold
 from graphwalker.agents.published.graphrunner.plans import (
     ACTIONS,
     RINGS,
@@ -36,8 +35,10 @@ from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
+from graphwalker.oracle.gold_walk import DecisionOracle, read_gold
 from graphwalker.oracle.oracle import prefer_gold, shared
-from graphwalker.oracle.plan import OwnOracle, Plan
+from graphwalker.oracle.plan import Move, OwnOracle
+from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Query
@@ -259,14 +260,16 @@ class GraphRunnerAgent(DialogueAgent):
 class GraphRunnerOracle(DecisionOracle):
     """Writes the query as a plan, and answers with what it found."""
 
-    def plan(self, key: str, question: Question) -> Plan:
+    def decide(self, request: Request) -> Move:
+        question = request.question
+        if request.turns:
+            turn = request.turns[0]
+            names = _answer(question, turn) if not turn.error else ()
+            return "These nodes answer it.", FinalAnswer(names)
         steps: Sequence[Any] = question.annotations.get(PLAN) or ()
         if not steps and question.query:
             steps = [to_json(step) for step in query_plan(self.graph, question.query)]
-        turn = yield "The steps follow the question.", Call("plan", {"plan": list(steps)})
-        names = _answer(question, turn) if not turn.error else ()
-        while True:
-            yield "These nodes answer it.", FinalAnswer(names)
+        return "The steps follow the question.", Call("plan", {"plan": list(steps)})
 
 
 def query_plan(graph: KnowledgeGraph, query: Query) -> list[PlanStep]:
