@@ -13,12 +13,11 @@ from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.graphrunner.plans import (
     ACTIONS,
+    COMMON,
+    FETCH,
+    FIND,
     RINGS,
     UNTYPED,
-    FetchByEdge,
-    FetchByType,
-    FindCommon,
-    FindNode,
     PlanFault,
     PlanStep,
     TraversalSchema,
@@ -26,7 +25,6 @@ from graphwalker.agents.published.graphrunner.plans import (
     hint_types,
     read_plan,
     source_step,
-    to_json,
     traversal_schema,
     types_of,
     types_of_steps,
@@ -41,7 +39,7 @@ from graphwalker.oracle.plan import Move, OwnOracle
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
-from graphwalker.query.query import Query
+from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
@@ -127,15 +125,15 @@ class RunnerTools(NamedTopics):
 
     def _run(self, step: PlanStep, standing: Sequence[frozenset[str]]) -> list[Entity]:
         match step:
-            case FindNode(hint, node_type):
+            case {"node_finding_hint": hint, "node_type": node_type}:
                 return self._hits(hint, [node_type])
-            case FetchByEdge(edge, wanted):
-                direction = self.schema.direction(standing[-1], edge, wanted)
+            case {"targeted_edge_type": edge}:
+                direction = self.schema.direction(standing[-1], edge, step.get("direction", ""))
                 return self._neighbors(self._steps[-1], edge, direction or Direction.OUT)
-            case FetchByType(node_type):
+            case {"targeted_node_type": node_type}:
                 return self._nearest(self._steps[-1], node_type)
-            case FindCommon(sources):
-                return self._common(sources, standing)
+            case _:
+                return self._common(step["nodes"], standing)
 
     def _hits(self, hint: str, types: Iterable[str]) -> list[Entity]:
         self._graph_calls += 1
@@ -181,15 +179,15 @@ class RunnerTools(NamedTopics):
 
     def _common(
         self,
-        sources: Sequence[tuple[str, str, str]],
+        sources: Sequence[Sequence[str]],
         standing: Sequence[frozenset[str]],
     ) -> list[Entity]:
         ends: list[list[Entity]] = []
-        for node, edge, wanted in sources:
+        for node, edge, *way in sources:
             number = source_step(node)
             types = standing[number - 1] if number else hint_types(edge, self.schema)
             nodes = self._steps[number - 1] if number else self._hits(node, sorted(types))
-            direction = self.schema.direction(types, edge, wanted) or Direction.OUT
+            direction = self.schema.direction(types, edge, *way) or Direction.OUT
             ends.append(self._neighbors(nodes, edge, direction))
         return shared(ends)
 
@@ -268,25 +266,31 @@ class GraphRunnerOracle(DecisionOracle):
             return "These nodes answer it.", FinalAnswer(names)
         steps: Sequence[Any] = question.annotations.get(PLAN) or ()
         if not steps and question.query:
-            steps = [to_json(step) for step in query_plan(self.graph, question.query)]
+            steps = query_plan(self.graph, question.query)
         return "The steps follow the question.", Call("plan", {"plan": list(steps)})
 
 
-def query_plan(graph: KnowledgeGraph, query: Query) -> list[PlanStep]:
+def query_plan(graph: KnowledgeGraph, query: Query) -> list[dict[str, Any]]:
     """The plan of a query: branches one after the other, met by their last hops, then the tail."""
-    steps: list[PlanStep] = []
-    last: list[tuple[str, str, str]] = []
+    steps: list[dict[str, Any]] = []
+    last: list[list[str]] = []
     for branch in query.branches:
         topic, hops = branch.topic, branch.hops
-        steps.append(FindNode(topic.name or topic.id, types_of(graph, topic)[0]))
+        hint = {"node_finding_hint": topic.name or topic.id, "node_type": types_of(graph, topic)[0]}
+        steps.append({"action": FIND, **hint})
         if len(query.branches) > 1:
             *hops, meeting = hops
             number = len(steps) + len(hops)
-            last.append((f"${number}", meeting.relation, meeting.direction.value))
-        steps += [FetchByEdge(hop.relation, hop.direction.value) for hop in hops]
+            last.append([f"${number}", meeting.relation, meeting.direction.value])
+        steps += map(_fetch, hops)
     if last:
-        steps.append(FindCommon(tuple(last)))
-    return steps + [FetchByEdge(hop.relation, hop.direction.value) for hop in query.tail]
+        steps.append({"action": COMMON, "nodes": last})
+    return [*steps, *map(_fetch, query.tail)]
+
+
+def _fetch(hop: Hop) -> dict[str, Any]:
+    edge = {"targeted_edge_type": hop.relation, "direction": hop.direction.value}
+    return {"action": FETCH, **edge}
 
 
 def _answer(question: Question, turn: Turn) -> tuple[str, ...]:

@@ -155,38 +155,15 @@ RINGS = 4
 means every node of the type."""
 
 
-@dataclass(frozen=True, slots=True)
-class FindNode:
-    """Nodes of a type that fit a hint."""
-
-    hint: str
-    node_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class FetchByEdge:
-    """The neighbours by one edge type; `direction` is `out`, `in`, or `""`: whichever fits."""
-
-    edge: str
-    direction: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FetchByType:
-    """The nearest nodes of a type, by whatever path."""
-
-    node_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindCommon:
-    """The nodes that all of these lead to: (`$k` for step k, or a hint; edge type; direction or
-    `""`)."""
-
-    sources: tuple[tuple[str, str, str], ...]
-
-
-PlanStep = FindNode | FetchByEdge | FetchByType | FindCommon
+PlanStep = Mapping[str, Any]
+"""A step as a model writes it, once its form is known to be right: `action` and its arguments. A
+node of `nodes` is `$k` for step k, or a hint; the direction of an edge is `out`, `in`, or left out:
+whichever fits."""
+_ARGUMENTS: Mapping[str, Sequence[set[str]]] = {
+    FIND: [{"node_finding_hint", "node_type"}],
+    FETCH: [{"targeted_node_type"}, {"targeted_edge_type"}, {"targeted_edge_type", "direction"}],
+    COMMON: [{"nodes"}],
+}
 
 
 class PlanFault(Exception):
@@ -252,35 +229,21 @@ def _is_sound(steps: Sequence[Any], schema: TraversalSchema) -> bool:
 def describe_step(step: PlanStep) -> str:
     """The step in a few words, for people and for a model that plans again."""
     match step:
-        case FindNode(hint, node_type):
+        case {"node_finding_hint": hint, "node_type": node_type}:
             return f"{FIND}({quote(hint[:100])}, {node_type[:100]})"
-        case FetchByEdge(edge, direction):
-            return f"{FETCH}(edge {edge[:100]}{', ' + direction if direction else ''})"
-        case FetchByType(node_type):
+        case {"targeted_edge_type": edge}:
+            way = f", {step['direction']}" if "direction" in step else ""
+            return f"{FETCH}(edge {edge[:100]}{way})"
+        case {"targeted_node_type": node_type}:
             return f"{FETCH}(node {node_type[:100]})"
-        case FindCommon(sources):
-            pairs = ", ".join(f"({quote(n[:60])}, {e[:60]})" for n, e, _ in sources[:5])
+        case _:
+            pairs = ", ".join(f"({quote(n[:60])}, {e[:60]})" for n, e, *_ in step["nodes"][:5])
             return f"{COMMON}({pairs})"
 
 
 def source_step(node: str) -> int:
     """The number in `$3`, 0 for a hint."""
     return int(node[1:]) if node[:1] == "$" and node[1:].isascii() and node[1:].isdigit() else 0
-
-
-def to_json(step: PlanStep) -> dict[str, Any]:
-    """The step as a model writes it."""
-    match step:
-        case FindNode(hint, node_type):
-            return {"action": FIND, "node_finding_hint": hint, "node_type": node_type}
-        case FetchByEdge(edge, direction):
-            way = {"direction": direction} if direction else {}
-            return {"action": FETCH, "targeted_edge_type": edge, **way}
-        case FetchByType(node_type):
-            return {"action": FETCH, "targeted_node_type": node_type}
-        case FindCommon(sources):
-            nodes = [[node, edge, *([way] if way else [])] for node, edge, way in sources]
-            return {"action": COMMON, "nodes": nodes}
 
 
 def _read_step(number: int, raw: Any) -> PlanStep:
@@ -296,65 +259,60 @@ def _read_step(number: int, raw: Any) -> PlanStep:
     if not isinstance(action, str) or action not in ACTIONS:
         reason = f"there is no such action; use {', '.join(ACTIONS)}"
         raise PlanFault("unknown_action", reason, number, shown)
-    if found := _step_of(action, fields):
-        return found
-    raise PlanFault("form", f"write {ACTIONS[action]}", number, shown)
+    if not _is_formed(action, fields):
+        raise PlanFault("form", f"write {ACTIONS[action]}", number, shown)
+    if action == FIND:
+        fields["node_finding_hint"] = fields["node_finding_hint"].strip()
+    if action == COMMON:
+        fields["nodes"] = [(node.strip(), *edge) for node, *edge in fields["nodes"]]
+    return {"action": action, **fields}
 
 
-def _step_of(action: str, fields: Mapping[str, Any]) -> PlanStep | None:
-    keys = set(fields)
-    texts = all(isinstance(v, str) and v.strip() for k, v in fields.items() if k != "nodes")
-    if action == FIND and keys == {"node_finding_hint", "node_type"} and texts:
-        return FindNode(fields["node_finding_hint"].strip(), fields["node_type"])
-    if action == FETCH and keys == {"targeted_node_type"} and texts:
-        return FetchByType(fields["targeted_node_type"])
-    if action == FETCH and "targeted_edge_type" in keys <= {"targeted_edge_type", "direction"}:
-        direction = fields.get("direction", "")
-        if texts and direction in ("", *Direction):
-            return FetchByEdge(fields["targeted_edge_type"], direction)
-    if action == COMMON and keys == {"nodes"} and isinstance(fields["nodes"], list):
-        sources = [_source(one) for one in cast("list[Any]", fields["nodes"])]
-        if len(sources) > 1 and None not in sources:
-            return FindCommon(tuple(one for one in sources if one is not None))
-    return None
+def _is_formed(action: str, fields: Mapping[str, Any]) -> bool:
+    """Whether the arguments are those of the action: texts, or `["$1", "edge type"]`, with the
+    direction behind or without."""
+    if fields.keys() not in _ARGUMENTS[action]:
+        return False
+    if action != COMMON:
+        return _are_texts([*fields.values()]) and fields.get("direction", "in") in [*Direction]
+    nodes: Any = fields["nodes"]
+    return isinstance(nodes, list) and len(nodes) > 1 and all(map(_is_source, nodes))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _source(raw: Any) -> tuple[str, str, str] | None:
-    """`["$1", "edge type"]`, or with the direction behind."""
-    if not isinstance(raw, list | tuple) or len(cast("list[Any]", raw)) not in (2, 3):
-        return None
-    texts = list(cast("list[Any]", raw))
-    if not all(isinstance(text, str) and text.strip() for text in texts):
-        return None
-    node, edge, direction = (*texts, "")[:3]
-    return (node.strip(), edge, direction) if direction in ("", *Direction) else None
+def _is_source(raw: Any) -> bool:
+    known = isinstance(raw, list | tuple) and len(raw) in (2, 3) and _are_texts([*raw])  # pyright: ignore[reportUnknownArgumentType]
+    return known and (len(raw) == 2 or raw[2] in [*Direction])  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) and value.strip() for value in values)
 
 
 def _types_after(
     step: PlanStep, standing: Sequence[frozenset[str]], schema: TraversalSchema
 ) -> frozenset[str]:
     """The types that a step leads to."""
-    if not standing and not isinstance(step, FindNode):
+    if not standing and step["action"] != FIND:
         raise PlanFault("first_step", f"nothing was found yet: the first step is {FIND}")
     match step:
-        case FindNode(_, node_type):
+        case {"node_type": node_type}:
             # A value is found along an edge, never by a hint.
             _require_known("node type", node_type, [n for n in schema.nodes if n != VALUE])
             return frozenset([node_type])
-        case FetchByEdge(edge, direction):
-            return _along(standing[-1], edge, direction, schema)
-        case FetchByType(node_type):
+        case {"targeted_edge_type": edge}:
+            return _along(standing[-1], schema, edge, step.get("direction", ""))
+        case {"targeted_node_type": node_type}:
             _require_known("node type", node_type, list(schema.nodes))
             if node_type not in schema.reachable(standing[-1]):
                 reason = f"no path of {RINGS} edges from {_some(standing[-1])} to {node_type}"
                 raise PlanFault("unreachable", reason)
             return frozenset([node_type])
-        case FindCommon(sources):
-            return _common_schema_types(sources, standing, schema)
+        case _:
+            return _common_schema_types(step["nodes"], standing, schema)
 
 
 def _along(
-    standing: frozenset[str], edge: str, wanted: str, schema: TraversalSchema
+    standing: frozenset[str], schema: TraversalSchema, edge: str, wanted: str = ""
 ) -> frozenset[str]:
     _require_known("edge type", edge, list(schema.edges))
     direction = schema.direction(standing, edge, wanted)
@@ -365,18 +323,16 @@ def _along(
 
 
 def _common_schema_types(
-    sources: Sequence[tuple[str, str, str]],
-    standing: Sequence[frozenset[str]],
-    schema: TraversalSchema,
+    sources: Sequence[Sequence[str]], standing: Sequence[frozenset[str]], schema: TraversalSchema
 ) -> frozenset[str]:
     ends: list[frozenset[str]] = []
-    for node, edge, wanted in sources:
+    for node, edge, *way in sources:
         number = source_step(node)
         if node.startswith("$") and not 1 <= number <= len(standing):
             raise PlanFault("unknown_step", f"{node[:20]} is no earlier step")
         _require_known("edge type", edge, list(schema.edges))
         here = standing[number - 1] if number else hint_types(edge, schema)
-        ends.append(_along(here, edge, wanted, schema))
+        ends.append(_along(here, schema, edge, *way))
     common = ends[0].intersection(*ends[1:])
     if not common:
         raise PlanFault("infeasible", "these edges lead to no common node type")
