@@ -16,7 +16,6 @@ from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
 from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
 from graphwalker.tools.base import Observation, ToolBox, abilities_of
-from graphwalker.trajectory import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,8 @@ react = ReActAgent
 
 
 @dataclass(frozen=True, slots=True)
-class IOPromptAgent:
-    """Asks once, without a graph (GraphWalker Table 2). What comes back is the answer, or the
-    episode ends as `malformed`."""
+class SingleCompletionAgent:
+    """Asks once. What comes back is the answer, or the episode ends as `malformed`."""
 
     protocol: ActionProtocol
     prompt: Prompt
@@ -63,20 +61,22 @@ class IOPromptAgent:
 
     def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
         values = {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
-        return single_completion(self.prompt.messages(values), self.protocol, log)
+        messages = self.prompt.messages({**values, **self.more_values(question, tools)})
+        completion = yield Ask(messages, self.protocol.stop)
+        if completion.context_full:
+            return None
+        thought, action = self.protocol.parse(completion.text)
+        seen = Observation("", "malformed" if isinstance(action, Malformed) else "")
+        log.turns.append(record_turn(messages, completion, thought, action, seen, 0.0))
+        return action if isinstance(action, FinalAnswer) else None
+
+    def more_values(self, question: Question, tools: ToolBox) -> Mapping[str, str]:
+        """Further fields of the prompt."""
+        return {}
 
 
-def single_completion(
-    messages: tuple[Message, ...], protocol: ActionProtocol, log: Log
-) -> AgentRun:
-    """Ask once; anything but an answer is recorded as malformed."""
-    completion = yield Ask(messages, protocol.stop)
-    if completion.context_full:
-        return None
-    thought, action = protocol.parse(completion.text)
-    seen = Observation("", "malformed" if isinstance(action, Malformed) else "")
-    log.turns.append(record_turn(messages, completion, thought, action, seen, 0.0))
-    return action if isinstance(action, FinalAnswer) else None
+class IOPromptAgent(SingleCompletionAgent):
+    """Asks without a graph (GraphWalker Table 2)."""
 
 
 class AnswersOracle(PresetOracle):

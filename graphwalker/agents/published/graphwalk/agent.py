@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from graphwalker.agents.base import Agent, AgentRun, Log
+from graphwalker.agents.base import Agent
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import Prompt, fill_fields, read_texts
 from graphwalker.agents.published.graphwalk.properties import (
@@ -20,7 +21,7 @@ from graphwalker.agents.published.graphwalk.properties import (
     graph_of,
     only_label,
 )
-from graphwalker.agents.react import ReActAgent, single_completion
+from graphwalker.agents.react import ReActAgent, SingleCompletionAgent
 from graphwalker.answers.rows import row_texts
 from graphwalker.config import Config
 from graphwalker.errors import UserError
@@ -95,20 +96,43 @@ class GraphWalkAgent(ReActAgent):
 
 
 @dataclass(frozen=True, slots=True)
-class WholeGraphAgent:
+class WholeGraphAgent(SingleCompletionAgent):
     """The baseline without tools: the whole graph stands in the prompt, and one answer counts."""
 
-    protocol: ActionProtocol
-    prompt: Prompt
     show: Callable[[Any, Question], str]
     """Writes the graph that the tools and the question are about."""
     time: str = ""
 
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        empty = {"tools": "", "entities": "", "schema": ""}
-        shown = {"graph": self.show(unwrap_tools(tools), question), "time": self.time}
-        values = {"question": question.text, "max_turns": "1", **empty, **shown}
-        return single_completion(self.prompt.messages(values), self.protocol, log)
+    def more_values(self, question: Question, tools: ToolBox) -> Mapping[str, str]:
+        return {"schema": "", "graph": self.show(unwrap_tools(tools), question), "time": self.time}
+
+
+class ToolOptions(Config):
+    """What both kinds of GraphWalk have of `environment.options`."""
+
+    tools: bool = True
+    """false: the baseline without tools; the whole graph, or maze, stands in the prompt."""
+    parallel: bool = True
+    """A message may hold several calls. false: it ends at its first call, which formats with inline
+    observations need (tiny models)."""
+
+
+def agent_of(
+    name: str,
+    texts: Mapping[str, str],
+    show: Callable[[Any, Question], str],
+    time: Callable[[AgentSettings], str] = lambda settings: "",
+) -> Callable[[ActionProtocol, Prompt, AgentSettings], Agent]:
+    """The agent of the preset of that name, with tools or without."""
+
+    def agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
+        if settings.options.get("tools", True):
+            return GraphWalkAgent(protocol, prompt, settings, time(settings))
+        if settings.prompt == name:  # else it is the user's own
+            prompt = Prompt.read(texts["prompt_without_tools"], settings.prompt)
+        return WholeGraphAgent(protocol, prompt, settings, show, time(settings))
+
+    return agent
 
 
 def write_graph(tools: PropertyTools, question: Question) -> str:
@@ -140,96 +164,148 @@ def _leaving(graph: PropertyGraph, node: str) -> list[tuple[str, str, dict[str, 
 
 
 _BY_NAME = {template.name: template for template in TEMPLATES}
-_Move = tuple[str, Call | Calls | FinalAnswer]
 _ResultRows = list[dict[str, Any]]
-_Steps = Generator[_Move, Turn, None]
+_Steps = Generator[tuple[str, Call | Calls | FinalAnswer], Turn, None]
 
 
 class GraphWalkOracle(PresetOracle):
     """Plays the template that a question was made of. What a limit of the tools hides it does not
-    see: it then answers with what it has."""
+    see: it then answers with what it has.
+
+    Each episode is a copy, with the nodes seen by key and the relationships seen by their ends.
+    """
+
+    _full: PropertyGraph
+    _values: Values
+    _nodes: dict[str, Node]
+    _edges: dict[tuple[str, str, str], Edge]
+    _expanded: set[str]
 
     def plan(self, key: str, question: Question) -> Plan:
-        template = _BY_NAME[question.structure]
-        graph = graph_of(self.graph, question)
-        most = MOST_CALLS if self.settings.options.get("parallel", True) else 1
-        view = _View(graph, question.annotations["values"], most)
-        yield from _LOOKS[template.name](view)  # pyright: ignore[reportReturnType]
-        yield "That is all I need.", _answer(template, view)
+        own, template = copy(self), _BY_NAME[question.structure]
+        own._full, own._values = graph_of(self.graph, question), question.annotations["values"]
+        own._nodes, own._edges, own._expanded = {}, {}, set()
+        yield from own._look(template)  # pyright: ignore[reportReturnType]
+        yield "That is all I need.", own._answer(template)
 
+    def _look(self, template: Template) -> _Steps:
+        source = self._text("source") if "source" in self._values else ""
+        match template.name:
+            case "node_by_property":
+                calls = [self._call(FIND, source, self._text("property"), self._values["value"])]
+                (rows,) = yield from self._call_all("One look is enough.", calls)
+                for row in rows:
+                    self._see_node(source, row)
+            case "relationship_negation":
+                yield from self._see_negation(source)
+            case "path_from_node" | "remote_property":
+                for step in range(int(self._values["hops"])):
+                    yield from self._see_ring(source)
+                    # Any remote property will do.
+                    if step and template.name == "remote_property" and self._answer(template).names:
+                        return
+            case "relationship_count" | "relationship_by_property":
+                kinds = self._full.schema().relationships
+                starts = {r.start for r in kinds if r.type == self._values["relationship"]}
+                yield from self._sweep(sorted(starts))
+            case "path_finding":
+                yield from self._sweep([source, self._text("middle")])
+            case "variable_hop":
+                yield from self._sweep(self._labels_within(source))
+            case _:
+                yield from self._sweep([source])
 
-@dataclass(slots=True)
-class _View:
-    """What an episode has seen: nodes by key, relationships by their ends and type."""
+    def _answer(self, template: Template) -> FinalAnswer:
+        seen = MemoryPropertyGraph(self._nodes.values(), self._edges.values())
+        rows = template.execute(Pattern.of(seen), self._values)
+        return FinalAnswer(row_texts(rows[:1] if template.wanted == "one" else rows), "rows")
 
-    graph: PropertyGraph
-    values: Values
-    most_calls: int = MOST_CALLS
-    """Calls of one message."""
-    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
-    edges: dict[tuple[str, str, str], Edge] = field(
-        default_factory=dict[tuple[str, str, str], Edge]
-    )
-    expanded: set[str] = field(default_factory=set[str])
+    def _sweep(self, labels: Iterable[str]) -> _Steps:
+        """See all nodes of the labels with all that they are joined to."""
+        keys = {label: self._sweeping_property(label) for label in dict.fromkeys(labels)}
+        lists = [
+            Call(VALUES, {"property_name": key, "entity_name": label, "entity_type": "node"})
+            for label, key in keys.items()
+        ]
+        why = "The values of a property lead to all of its nodes."
+        listed = yield from self._call_all(why, lists)
+        calls = [
+            self._call(AROUND, label, key, row["values"])
+            for (label, key), rows in zip(keys.items(), listed, strict=True)
+            for row in rows
+        ]
+        yield from self._see_around("Now what these nodes are joined to.", calls)
 
-    def text(self, name: str) -> str:
-        return str(self.values[name])
+    def _see_ring(self, source: str) -> _Steps:
+        """See around every node on a way from the start that was not looked around yet."""
+        start = self._text("key")
+        behind = (edge.end for edge in self._edges.values() if edge.start in self._expanded)
+        wanted = sorted({start, *behind} - self._expanded)
+        known = {key: node.labels[0] for key, node in self._nodes.items()}
+        calls = [self._call(AROUND, known.get(key, source), "key", key) for key in wanted]
+        yield from self._see_around("From here one step further.", calls)
+        self._expanded.update(wanted)
 
-    def see_node(self, label: str, properties: dict[str, Any]) -> None:
-        key = str(properties["key"])
-        self.nodes[key] = Node(key, (label,), properties)
-
-    def see_around(self, label: str, rows: Iterable[dict[str, Any]]) -> None:
+    def _see_negation(self, source: str) -> _Steps:
+        key, value = self._text("property"), self._values["value"]
+        calls = [self._call(AROUND, source, key, value)]
+        (rows,) = yield from self._see_around("Their relationships say it.", calls)
+        # Where a node was seen as another's neighbour, all its properties are known; here they are
+        # what was asked for.
         for row in rows:
-            self.see_node(row["label"], row["node"])
-            here, there, kind = str(row["center"]), str(row["node"]["key"]), row["relationship"]
-            self.nodes.setdefault(here, Node(here, (label,), {"key": here}))
-            ends = (here, there) if kind["direction"] == "outgoing" else (there, here)
-            edge = Edge(ends[0], kind["type"], ends[1], kind["properties"])
-            self.edges[edge.start, edge.type, edge.end] = edge
+            known = {"key": row["center"], key: value}
+            self._see_node(source, {**self._nodes[row["center"]].properties, **known})
 
-    def starts(self) -> list[str]:
-        """The labels from which relationships of the type start."""
-        found = self.graph.schema().relationships
-        return sorted({r.start for r in found if r.type == self.values["relationship"]})
+    def _see_around(
+        self, why: str, calls: Sequence[Call]
+    ) -> Generator[Any, Turn, list[_ResultRows]]:
+        """See the nodes and relationships that these calls show."""
+        found = yield from self._call_all(why, calls)
+        for call, rows in zip(calls, found, strict=True):
+            for row in rows:
+                self._see_node(row["label"], row["node"])
+                here, there, kind = str(row["center"]), str(row["node"]["key"]), row["relationship"]
+                own = Node(here, (call.arguments["label"],), {"key": here})
+                self._nodes.setdefault(here, own)
+                ends = (here, there) if kind["direction"] == "outgoing" else (there, here)
+                edge = Edge(ends[0], kind["type"], ends[1], kind["properties"])
+                self._edges[edge.start, edge.type, edge.end] = edge
+        return found
 
-    def sweeping_property(self, label: str) -> str:
+    def _see_node(self, label: str, properties: dict[str, Any]) -> None:
+        key = str(properties["key"])
+        self._nodes[key] = Node(key, (label,), properties)
+
+    def _call_all(self, why: str, calls: Sequence[Call]) -> Generator[Any, Turn, list[_ResultRows]]:
+        """Results of the calls, as many in a message as it may hold; of one that failed, none."""
+        found: list[_ResultRows] = []
+        most = MOST_CALLS if self.settings.options.get("parallel", True) else 1
+        for first in range(0, len(calls), most):
+            some = tuple(calls[first : first + most])
+            turn = yield why, some[0] if len(some) == 1 else Calls(some)
+            found += map(_rows, turn.observation.split("\n\n"))
+        return found
+
+    def _text(self, name: str) -> str:
+        return str(self._values[name])
+
+    def _call(self, tool: str, label: str, key: str, value: object) -> Call:
+        return Call(tool, {"label": label, "property_name": key, "property_value": value})
+
+    def _sweeping_property(self, label: str) -> str:
         """The first property that all nodes of the label have, their key at last."""
-        (known,) = (one for one in self.graph.schema().labels if one.name == label)
+        (known,) = (one for one in self._full.schema().labels if one.name == label)
         shared = [key for key, count in sorted(known.keys.items()) if count == known.nodes]
         return next((key for key in shared if key != "key"), "key")
 
-    @property
-    def hops(self) -> int:
-        return int(self.values["hops"])
-
-    def labels_within(self, label: str) -> list[str]:
+    def _labels_within(self, label: str) -> list[str]:
         """Labels that relationships lead to from a label in `hops` steps, itself included."""
         found, ring = {label: None}, {label}
-        for _ in range(self.hops):
-            schema = self.graph.schema().relationships
+        for _ in range(int(self._values["hops"])):
+            schema = self._full.schema().relationships
             ring = {r.end for r in schema if r.start in ring} - found.keys()
             found.update(dict.fromkeys(sorted(ring)))
         return list(found)
-
-
-def _answer(template: Template, view: _View) -> FinalAnswer:
-    seen = MemoryPropertyGraph(view.nodes.values(), view.edges.values())
-    rows = template.execute(Pattern.of(seen), view.values)
-    return FinalAnswer(row_texts(rows[:1] if template.wanted == "one" else rows), "rows")
-
-
-def _call_all(
-    view: _View, why: str, calls: Sequence[Call]
-) -> Generator[_Move, Turn, list[_ResultRows]]:
-    """Results of the calls, as many in a message as it may hold; of a call that failed, none."""
-    found: list[_ResultRows] = []
-    for first in range(0, len(calls), view.most_calls):
-        some = tuple(calls[first : first + view.most_calls])
-        turn = yield why, some[0] if len(some) == 1 else Calls(some)
-        shown = turn.observation.split("\n\n")
-        found += map(_rows, shown)
-    return found
 
 
 def _rows(text: str) -> _ResultRows:
@@ -240,101 +316,9 @@ def _rows(text: str) -> _ResultRows:
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
-def _around(label: str, key: str, value: object) -> Call:
-    return Call(AROUND, {"label": label, "property_name": key, "property_value": value})
-
-
-def _sweep(view: _View, labels: Iterable[str]) -> _Steps:
-    """See all nodes of the labels with all that they are joined to."""
-    wanted = list(dict.fromkeys(labels))
-    keys = {label: view.sweeping_property(label) for label in wanted}
-    lists = [
-        Call(VALUES, {"property_name": key, "entity_name": label, "entity_type": "node"})
-        for label, key in keys.items()
-    ]
-    listed = yield from _call_all(view, "The values of a property lead to all of its nodes.", lists)
-    calls = [
-        _around(label, keys[label], row["values"])
-        for label, rows in zip(wanted, listed, strict=True)
-        for row in rows
-    ]
-    found = yield from _call_all(view, "Now what these nodes are joined to.", calls)
-    for call, rows in zip(calls, found, strict=True):
-        view.see_around(call.arguments["label"], rows)
-
-
-def _find(view: _View) -> _Steps:
-    about = {"property_name": view.text("property"), "property_value": view.values["value"]}
-    call = Call(FIND, {"label": view.text("source"), **about})
-    (rows,) = yield from _call_all(view, "One look is enough.", [call])
-    for row in rows:
-        view.see_node(view.text("source"), row)
-
-
-def _ring(view: _View) -> _Steps:
-    """See around every node on a way from the start that was not looked around yet."""
-    start = view.text("key")
-    ends = {start, *(edge.end for edge in view.edges.values() if edge.start in view.expanded)}
-    wanted = sorted(ends - view.expanded)
-    labels = {key: view.nodes[key].labels[0] if key in view.nodes else view.text("source")
-              for key in wanted}  # fmt: skip
-    calls = [_around(labels[key], "key", key) for key in wanted]
-    found = yield from _call_all(view, "From here one step further.", calls)
-    for key, rows in zip(wanted, found, strict=True):
-        view.see_around(labels[key], rows)
-    view.expanded.update(wanted)
-
-
-def _from_node(view: _View) -> _Steps:
-    for _ in range(view.hops):
-        yield from _ring(view)
-
-
-def _remote(view: _View) -> _Steps:
-    """Ring after ring, until a node is found that will do."""
-    for step in range(view.hops):
-        yield from _ring(view)
-        if step and _answer(_BY_NAME["remote_property"], view).names:
-            return
-
-
-def _relationship_negation(view: _View) -> _Steps:
-    call = _around(view.text("source"), view.text("property"), view.values["value"])
-    (rows,) = yield from _call_all(view, "Their relationships say it.", [call])
-    view.see_around(view.text("source"), rows)
-    # Where a node was seen as another's neighbour, all its properties are known; here they are
-    # what was asked for.
-    for row in rows:
-        known = {"key": row["center"], view.text("property"): view.values["value"]}
-        view.see_node(view.text("source"), {**view.nodes[row["center"]].properties, **known})
-
-
-_LOOKS: Mapping[str, Callable[[_View], _Steps]] = {
-    **dict.fromkeys(
-        ("node_count", "most_relationships", "intersection", "negation"),
-        lambda view: _sweep(view, [view.text("source")]),
-    ),
-    **dict.fromkeys(
-        ("relationship_count", "relationship_by_property"),
-        lambda view: _sweep(view, view.starts()),
-    ),
-    "node_by_property": _find,
-    "path_finding": lambda view: _sweep(view, [view.text("source"), view.text("middle")]),
-    "variable_hop": lambda view: _sweep(view, view.labels_within(view.text("source"))),
-    "path_from_node": _from_node,
-    "remote_property": _remote,
-    "relationship_negation": _relationship_negation,
-}
-
-
-class GraphWalkOptions(Config):
+class GraphWalkOptions(ToolOptions):
     """`environment.options` of `graphwalk`."""
 
-    tools: bool = True
-    """false: the baseline without tools; the whole graph stands in the prompt."""
-    parallel: bool = True
-    """A message may hold several calls. false: it ends at its first call, which formats with inline
-    observations need (tiny models)."""
     system_time: Text = "2026-01-01 12:00:00"
     """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
@@ -356,22 +340,18 @@ def _protocol(settings: AgentSettings) -> ActionProtocol:
     return FunctionProtocol(functions, form, parallel=options.parallel)
 
 
-def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    options = settings.read_options(GraphWalkOptions)
-    if options.tools:
-        return GraphWalkAgent(protocol, prompt, settings, options.system_time)
-    if settings.prompt == GRAPHWALK.name:  # else it is the user's own
-        prompt = Prompt.read(TEXTS["prompt_without_tools"], settings.prompt)
-    return WholeGraphAgent(protocol, prompt, write_graph, options.system_time)
-
-
 GRAPHWALK = Preset(
     name="graphwalk",
     version=5,
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,
-    agent=_agent,
+    agent=agent_of(
+        "graphwalk",
+        TEXTS,
+        write_graph,
+        lambda settings: settings.read_options(GraphWalkOptions).system_time,
+    ),
     defaults={"max_turns": 30, "max_observation_chars": 0},
     prompts={"graphwalk": TEXTS["prompt"]},
     options=GraphWalkOptions,

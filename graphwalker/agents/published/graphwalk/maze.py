@@ -4,12 +4,14 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from graphwalker.agents.base import Agent
 from graphwalker.agents.preset import AgentSettings, Preset
-from graphwalker.agents.prompt import Prompt, read_texts
-from graphwalker.agents.published.graphwalk.agent import SOURCE, GraphWalkAgent, WholeGraphAgent
+from graphwalker.agents.prompt import read_texts
+from graphwalker.agents.published.graphwalk.agent import (
+    SOURCE,
+    ToolOptions,
+    agent_of,
+)
 from graphwalker.agents.published.graphwalk.properties import graph_of, schema_table
-from graphwalker.config import Config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.properties import PropertyGraph
@@ -211,28 +213,10 @@ def draw_maze(tools: MazeTools, question: Question) -> str:
     return "\n".join(rows)
 
 
-class MazeOptions(Config):
-    """`environment.options` of `graphwalk-maze`."""
-
-    tools: bool = True
-    """false: the baseline without tools; the whole maze stands in the prompt."""
-    parallel: bool = True
-    """A message may hold several calls. false: it ends at its first call, which formats with inline
-    observations need (tiny models)."""
-
-
 def _protocol(settings: AgentSettings) -> ActionProtocol:
-    options = settings.read_options(MazeOptions)
+    options = settings.read_options(ToolOptions)
     functions = FUNCTIONS if options.tools else ()
     return FunctionProtocol(functions, PathForm(), parallel=options.parallel)
-
-
-def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    if settings.read_options(MazeOptions).tools:
-        return GraphWalkAgent(protocol, prompt, settings)
-    if settings.prompt == GRAPHWALK_MAZE.name:
-        prompt = Prompt.read(TEXTS["prompt_without_tools"], settings.prompt)
-    return WholeGraphAgent(protocol, prompt, draw_maze)
 
 
 GRAPHWALK_MAZE = Preset(
@@ -241,11 +225,11 @@ GRAPHWALK_MAZE = Preset(
     source=f"{SOURCE}, section 3",
     tools=lambda graph, settings, rank: lambda q: MazeTools(graph_of(graph, q), q),
     protocol=_protocol,
-    agent=_agent,
+    agent=agent_of("graphwalk-maze", TEXTS, draw_maze),
     # Of 100 cells half are open: each is entered once, and left once by those that go back.
     defaults={"max_turns": 100, "max_observation_chars": 0},
     prompts={"graphwalk-maze": TEXTS["prompt"]},
-    options=MazeOptions,
+    options=ToolOptions,
     calls=tuple(function.name for function in FUNCTIONS),
     graphs="mazes (`graph mazes`)",
     oracle=OwnOracle(
