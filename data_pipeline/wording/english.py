@@ -74,8 +74,8 @@ def that_or_who(noun: str) -> str:
 
 def third_person(base: str) -> str:
     """Return `owns`, `studies`, `has` of a verb."""
-    if base in ("have", "be"):
-        return {"have": "has", "be": "is"}[base]
+    if base == "have":
+        return "has"
     if base.endswith("y") and base[-2] not in "aeiou":
         return base[:-1] + "ies"
     return base + ("es" if base.endswith(("s", "x", "ch", "sh", "o", "z")) else "s")
@@ -124,6 +124,11 @@ def is_participle(word: str) -> bool:
     return known or (word.endswith("ed") and word not in words_of_kind("no_participles"))
 
 
+def is_adverb(word: str) -> bool:
+    ends_in_ly = word.endswith("ly") and word not in words_of_kind("no_adverbs")
+    return ends_in_ly or word in words_of_kind("adverbs")
+
+
 def plural_verb(verb: str) -> str:
     """Return the verb as two do it: `are`, `attend`."""
     return {"is": "are", "was": "were", "has": "have"}.get(verb) or base_of(verb) or singular(verb)
@@ -141,6 +146,21 @@ def words_of(relation: str) -> list[str]:
     found = re.sub(prefix, lambda match: f"{match[0][:-1]}-", spaced)
     words = re.findall(r"(?i)(?<![a-z])(?:co|up|down)-[a-z]+|[^\W_]+", found)
     return [word.lower() for word in words] or ["relation"]
+
+
+def spell_out(words: list[str], is_thing: bool) -> list[str]:
+    """Return the words of a relation as one would say them. `is_thing`: it leads to no mere value.
+
+    >>> spell_out(["hq", "city"], False), spell_out(["customer", "id"], True)
+    (['headquarters', 'city'], ['customer'])
+    """
+    keys = ("id", "ids", "ref", "fk", "key", "iri", "uri", "name")
+    if is_thing and len(words) > 1 and words[-1] in keys:
+        words = words[:-1]
+    words = [*words[:-1], re.sub(r"(?<=[a-z]{3})\d{1,2}$", "", words[-1])]  # `author1`
+    text = " ".join(english()["short"].get(word, word) for word in words)
+    text = text.replace(" of of ", " of ")
+    return english()["joined"].get(text, text).split()
 
 
 def capitals(text: str) -> str:
@@ -164,3 +184,16 @@ def noun_of_label(label: str) -> str:
         return " ".join("or" if word == "and" else singular(word) for word in words)
     last = links[0] - 1 if links else len(words) - 1
     return " ".join([*words[:last], singular(words[last]), *words[last + 1 :]])
+
+
+def join_labels(domain: str, label: str, last: str) -> str:
+    """Return one label for both halves of a flattened pair; back to the own kind it is a `fellow`
+    one."""
+    if last == domain:
+        return f"fellow {last}"
+    if set(last.split()) <= set(label.split()):
+        return label
+    linked = label.split()[-1] in PREPOSITIONS
+    if set(label.split()) <= set(last.split()) or linked or len(f"{label} {last}".split()) > 3:
+        return last  # `regular dubbing performance language` means no more than `language`
+    return f"{label} {last}"

@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.ids import generated_entry, is_plain
-from data_pipeline.wording.predicates import NOTHING_KNOWN, Nouns
+from data_pipeline.wording.english import is_person, plural
+from data_pipeline.wording.ids import NOTHING_KNOWN, Nouns, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations
@@ -287,9 +287,9 @@ def entry_from_id(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> En
         phrases=tuple(Phrase(text) for text in (wording.phrase, wording.nested) if text),
         clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
         noun=wording.noun,
-        plural=wording.plural,
+        plural=plural(wording.noun),
         source=nouns.at_end(hop.direction.reverse),
-        question_word=wording.question_word,
+        question_word="Who" if is_person(wording.noun) else "What",
         questions=tuple(text for text in (wording.question, wording.final_question) if text),
         generated=True,
         plain=is_plain(hop.relation),

@@ -19,8 +19,7 @@ from data_pipeline.wording.english import (
     words_of,
     words_of_kind,
 )
-from data_pipeline.wording.ids import generated_entry
-from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.ids import Nouns, generated_entry
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 
 Types = Callable[[str], Sequence[str]]
@@ -29,8 +28,6 @@ LOOKED_AT = 1000
 """Entities whose types are looked at, evenly spread: a relation's kinds show in few."""
 TYPE_SHARE = 0.8
 """Share of a relation's typed ends that must be of a type that it is worded with."""
-ONE_KIND = 0.1
-"""Share of a relation's ends that are both of its ends, from which both are of one kind."""
 TYPES = ("type", "instance of", "is a", "isa", "p31")
 """Relations that lead to a node's type, by their words."""
 CALLED = {"human": "person", "organisation": "organization", "personne": "person"}
@@ -200,12 +197,8 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
     called = {side: noun for r in labels for side, noun in _role_nouns(r, labels[r])}
     by_type, by_role = _Counts(), _Counts()
-    looked_at = [(entity, _sides(graph, entity, labels)) for entity in spread(graph, LOOKED_AT)]
-    for relation in _of_one_kind(sides for _, sides in looked_at):
-        for direction in Direction:
-            if called.get((relation, direction), "person") != "person":
-                del called[relation, direction]
-    for entity, sides in looked_at:
+    for entity in spread(graph, LOOKED_AT):
+        sides = _sides(graph, entity, labels)
         found = type_nouns(graph, entity, kinds)
         found = found or {hinted[side] for side in sides if side in hinted}
         if found:
@@ -224,16 +217,6 @@ def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Noun
 
 def _sides(graph: KnowledgeGraph, entity: Entity, labels: Mapping[str, str]) -> list[RelationEnd]:
     return [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d) if r in labels]
-
-
-def _of_one_kind(entities: Iterable[Sequence[RelationEnd]]) -> set[str]:
-    """Relations between things of one kind, such as `bannermanOf` between houses: what they call
-    one end is no kind of its own."""
-    ends: dict[str, Counter[int]] = defaultdict(Counter)
-    for sides in entities:
-        for relation, count in Counter(relation for relation, _ in sides).items():
-            ends[relation][count] += 1
-    return {r for r, counts in ends.items() if counts[2] >= ONE_KIND * counts.total()}
 
 
 class _Counts:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.wording.ids import is_plain
+from data_pipeline.wording.ids import Nouns, is_plain
 from data_pipeline.wording.lexicon import (
     Entry,
     Lexicon,
@@ -19,7 +19,6 @@ from data_pipeline.wording.lexicon import (
     written_for,
 )
 from data_pipeline.wording.own_phrases import read_phrases, used_words_text
-from data_pipeline.wording.predicates import Nouns
 from data_pipeline.wording.type_nouns import TYPES, nouns_of, says_type, spread, type_nouns
 from graphwalker.errors import UserError
 from graphwalker.files import write_text

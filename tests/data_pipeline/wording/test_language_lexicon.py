@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from data_pipeline.wording.composition.openings import of_a_phrase
 from data_pipeline.wording.ids import generated_entry, word_hop
 from data_pipeline.wording.lexicon import Lexicon, hand_written
-from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.ids import Nouns
 from graphwalker.graphs.base import Direction
 from graphwalker.query.query import Hop
 from graphwalker.world.schema import relation_ids

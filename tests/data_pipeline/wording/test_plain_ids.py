@@ -4,7 +4,7 @@ import random
 
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Entry, Lexicon, Make, entry_from_id
-from data_pipeline.wording.predicates import Nouns
+from data_pipeline.wording.ids import Nouns
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Branch, Hop, Query
 
