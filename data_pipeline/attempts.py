@@ -40,7 +40,8 @@ from data_pipeline.wording.composition.constraints import takes_type
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
-from data_pipeline.wording.vocabulary import lexicon_of, says_type
+from data_pipeline.wording.type_nouns import says_type
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import Config

@@ -23,7 +23,7 @@ from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.stats.card import teacher_counts, write_card
 from data_pipeline.synthesize import QUESTIONS, UNSCORED_FILE, tests_of
 from data_pipeline.teacher.judge import UNSCORED
-from data_pipeline.wording.own_phrases import phrase_facts
+from data_pipeline.wording.vocabulary import phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.open import open_graph

@@ -26,8 +26,7 @@ from data_pipeline.outcomes import Attempt, Drop
 from data_pipeline.stats.card import teacher_counts, write_card
 from data_pipeline.walks.constrained import require_values
 from data_pipeline.walks.endpoint import open_for_walks
-from data_pipeline.wording.own_phrases import phrase_facts
-from data_pipeline.wording.vocabulary import lexicon_of
+from data_pipeline.wording.vocabulary import lexicon_of, phrase_facts
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.chat.config import divide_caps
 

@@ -16,8 +16,8 @@ from data_pipeline.teacher.parse import Unreadable
 from data_pipeline.teacher.paths import one_line
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.own_phrases import relation_block
-from data_pipeline.wording.vocabulary import lexicon_of, most_used, spread
+from data_pipeline.wording.type_nouns import spread
+from data_pipeline.wording.vocabulary import lexicon_of, most_used, relation_block
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph

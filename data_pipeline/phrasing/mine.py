@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.phrasing.config import PhrasesConfig
-from data_pipeline.wording.own_phrases import relation_block, words_of_lexicon
-from data_pipeline.wording.vocabulary import lexicon_of
+from data_pipeline.wording.vocabulary import lexicon_of, relation_block, words_of_lexicon
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.datasets.grounding import ground
 from graphwalker.datasets.queries import EXECUTED, NO_QUERY, gold_path, resolve_one

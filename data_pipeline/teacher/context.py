@@ -10,7 +10,7 @@ from data_pipeline.teacher.paths import one_line, placeholders
 from data_pipeline.wording.english import words_of
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import mentions
-from data_pipeline.wording.vocabulary import TYPES, type_nouns
+from data_pipeline.wording.type_nouns import TYPES, type_nouns
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Execution, Query

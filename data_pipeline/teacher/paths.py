@@ -64,7 +64,7 @@ def hints(query: Query, lexicon: Lexicon) -> str:
     steps: list[str] = []
     for start, hops in (*paths, ("shared", query.tail)):
         for hop in hops:
-            phrase = lexicon.phrases(hop)[0].text.replace("{x}", start)
+            phrase = lexicon.entry(hop).phrases[0].replace("{x}", start)
             start = next(ends)
             steps.append(f"{start} is {phrase}")
     constraint = [plain(query.constraint)] if query.constraint else []

@@ -154,7 +154,7 @@ class TextReadings:
         """The words of each phrase; the kinds at its ends (`the film that ...`) only where there
         are no others."""
         entry = self._lexicon.entry(hop)
-        texts = (*(p.text for p in (*entry.phrases, *entry.clauses)), *entry.questions)
+        texts = (*entry.texts, *entry.questions)
         kinds = _content(f"{entry.noun} {entry.source}")
         found = (_content(text.replace("{x}", " ")) for text in texts)
         return tuple(dict.fromkeys(words - kinds or words for words in found if words))

@@ -169,4 +169,4 @@ class ChatTeacher(Teacher):
         return with_thoughts(self._client, self._protocol, trajectory, self._english, each)
 
     def _phrase(self, hop: Hop) -> str:
-        return self._lexicon.phrases(hop)[0].text
+        return self._lexicon.entry(hop).phrases[0]

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -18,29 +18,19 @@ from graphwalker.world.schema import relation_ids as schema_relations
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
-    """A wording of a hop, with `{x}` for the entity it starts from.
+class Entry:
+    """All wordings of one hop, with `{x}` for the entity that it starts from.
 
-    A noun phrase nests (`the director of {x}`); a clause is about the entity that the hop
-    finds (`directed {x}`) and stands after `Who`, `Which film` or `the person who`.
-    A vague phrase fits several relations: only the graph shows which one is meant.
+    A noun phrase nests (`the director of {x}`); a clause is about the entity that the hop finds
+    (`directed {x}`) and stands after `Who`, `Which film` or `the person who`.
     """
 
-    text: str
-    vague: bool = False
-    clause: bool = False
-
-    def of(self, inner: str) -> str:
-        """The phrase filled with an entity: `the director of Anna Brek`."""
-        return self.text.replace("{x}", inner)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """All wordings of one hop."""
-
-    phrases: tuple[Phrase, ...]
-    clauses: tuple[Phrase, ...]
+    phrases: tuple[str, ...]
+    """Noun phrases, the plainest first; never empty."""
+    clauses: tuple[str, ...] = ()
+    vague: tuple[str, ...] = ()
+    """Noun phrases that fit several relations: only the graph shows which one is meant."""
+    vague_clauses: tuple[str, ...] = ()
     noun: str = "entity"
     """What the hop finds: `person`, `film`."""
     source: str = ""
@@ -56,6 +46,11 @@ class Entry:
     """Whether that id is a few English words, such as `livesIn`, without a domain."""
     casual: tuple[str, ...] = ()
     """The same as people type it into a search box: `who is {x} married to`."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every phrase and clause."""
+        return (*self.phrases, *self.vague, *self.clauses, *self.vague_clauses)
 
 
 Make = Callable[[Hop], Entry]
@@ -103,14 +98,6 @@ class Lexicon:
         """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
         return self.entries.get(hop) or entry_from_id(hop)
 
-    def phrases(self, hop: Hop) -> list[Phrase]:
-        """Noun phrases of the hop, exact ones first; never empty."""
-        return list(self.entry(hop).phrases)
-
-    def clauses(self, hop: Hop) -> list[Phrase]:
-        """Predicates about what the hop finds, exact ones first; may be empty."""
-        return list(self.entry(hop).clauses)
-
     def readings(self, phrase_text: str) -> tuple[Hop, ...]:
         """Every hop that the phrase may mean (inverse relations included), in a stable order."""
         return self.meanings.get(phrase_text, ())
@@ -124,8 +111,7 @@ class Lexicon:
         of this graph, but not this one."""
         if hop not in self.written and self.written:
             return ""
-        texts = [phrase.text for phrase in self.phrases(hop) if not phrase.vague]
-        return next(iter(texts), "")
+        return next(iter(self.entry(hop).phrases), "")
 
     def inverse(self, hop: Hop) -> Hop | None:
         """The same fact seen the other way round: `~film.director.film` for
@@ -195,7 +181,7 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
             if str(direction) not in row:
                 continue
             hop = Hop(row["id"], direction)
-            wording = _entry(row[str(direction)], start, end, vague.get(hop, ()))
+            wording = _entry(row[str(direction)], start, end, vague.get(hop, []))
             if direction is Direction.IN and row["in"] == row.get("out"):
                 wording = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
             entries[hop] = wording
@@ -208,13 +194,13 @@ def _entry(
     wording: Mapping[str, Any],
     start: Mapping[str, str],
     end: Mapping[str, str],
-    vague: Iterable[Phrase],
+    vague: Sequence[tuple[str, str]],
 ) -> Entry:
-    clauses = tuple(Phrase(text, clause=True) for text in wording.get("clause", ()))
-    exact = tuple(Phrase(text) for text in wording.get("phrase", ()))
     return Entry(
-        phrases=(*exact, *(phrase for phrase in vague if not phrase.clause)),
-        clauses=(*clauses, *(phrase for phrase in vague if phrase.clause)),
+        phrases=tuple(wording.get("phrase", ())),
+        clauses=tuple(wording.get("clause", ())),
+        vague=tuple(phrase for phrase, _ in vague),
+        vague_clauses=tuple(clause for _, clause in vague),
         noun=end["noun"],
         source=start["noun"],
         plural=end["plural"],
@@ -224,16 +210,12 @@ def _entry(
     )
 
 
-def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, tuple[Phrase, ...]]:
-    found: dict[Hop, tuple[Phrase, ...]] = {}
+def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, list[tuple[str, str]]]:
+    """The phrase and the clause of each row, by the hops that they may mean."""
+    found: dict[Hop, list[tuple[str, str]]] = {}
     for row in rows:
         for text in row["hops"]:
-            hop = parse_hop(text)
-            wording = (
-                Phrase(row["phrase"], vague=True),
-                Phrase(row["clause"], vague=True, clause=True),
-            )
-            found[hop] = (*found.get(hop, ()), *wording)
+            found.setdefault(parse_hop(text), []).append((row["phrase"], row["clause"]))
     return found
 
 
@@ -258,8 +240,8 @@ def _meanings(entries: Mapping[Hop, Entry], questions: bool) -> dict[str, tuple[
     found: dict[str, list[Hop]] = {}
     for hop in sorted(entries):
         entry = entries[hop]
-        texts = [phrase.text for phrase in (*entry.phrases, *entry.clauses)]
-        for text in (*texts, *((*entry.questions, *entry.casual) if questions else ())):
+        whole = (*entry.questions, *entry.casual) if questions else ()
+        for text in (*entry.texts, *whole):
             found.setdefault(text, []).append(hop)
     return {text: tuple(hops) for text, hops in found.items()}
 
@@ -284,8 +266,8 @@ def entry_from_id(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> En
     """The entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
     wording = generated_entry(hop.relation, hop.direction, nouns, label)
     return Entry(
-        phrases=tuple(Phrase(text) for text in (wording.phrase, wording.nested) if text),
-        clauses=(Phrase(wording.clause, clause=True),) if wording.clause else (),
+        phrases=tuple(text for text in (wording.phrase, wording.nested) if text),
+        clauses=(wording.clause,) if wording.clause else (),
         noun=wording.noun,
         plural=plural(wording.noun),
         source=nouns.at_end(hop.direction.reverse),

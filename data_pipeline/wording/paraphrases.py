@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from data_pipeline.splits import share_of
-from data_pipeline.wording.lexicon import Entry, Lexicon, Phrase
+from data_pipeline.wording.lexicon import Entry, Lexicon
 
 Wordings = Literal["shown", "held-out", "all"]
 
@@ -28,34 +28,18 @@ def held_out(entries: Iterable[Entry], share: float, seed: int) -> frozenset[str
     texts: set[str] = set()
     shown: set[str] = set()
     for entry in entries:
-        nouns = [phrase.text for phrase in entry.phrases if not phrase.vague]
-        texts.update(nouns, _exact(entry.clauses), entry.questions, entry.casual)
-        first = sorted(nouns, key=lambda text: (not text.endswith("{x}"), _draw(text, seed)))
-        shown.update(first[:1])
+        texts.update(entry.phrases, entry.clauses, entry.questions, entry.casual)
+        shown.add(min(entry.phrases, key=lambda t: (not t.endswith("{x}"), _draw(t, seed))))
     return frozenset(text for text in texts - shown if _draw(text, seed) < share)
 
 
 def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
-    def keep(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
-        side = [p for p in phrases if not p.vague and (p.text in held) is (which == "held-out")]
-        if not side and which == "held-out":
-            side = [phrase for phrase in phrases if not phrase.vague]
-        return (*side, *(phrase for phrase in phrases if phrase.vague))
+    def keep(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(text for text in texts if (text in held) is (which == "held-out"))
 
-    def whole(forms: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(form for form in forms if (form in held) is (which == "held-out"))
-
-    return replace(
-        entry,
-        phrases=keep(entry.phrases),
-        clauses=keep(entry.clauses),
-        questions=whole(entry.questions),
-        casual=whole(entry.casual),
-    )
-
-
-def _exact(phrases: Iterable[Phrase]) -> list[str]:
-    return [phrase.text for phrase in phrases if not phrase.vague]
+    kept = {name: keep(getattr(entry, name)) for name in ("questions", "casual", "clauses")}
+    clauses = kept.pop("clauses") or (entry.clauses if which == "held-out" else ())
+    return replace(entry, phrases=keep(entry.phrases) or entry.phrases, clauses=clauses, **kept)
 
 
 def _draw(text: str, seed: int) -> float:

@@ -118,7 +118,7 @@ def word_constrained(
     keeps = fill_bound(form, query.constraint)
     person = entry.question_word == "Who"
     who = "who" if person else "that"
-    clauses = [c.text for c in phraser.clauses(hop, inner.is_nested) if entry.noun not in c.text]
+    clauses = [c for c in phraser.clauses(hop, inner.is_nested) if entry.noun not in c]
     single = query.constraint.structure == "superlative"
     if clauses and not single and rng.random() < 0.5:
         clause = rng.choice(clauses)
@@ -127,7 +127,7 @@ def word_constrained(
         if many:
             frames.append(f"Can you name every {entry.noun} {who} {keeps} and {base}?")
     else:
-        clause = phraser.noun_phrase(hop, inner, rng, vague=0.0).text
+        clause = phraser.noun_phrase(hop, inner, rng, vague=0.0)
         base = inner.within(clause, rng).removeprefix("the ")
         frames = [f"Which {base} {keeps}?", f"Do you know which {base} {keeps}?"]
         if single:
@@ -166,9 +166,9 @@ def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> Constrai
 def takes_type(entry: Entry, kind: str) -> bool:
     """Whether a hop of this entry has phrases that take the noun of the type.
 
-    >>> takes_type(Entry((), (), "place", casual=("what lakes are in {x}",)), "geography.lake")
+    >>> takes_type(Entry((), noun="place", casual=("what lakes are in {x}",)), "geography.lake")
     True
-    >>> takes_type(Entry((), (), "color", casual=("what colors does {x} wear",)), "film.film")
+    >>> takes_type(Entry((), noun="color", casual=("what colors does {x} wear",)), "film.film")
     False
     """
     return bool(_casual(entry, kind) or _clauses(entry, kind, nested=False))
@@ -183,6 +183,5 @@ def _clauses(entry: Entry, kind: str, nested: bool) -> list[str]:
     nouns = nouns_of_type(kind)
     if not nouns or not may_be(entry.noun, kind):
         return []
-    texts = [clause.text for clause in entry.clauses if not clause.vague]
-    texts = [text for text in texts if not any(noun in text for noun in nouns)]
+    texts = [text for text in entry.clauses if not any(noun in text for noun in nouns)]
     return [text for text in texts if text.endswith("{x}")] if nested else texts

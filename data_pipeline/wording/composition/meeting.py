@@ -9,7 +9,7 @@ from itertools import product
 from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
 from data_pipeline.wording.english import plural_verb
-from data_pipeline.wording.lexicon import Entry, Phrase
+from data_pipeline.wording.lexicon import Entry
 from graphwalker.query.query import Query
 
 _ONE = re.compile(r"\{x\}('s| (?!as\b|this\b)\w+s\b)")
@@ -39,24 +39,24 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
         return _all_alike(phraser, query, inners, entry, rng)
     ends = _ends(phraser, query, entry.noun, rng)
     order = sorted(range(len(ends)), key=lambda i: (len(inners[i].phrases), i))
-    parts = tuple((*inner.phrases, e.text) for inner, e in zip(inners, ends, strict=True))
-    texts = [inners[i].within(ends[i].text, rng) for i in order]
+    parts = tuple((*inner.phrases, end) for inner, end in zip(inners, ends, strict=True))
+    texts = [inners[i].within(ends[i], rng) for i in order]
     subject = ""
     if (bare := _alone_a_noun(phraser, query, inners, ends, entry.noun)) is not None:
-        form = ends[bare].text.removeprefix("is ")
+        form = ends[bare].removeprefix("is ")
         subject = inners[bare].within(form, rng).removeprefix("the ")
-        texts = [inners[1 - bare].within(ends[1 - bare].text, rng)]
+        texts = [inners[1 - bare].within(ends[1 - bare], rng)]
         return Meeting(
             texts[0], "", subject, entry.noun, entry.question_word, _with(parts, bare, form)
         )
-    if len(ends) == 2 and rng.random() < 0.4 and not ends[order[1]].text.startswith("is the "):
+    if len(ends) == 2 and rng.random() < 0.4 and not ends[order[1]].startswith("is the "):
         branch = query.branches[order[0]]
         nouns = [
-            p.text
-            for p in phraser.lexicon.phrases(branch.hops[-1])
-            if not p.vague and _modifies(p.text, entry) and not inners[order[0]].is_nested
+            text
+            for text in phraser.lexicon.entry(branch.hops[-1]).phrases
+            if _modifies(text, entry) and not inners[order[0]].is_nested
         ]
-        if nouns and not ends[order[0]].vague:
+        if nouns and ends[order[0]] not in phraser.lexicon.entry(branch.hops[-1]).vague_clauses:
             form = rng.choice(nouns)
             subject = inners[order[0]].within(form, rng).removeprefix("the ")
             parts = _with(parts, order[0], form)
@@ -68,18 +68,18 @@ def _alone_a_noun(
     phraser: Phraser,
     query: Query,
     inners: Sequence[Fragment],
-    ends: Sequence[Phrase],
+    ends: Sequence[str],
     noun: str,
 ) -> int | None:
     """The one branch of two that has no clause but `is the course that Ana takes`: the question
     asks which of those does what the other says."""
     beginnings = (f"is the {noun} that {{x}} ", f"is the {noun} ")
-    plain = [phraser.lexicon.entry(branch.hops[-1]).plain for branch in query.branches]
+    entries = [phraser.lexicon.entry(branch.hops[-1]) for branch in query.branches]
     found = [
         k
-        for k, (branch, end) in enumerate(zip(query.branches, ends, strict=True))
-        if end.text.startswith(beginnings[plain[k]])
-        and not phraser.lexicon.clauses(branch.hops[-1])
+        for k, (entry, end) in enumerate(zip(entries, ends, strict=True))
+        if end.startswith(beginnings[entry.plain])
+        and not (entry.clauses or entry.vague_clauses)
         and not inners[k].is_nested
     ]
     return found[0] if len(found) == 1 and len(ends) == 2 else None
@@ -98,14 +98,14 @@ def _all_alike(
     hop = query.branches[0].hops[-1]
     names = [inner.text for inner in inners]
     both = f"both {names[0]} and {names[1]}" if len(names) == 2 else _join(names)
-    clauses = [c.text for c in phraser.lexicon.clauses(hop) if not c.vague]
     named = entry.noun.split()[-1]
-    fit = [c for c in clauses if not _ONE.search(c) and named not in c.split()]
+    own = phraser.lexicon.entry(hop)
+    fit = [c for c in own.clauses if not _ONE.search(c) and named not in c.split()]
     if fit:
         form = rng.choice(fit)
         clause, phrase = form.replace("{x}", both), ""
     else:
-        nouns = [p.text for p in phraser.lexicon.phrases(hop) if not p.vague]
+        nouns = list(own.phrases)
         plural = [n for n in nouns if not _ONE.search(n)]
         form = rng.choice([n for n in plural if shape(n).final] or plural or nouns)
         many = _done_by_many(form)
@@ -120,28 +120,28 @@ def _done_by_many(form: str) -> str:
     return re.sub(r"(?<=that \{x\} )\w+", lambda verb: plural_verb(verb[0]), form)
 
 
-def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[Phrase]:
+def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[str]:
     """A clause for the last hop of every branch, without a word that the others have."""
     options = [
         phraser.clauses(branch.hops[-1], nested=len(branch.hops) > 1) for branch in query.branches
     ]
     named = noun.split()[-1]
-    options = [[c for c in found if named not in c.text.split()] or found for found in options]
+    options = [[c for c in found if named not in c.split()] or found for found in options]
     ways = [list(way) for way in product(*(rng.sample(o, min(3, len(o))) for o in options))]
     repeated = [_count_repeats(way) for way in ways]
     ends = rng.choice([w for w, n in zip(ways, repeated, strict=True) if n == min(repeated)])
     chosen = rng.randrange(len(ends))
-    blurred = [c for c in phraser.lexicon.clauses(query.branches[chosen].hops[-1]) if c.vague]
+    blurred = phraser.lexicon.entry(query.branches[chosen].hops[-1]).vague_clauses
     if blurred and rng.random() < phraser.vague:
         ends[chosen] = rng.choice(blurred)
     return ends
 
 
-def _count_repeats(ends: Sequence[Phrase]) -> int:
+def _count_repeats(ends: Sequence[str]) -> int:
     """Words that come again, and clauses that are no more than `is the ...`."""
-    words = [shape(end.text).words for end in ends]
+    words = [shape(end).words for end in ends]
     again = sum(len(one & two) for k, one in enumerate(words) for two in words[:k])
-    return again + sum(end.text.startswith("is the ") for end in ends)
+    return again + sum(end.startswith("is the ") for end in ends)
 
 
 def _modifies(phrase: str, entry: Entry) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from data_pipeline.wording.lexicon import Lexicon, Phrase
+from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.query.query import Branch, Hop
 from graphwalker.ranking.words import stem
 
@@ -174,34 +174,31 @@ class Phraser:
         for hop in hops:
             if inner.plain and not self.lexicon.entry(hop).plain:
                 inner = replace(inner, plain=False)
-            inner = inner.around(self.noun_phrase(hop, inner, rng, vague=self.vague).text, rng)
+            inner = inner.around(self.noun_phrase(hop, inner, rng, vague=self.vague), rng)
         return inner
 
-    def noun_phrase(self, hop: Hop, inner: Fragment, rng: random.Random, vague: float) -> Phrase:
+    def noun_phrase(self, hop: Hop, inner: Fragment, rng: random.Random, vague: float) -> str:
         """A noun phrase of the hop that reads well around `inner`."""
-        phrases = self.lexicon.phrases(hop)
-        blurred = [phrase for phrase in phrases if phrase.vague]
-        chosen = blurred if blurred and rng.random() < vague else []
-        chosen = chosen or [phrase for phrase in phrases if not phrase.vague]
+        entry = self.lexicon.entry(hop)
+        is_vague = bool(entry.vague) and rng.random() < vague
+        chosen = list(entry.vague if is_vague else entry.phrases)
         if inner.is_nested:
-            best = smoothest((phrase.text for phrase in chosen), inner)
-            chosen = [phrase for phrase in chosen if phrase.text in best]
+            best = smoothest(chosen, inner)
+            chosen = [phrase for phrase in chosen if phrase in best]
         # The first phrases of a hop are its plainest: long questions have enough to be understood.
         weights = [PLAINER**-k for k in range(len(chosen))]
         if inner.is_nested:
-            words = [len(phrase.text.split()) for phrase in chosen]
+            words = [len(phrase.split()) for phrase in chosen]
             weights = [w * SHORTER**-n for w, n in zip(weights, words, strict=True)]
         return rng.choices(chosen, weights)[0]
 
-    def clauses(self, hop: Hop, nested: bool = False) -> list[Phrase]:
+    def clauses(self, hop: Hop, nested: bool = False) -> list[str]:
         """Exact predicates about what the hop finds; never empty. Those around a phrase (`nested`)
         end on it: not `has the genre of the film that ... as its subject`."""
-        clauses = [clause for clause in self.lexicon.clauses(hop) if not clause.vague]
-        if nested:
-            clauses = [clause for clause in clauses if clause.text.endswith("{x}")]
+        entry = self.lexicon.entry(hop)
+        clauses = [text for text in entry.clauses if text.endswith("{x}") or not nested]
         if clauses:
             return clauses
-        made = [f"is {phrase.text}" for phrase in self.lexicon.phrases(hop) if not phrase.vague]
+        made = [f"is {phrase}" for phrase in entry.phrases]
         # One that is a clause of the whole lexicon's is held out, where it is not among this one's.
-        new = [text for text in made if not self.lexicon.readings(text)] or made
-        return [Phrase(text, clause=True) for text in new]
+        return [text for text in made if not self.lexicon.readings(text)] or made

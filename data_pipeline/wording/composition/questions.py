@@ -109,10 +109,10 @@ class ProgrammaticTeacher(Phraser):
         if style == "casual":
             form = rng.choice(self._fitting(entry.casual, start, answers) or entry.casual)
             return Fragment(typed_text(form, inner.text, rng), (form,))
-        clauses = [c.text for c in entry.clauses if not c.vague and _predicates(c.text, entry.noun)]
+        clauses = [text for text in entry.clauses if _predicates(text, entry.noun)]
         if inner.is_nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
             clauses = []  # not `What contains the place where the director of ... died?`
-        nouns = [p.text for p in entry.phrases if not p.vague]
+        nouns = list(entry.phrases)
         if clauses and not (inner.is_nested and inner.plain):
             # Not `What is the film starring ...?` but `Which film stars ...?`.
             nouns = [text for text in nouns if not text.startswith(f"the {entry.noun} ")] or nouns

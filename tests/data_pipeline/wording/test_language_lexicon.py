@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_pipeline.wording.composition.openings import of_a_phrase
-from data_pipeline.wording.ids import generated_entry, word_hop
+from data_pipeline.wording.ids import Nouns, generated_entry, word_hop
 from data_pipeline.wording.lexicon import Lexicon, hand_written
-from data_pipeline.wording.ids import Nouns
 from graphwalker.graphs.base import Direction
 from graphwalker.query.query import Hop
 from graphwalker.world.schema import relation_ids
@@ -19,12 +18,11 @@ WORLD = Lexicon.for_graph(relation_ids())
 
 def test_a_hop_has_well_formed_phrases() -> None:
     for hop in sorted(hand_written()):
-        for phrase in WORLD.phrases(hop):
-            assert phrase.text.startswith("the ") and phrase.text.count("{x}") == 1
-            assert not re.search(r"[_?]|\.\.|  ", phrase.text)
-        for clause in WORLD.clauses(hop):
-            assert clause.clause and clause.text.count("{x}") == 1
-            assert not clause.text.startswith("the ")
+        for phrase in WORLD.entry(hop).phrases:
+            assert phrase.startswith("the ") and phrase.count("{x}") == 1
+            assert not re.search(r"[_?]|\.\.|  ", phrase)
+        for clause in WORLD.entry(hop).clauses:
+            assert clause.count("{x}") == 1 and not clause.startswith("the ")
 
 
 def test_a_graph_without_a_relation_does_not_mean_it() -> None:
@@ -54,8 +52,8 @@ def test_labels_of_many_shapes_read_well() -> None:
         ("x.a.joined..y.b.long_served_group", "the long served group of {x}", "the a whose long"),
     ):
         lexicon = Lexicon.for_graph([relation])
-        assert lexicon.phrases(Hop(relation))[0].text == out
-        assert lexicon.phrases(Hop(relation, Direction.IN))[0].text.startswith(into)
+        assert lexicon.entry(Hop(relation)).phrases[0] == out
+        assert lexicon.entry(Hop(relation, Direction.IN)).phrases[0].startswith(into)
 
 
 def test_kinds_of_the_fictional_world_are_wider_in_other_graphs() -> None:

@@ -78,7 +78,7 @@ def test_each_hop_has_its_phrase_and_its_readings() -> None:
 
 def test_vague_phrases_come_as_often_as_asked() -> None:
     first = TWO_HOPS.branches[0].hops[0]
-    blurred = {phrase.text for phrase in LEXICON.phrases(first) if phrase.vague}
+    blurred = set(LEXICON.entry(first).vague)
 
     def share(vague: float) -> float:
         teacher = ProgrammaticTeacher(LEXICON, vague)
