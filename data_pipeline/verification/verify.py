@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
-from data_pipeline.jobs.digests import is_intact
 from data_pipeline.jobs.distinct import TextSet
+from data_pipeline.jobs.ledger import is_intact
 from data_pipeline.verification.replay import Replayer
 from data_pipeline.verification.verdict import (
     Failure,

@@ -114,7 +114,7 @@ def questions(
 
     Example: graphwalker questions --graph runs/graph --walks runs/walks/walks.jsonl --out runs/q
     """
-    from data_pipeline import config, stages, synthesize
+    from data_pipeline import config, synthesize
 
     made = given.out / "questions.jsonl"
     asks = ("--graph", given.graph, "--questions", made)
@@ -125,7 +125,7 @@ def questions(
         return
     if given.get("shard"):
         raise UserError("--shard is for whole question sets: do not give --walks with it")
-    _make("questions", given, config.SynthConfig, partial(stages.word_questions, source=walks))
+    _make("questions", given, config.SynthConfig, partial(synthesize.word_questions, source=walks))
     _end(given, made, ("filter", *asks, "--out", "runs/filtered"))
 
 
@@ -135,9 +135,9 @@ def filter_(given: CommandOptions) -> None:
 
     Example: graphwalker filter --graph runs/graph --questions runs/q/questions.jsonl --out runs/f
     """
-    from data_pipeline import config, stages
+    from data_pipeline import config, synthesize
 
-    keep = partial(stages.filter_questions, source=given.questions)
+    keep = partial(synthesize.filter_questions, source=given.questions)
     _make("filter", given, config.SynthConfig, keep)
     made = given.out / "filtered.jsonl"
     asks = ("--graph", given.graph, "--questions", made)

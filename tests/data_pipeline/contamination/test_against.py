@@ -6,8 +6,7 @@ import pytest
 
 from data_pipeline.config import BenchConfig, SynthConfig
 from data_pipeline.contamination.facts import KnownFacts, as_question
-from data_pipeline.stages import filter_questions
-from data_pipeline.synthesize import make_questions, make_walks, synthesize
+from data_pipeline.synthesize import filter_questions, make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from data_pipeline.config import SynthConfig
-from data_pipeline.stages import filter_questions, word_questions
-from data_pipeline.synthesize import make_walks, synthesize
+from data_pipeline.synthesize import filter_questions, make_walks, synthesize, word_questions
 from data_pipeline.teacher.client import TeacherClient
 from data_pipeline.teacher.config import TeacherConfig
 from graphwalker.config import parse_config

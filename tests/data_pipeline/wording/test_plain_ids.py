@@ -24,7 +24,7 @@ formerly_played_for | | the thing that {x} formerly played for | the one that fo
 hasWonPrize | | the prize that {x} won | the one that won {x}
 servesCuisine | | the cuisine that {x} serves | the one that serves {x}
 livesInCity | | the city that {x} lives in | the person who lives in {x}
-belongsToParty | politician > party | the party that {x} belongs to | the politician who belongs to {x}
+belongsToParty | politician > party | the party that {x} belongs to | the politician who belongs
 usedForPurpose | | the purpose that {x} is used for | the one that is used for {x}
 memberOfParty | | the party that {x} is a member of | the member of {x}
 motivated_by_goal | | the goal that motivated {x} | the thing that {x} motivated
