@@ -54,8 +54,9 @@ class Splits:
         return "" if any(held_out) or self.path_held_out(query) else TRAIN
 
 
-def leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, int]:
-    """What test questions share with training: topics, texts, for `test-path` relation paths."""
+def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, int]:
+    """Count what test questions share with training: topics, texts, for `test-path` relation paths.
+    Raises `UserError` that names what is shared."""
     topics: set[str] = set()
     texts: set[str] = set()
     paths: set[tuple[str, ...]] = set()
@@ -69,12 +70,6 @@ def leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, in
         found["shared_topics"] += any(entity.id in topics for entity in question.topic_entities)
         found["shared_texts"] += question.text.casefold() in texts
         found["shared_paths"] += question.split == TEST_PATH and _path(question) in paths
-    return found
-
-
-def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[str, int]:
-    """`leakage`, refusing any: raises `UserError` that names what is shared."""
-    found = leakage(train, test)
     shared = {name: n for name, n in found.items() if name.startswith("shared") and n}
     if shared:
         raise UserError(

@@ -33,10 +33,6 @@ class FoundSeeds:
     queries: int = 0
     unreadable: list[str] = field(default_factory=list[str])
 
-    @property
-    def empty(self) -> bool:
-        return not self.predicates and not self.entities
-
 
 def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> FoundSeeds:
     """The predicates and entities of training files (CWQ, WebQSP, GrailQA: their SPARQL) and of

@@ -266,15 +266,10 @@ class LookaheadWalker:
 
     def _targets(self, path: _Path, way: HopEnds, left: int) -> list[Entity]:
         """The entities that the hop leads to where the path ends; none where it leads back."""
-        if not way.ends or (way.literal and not (self._walker.rules.literals and left == 1)):
-            return []
-        entities, ids = path.entities, way.ids
-        if path.hops and entities[-2].id in ids:
-            return []
-        walked = {entity.id for entity in entities}
-        if walked.isdisjoint(ids):
-            return way.ends
-        return [entity for entity in way.ends if entity.id not in walked]
+        entities = path.entities
+        before = entities[-2].id if path.hops else ""
+        literals = self._walker.rules.literals and left == 1
+        return way.beyond(before, {entity.id for entity in entities}, literals)
 
     def _reach(self, path: _Path, hop: Hop, left: int) -> dict[str, Entity] | None:
         """What the query finds over one more hop; `None` where that may not be asked: an entity

@@ -77,6 +77,15 @@ class HopEnds(NamedTuple):
     ids: list[str]
     literal: bool
 
+    def beyond(self, before: str, walked: set[str], literals: bool) -> list[Entity]:
+        """Where a walk may go on; nowhere over a hop that leads back to the entity `before`, or
+        to values that are not wanted."""
+        if before in self.ids or (self.literal and not literals):
+            return []
+        if walked.isdisjoint(self.ids):
+            return self.ends
+        return [entity for entity in self.ends if entity.id not in walked]
+
 
 NOWHERE = HopEnds([], [], False)
 

@@ -166,14 +166,8 @@ class Walker:
         ways = 0
         for hop in some_of(rng, onward, HOP_TRIES):
             way = places.way(here, hop)
-            if len(way.ends) < aim.least or (way.literal and not literals):
-                continue
-            if before in way.ids:
-                continue  # this hop undoes the one before
-            targets = way.ends
-            if not avoid.isdisjoint(way.ids):
-                targets = [entity for entity in targets if entity.id not in avoid]
-            if not targets:
+            targets = way.beyond(before, avoid, literals)
+            if len(way.ends) < aim.least or not targets:
                 continue
             target = rng.choice(targets)
             if not (is_end or places.passes(target.id, hop)):

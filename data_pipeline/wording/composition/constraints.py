@@ -3,7 +3,6 @@
 import random
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -94,13 +93,8 @@ def _case(constraint: Constraint) -> str:
     return "later" if constraint.operator == "above" else "earlier"
 
 
-@dataclass(frozen=True, slots=True)
-class ConstrainedText:
-    """A question, the phrases of its hops, and the form in which its constraint is worded."""
-
-    text: str
-    phrases: tuple[str, ...]
-    form: str
+ConstrainedText = tuple[str, tuple[str, ...], str]
+"""A question, the phrases of its hops, and the form in which its constraint is worded."""
 
 
 def word_constrained(
@@ -134,7 +128,7 @@ def word_constrained(
             frames.append(f"Considering every {base}, which one {keeps}?")
         elif many and not inner.is_nested:
             frames.append(f"Can you name every {base} {who} {keeps}?")
-    return ConstrainedText(rng.choice(frames), (*inner.phrases, clause), form)
+    return rng.choice(frames), (*inner.phrases, clause), form
 
 
 TYPED = 0.75
@@ -152,7 +146,7 @@ def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> Constrai
     casual = _casual(entry, kind)
     if casual and len(branch.hops) == 1 and rng.random() < TYPED:
         text = rng.choice(casual)
-        return ConstrainedText(typed_text(text, branch.topic.name, rng), (text,), form)
+        return typed_text(text, branch.topic.name, rng), (text,), form
     clauses = _clauses(entry, kind, nested=len(branch.hops) > 1)
     if not clauses:
         return None
@@ -160,7 +154,7 @@ def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> Constrai
     clause = rng.choice(clauses)
     opening = rng.choice(("Which", "What"))
     text = f"{opening} {nouns[0]} {inner.within(clause, rng)}?"
-    return ConstrainedText(text, (*inner.phrases, clause), form)
+    return text, (*inner.phrases, clause), form
 
 
 def takes_type(entry: Entry, kind: str) -> bool:

@@ -74,7 +74,8 @@ class ProgrammaticTeacher(Phraser):
                 worded = word_constrained(self, query, many, rng)
             if worded is None:
                 return None, strain
-            text, parts, tail, form = worded.text, (worded.phrases,), (), worded.form
+            (text, phrases, form), tail = worded, ()
+            parts = (phrases,)
         elif len(query.branches) == 1:
             hops = (*query.branches[0].hops, *query.tail)
             inner = self.nest(self.topic(query.branches[0]), hops[:-1], rng)
