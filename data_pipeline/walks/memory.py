@@ -78,7 +78,7 @@ class HopEnds(NamedTuple):
     literal: bool
 
     def beyond(self, before: str, walked: set[str], literals: bool) -> list[Entity]:
-        """Where a walk may go on; nowhere over a hop that leads back to the entity `before`, or
+        """Return the entities that a walk may take next; none over a hop that leads back to the entity `before`, or
         to values that are not wanted."""
         if before in self.ids or (self.literal and not literals):
             return []
