@@ -78,8 +78,8 @@ class HopEnds(NamedTuple):
     literal: bool
 
     def beyond(self, before: str, walked: set[str], literals: bool) -> list[Entity]:
-        """Return the entities that a walk may take next; none over a hop that leads back to the entity `before`, or
-        to values that are not wanted."""
+        """Return the entities that a walk may take next; none over a hop that leads back to the
+        entity `before`, or to values that are not wanted."""
         if before in self.ids or (self.literal and not literals):
             return []
         if walked.isdisjoint(self.ids):
