@@ -72,15 +72,6 @@ def test_a_request_says_all_that_makes_it_repeatable():
     assert 0 <= seed < 2**31
 
 
-def test_cuts_that_openai_does_not_know_are_sent_where_they_are_set():
-    warm = Sampling(temperature=0.6, top_p=0.95, max_tokens=20, top_k=20, min_p=0.1)
-    with serve(Act()) as server, asking(server) as policy:
-        policy.submit(request(sampling=warm))
-        policy.collect()
-        (body,) = server.requests
-    assert (body["top_p"], body["top_k"], body["min_p"]) == (0.95, 20, 0.1)
-
-
 def test_fields_of_a_request_can_be_added_renamed_and_left_out():
     body = {"seed": None, "reasoning_effort": "low"}
     limit = {"token_limit_field": "max_completion_tokens", "send_stop": False}
@@ -143,14 +134,12 @@ DEEP = b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     [
         Act(raw=DEEP),
         Act(raw=b"[]"),
-        Act(raw=b"\xff\xfe"),
         Act(raw=gzip.compress(b" " * (40 << 20)), headers={"Content-Encoding": "gzip"}),
         Act(raw=b"no gzip", headers={"Content-Encoding": "gzip"}),
         Act(drip_s=0.02),
         Act(status=500, raw=DEEP),
-        Act(status=299),
     ],
-    ids=["deep", "list", "bytes", "gzip-bomb", "no-gzip", "drip", "deep-error", "299"],
+    ids=["deep", "list", "gzip-bomb", "no-gzip", "drip", "deep-error"],
 )
 def test_an_odd_answer_is_an_error_of_one_episode_and_hangs_nothing(odd: Act):
     result, server = ask(odd, retries=1, timeout_s=0.7)
@@ -162,11 +151,9 @@ def test_an_odd_answer_is_an_error_of_one_episode_and_hangs_nothing(odd: Act):
     "usage",
     [
         {"prompt_tokens": int("9" * 400), "completion_tokens": 1},
-        {"prompt_tokens": -5, "completion_tokens": 1},
         {"prompt_tokens": "many", "completion_tokens": 1},
-        {"prompt_tokens": True, "completion_tokens": 1},
     ],
-    ids=["400-digits", "negative", "text", "bool"],
+    ids=["400-digits", "text"],
 )
 def test_usage_that_cannot_be_is_booked_at_its_worst(usage: dict[str, Any]):
     with serve(Act(usage=usage)) as server, asking(server, prices=PRICES) as policy:
@@ -200,14 +187,13 @@ def test_a_resumed_run_pays_for_no_answer_twice(tmp_path: Path):
     "bad",
     [
         Act(status=429, headers={"Retry-After": "0.01"}),
-        Act(status=500),
         Act(status=503, body={"error": {"message": "overloaded"}}),
         Act(cut_to=40),
         Act(hang_up=True),
         Act(body={"choices": []}),
         Act(body={"choices": [{"message": None}]}),
     ],
-    ids=["429", "500", "503", "cut-off", "hang-up", "no-choice", "no-message"],
+    ids=["429", "503", "cut-off", "hang-up", "no-choice", "no-message"],
 )
 def test_what_may_pass_is_tried_again(bad: Act):
     result, server = ask(bad, bad, Act("fine"))

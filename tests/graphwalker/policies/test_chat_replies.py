@@ -23,22 +23,15 @@ def choice(content: str | None, finish: str | None, **more: Any) -> dict[str, An
 RETRIED = {
     "OpenRouter: error at the top": TOP,
     "OpenRouter: error in the choice": choice("", "error", error={"code": 502, "message": "down"}),
-    "OpenRouter: error beside half a text": choice('<answer> ["Os', "error"),
     "OpenRouter: nothing written": {**choice("", "stop"), "usage": {"completion_tokens": 0}},
-    "Bifrost: error and null usage": {**choice("half", "error"), "usage": {"total_tokens": None}},
     "LiteLLM: no choices, but tokens": {"choices": [], "usage": WRITTEN},
     "vLLM: abort": choice("half", "abort"),
-    "vLLM: the body is the error": {"object": "error", "code": 503, "message": "no"},
-    "SGLang: abort without a text": choice(None, "abort"),
     "DeepSeek: no resources": choice("", "insufficient_system_resource"),
-    "z.AI: network": choice("", "network_error"),
     "no text and no reason": choice(None, None),
     "an error of words": {"error": "upstream connect error"},
 }
 OWN = {
     "vLLM: cut while reasoning": (choice(None, "length", reasoning="Let me"), ""),
-    "llama.cpp: cut while reasoning": (choice("", "length", reasoning_content="Let me"), ""),
-    "OpenAI: cut while reasoning, not shown": (choice("", "length"), ""),
     "vLLM: all of it in the reasoning": (choice(None, "stop", reasoning_content="So."), ""),
     "OpenAI: refusal": (choice(None, "stop", refusal="I cannot help."), "I cannot help."),
     "Mistral: parts": (choice([{"type": "text", "text": "so"}], "stop"), "so"),  # type: ignore[arg-type]

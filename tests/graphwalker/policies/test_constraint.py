@@ -63,18 +63,6 @@ def mask(allowed: list[list[int]], logits) -> None:
         logits[row, out] = -torch.inf
 
 
-def test_only_allowed_tokens_are_drawn_and_log_probabilities_stay_those_of_the_model():
-    torch.manual_seed(0)
-    logits = torch.randn(2, 50) * 4
-    draws = torch.tensor([0.5, 0.5], dtype=torch.float64)
-    constrain = partial(mask, [[3, 7], list(range(50))])
-    token, logprob = draw(logits, draws, torch.tensor([0.0, 1.0]), None, constrain)
-    assert token[0] == (3 if logits[0, 3] > logits[0, 7] else 7)
-    free, free_logprob = draw(logits, draws, torch.tensor([0.0, 1.0]), None)
-    assert token[1] == free[1] and logprob[1] == free_logprob[1]
-    assert torch.allclose(logprob[0], logits[0].log_softmax(-1)[token[0]], atol=1e-5)
-
-
 def test_a_token_that_the_model_gives_no_weight_can_be_drawn():
     logits = torch.zeros(1, 10)
     logits[0, 4] = -1000.0

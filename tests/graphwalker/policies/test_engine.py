@@ -17,9 +17,10 @@ from support.engine_toy import FORMAT, asked, make_model, make_tokenizer, only, 
 TOKENIZER = make_tokenizer()
 
 
-@pytest.fixture(scope="module", params=[4, 2], ids=["plain", "grouped heads"])
-def model(request):
-    return make_model(TOKENIZER, request.param)
+@pytest.fixture(scope="module")
+def model():
+    """Its heads share keys and values in pairs."""
+    return make_model(TOKENIZER)
 
 
 def engine(model):

@@ -114,7 +114,6 @@ def day(text: str) -> str:
     [
         ({"x": ["1990-05-01"], "y": ["1985-01-01"]}, "highest", "", ""),
         ({"x": ["1990-05-01"], "y": ["1990"]}, "highest", "", "value_tie"),
-        ({"x": ["1990-05-01"], "y": ["1990-05-01"]}, "lowest", "", "value_tie"),
         ({"x": ["1990-05-01"], "y": []}, "highest", "", "value_missing"),
         ({"x": ["1990-05-01"], "y": ["1980", "1981"]}, "highest", "", "value_ambiguous"),
         ({"x": ["1990-05-01"]}, "highest", "", "single_candidate"),
@@ -122,8 +121,6 @@ def day(text: str) -> str:
         ({"x": ["1990-05-01"], "y": ["1985"]}, "above", "1988", ""),
         ({"x": ["1990-05-01"], "y": ["1985"]}, "in", "1990", ""),
         ({"x": ["1990-05-01"], "y": ["1985"], "than": ["1987"]}, "above", "", ""),
-        ({"x": ["1990-05-01"], "y": ["1985"], "than": ["1990"]}, "above", "", "value_tie"),
-        ({"x": ["1990-05-01"], "y": ["1985"], "than": []}, "above", "", "value_missing"),
     ],
 )
 def test_values_that_leave_the_answer_open_are_a_fault(values, operator, bound, fault):
@@ -150,12 +147,9 @@ def test_a_phrase_that_fits_another_value_with_other_answers_is_ambiguous():
     [
         (day("1990"), "date"),
         (f'"1990-01-01T00:00:00Z"^^<{XSD}dateTime>', "date"),
-        ('"1990-01-01"', "date"),
         (f'"12"^^<{XSD}integer>', "number"),
-        (f'"-1.5E3"^^<{XSD}double>', "number"),
         (f'"NaN"^^<{XSD}double>', None),
         (f'"-0044-03-15"^^<{XSD}date>', None),
-        ('"1990"', None),
         ('"Anna"@en', None),
         ("m.1990", None),
     ],

@@ -96,12 +96,3 @@ def test_what_a_page_shows_is_data_in_the_turn_s_record(
     )  # fmt: skip
     walk = Trajectory(Question("q", "?", ()), "a", "p", (turn,), None, StopReason.ANSWERED)
     assert Trajectory.from_json(json.loads(json.dumps(walk.to_json()))) == walk
-
-
-def test_a_turn_of_an_earlier_version_is_written_as_it_was_read() -> None:
-    walk = Trajectory(Question("q", "?", (ANN,)), "a", "p", (Turn((), "x", shown=(ANN,)),), None,
-                      StopReason.ANSWERED)  # fmt: skip
-    old = walk.to_json()
-    assert not {"listed", "triples"} & old["turns"][0].keys()
-    del old["turns"][0]["hidden"]
-    assert Trajectory.from_json(old) == walk

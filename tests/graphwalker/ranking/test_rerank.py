@@ -78,9 +78,7 @@ def test_invented_relations_are_left_out_and_bm25_fills_up(tmp_path):
     assert relations_of_ada(lambda n, p: answer, tmp_path) == (last, *bm25_of_ada()[:2])
 
 
-@pytest.mark.parametrize(
-    "text", ["I would take the first.", "[]", '{"a": 1}', "", "[" * 100_000, "<think>" * 30_000]
-)
+@pytest.mark.parametrize("text", ["I would take the first.", '{"a": 1}', "[" * 100_000])
 def test_an_answer_without_a_known_relation_leaves_bm25s_order_and_is_told(text, tmp_path, caplog):
     assert relations_of_ada(lambda n, p: Act(text), tmp_path) == bm25_of_ada()
     assert "1 of 1 answers of tiny named no relation" in caplog.text
@@ -116,17 +114,6 @@ def test_synthesis_shows_what_inference_shows(graph, tmp_path):
     for before, after in zip(made, again, strict=True):
         assert [t.observation for t in before.turns] == [t.observation for t in after.turns]
         assert before.provenance["reranker"] == "tiny"
-
-
-@pytest.mark.parametrize(
-    "act", [Act(status=429), Act(status=500), Act(cut_to=30), Act(body={"choices": []})]
-)
-def test_an_unruly_server_changes_nothing(act, tmp_path):
-    def unruly(number: int, prompt: str) -> Act:
-        return act if number == 0 else backwards(number, prompt)
-
-    calm = relations_of_ada(backwards, tmp_path / "calm")
-    assert relations_of_ada(unruly, tmp_path / "unruly") == calm
 
 
 def test_the_cap_holds_and_the_call_is_no_observation(tmp_path):

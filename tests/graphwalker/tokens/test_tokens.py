@@ -79,14 +79,6 @@ def test_a_restarted_context_is_a_row_of_its_own(tokenizer) -> None:
     ]
 
 
-@pytest.mark.parametrize("around", [" {} x", '"{}"', "({})", "[{}, a]", "a, {}", "{}", "\n{}"])
-def test_a_name_is_the_same_tokens_wherever_it_stands(around, tokenizer) -> None:
-    name = tokenizer.encode("Anna Kovar", add_special_tokens=False)
-    ids = tokenizer.encode(around.format("Anna Kovar"), add_special_tokens=False)
-    assert len(name) == 2
-    assert any(ids[i : i + 2] == name for i in range(len(ids)))
-
-
 PIECES = [*" aB1_\"',.()[]<>\n\t\x1d\x1e\x1f", "é", "\u0301", "\u200d", "日", "Ⅳ", "ğ"]
 PIECES += ["<think> ", ' </think>\n<kg-query> get_triples("', '", ["', '"]) </kg-query>']
 PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|>"]
@@ -97,25 +89,6 @@ PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|
 def test_every_text_comes_back_unchanged(text, tokenizer) -> None:
     ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
     assert decode(tokenizer, ids) == text
-
-
-def test_a_saved_tiny_agent_loads_by_the_auto_classes(tmp_path) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2ForCausalLM
-
-    from training.tiny.config import TinyModelConfig
-    from training.tiny.make import make_tiny
-
-    config = TinyModelConfig(vocab_size=900, layers=1, hidden=16, heads=2, intermediate=16)
-    folder = make_tiny(config, TEXTS, RELATIONS, tmp_path / "tiny")
-    loaded = AutoTokenizer.from_pretrained(folder)
-    loaded.save_pretrained(tmp_path / "again")
-    again = AutoTokenizer.from_pretrained(folder)
-    ids = again.encode(TEXTS[1], add_special_tokens=False)
-    assert again.decode(ids) == TEXTS[1]
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    assert isinstance(model, Qwen2ForCausalLM)
-    assert model.config.vocab_size == len(again)
-    assert list(folder.glob("*.safetensors"))
 
 
 def test_a_name_can_be_one_token_and_texts_stay_whole() -> None:

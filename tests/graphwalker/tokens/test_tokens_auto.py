@@ -9,13 +9,10 @@ from graphwalker.tokens.formats import chat_format
 pytest.importorskip("tokenizers")
 pytest.importorskip("transformers")
 
+from support.engine_toy import CHATML
 from support.token_kinds import byte_level
 
-# As the models' own files have them, in few words: Qwen2.5, Llama 3, SmolLM2.
-CHATML = (
-    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
+# As the models' own files have them, in few words: Llama 3, SmolLM2.
 LLAMA3 = (
     "{% for m in messages %}{% if loop.first %}{{ '<|begin_of_text|>' }}{% endif %}"
     "{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\n\n' + m.content | trim }}"
