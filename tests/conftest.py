@@ -36,10 +36,11 @@ def grpo_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
     """Chromium, as Debian has it."""
-    api = pytest.importorskip("playwright.sync_api")
+    from playwright.sync_api import sync_playwright
+
     program = shutil.which("chromium") or shutil.which("google-chrome")
     assert program, "needs Chromium: apt-get install chromium"
-    with api.sync_playwright() as driver:
+    with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started
         started.close()

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.graphs.open import open_graph
 from graphwalker.world.generate import make_world
 from support.paths import ROOT

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.config import write_config
 from support.paths import ROOT
 from support.run_toys import grpo_config

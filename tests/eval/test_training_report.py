@@ -43,7 +43,6 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_report_of_a_training_run_has_its_evaluations_and_panels(run, tmp_path) -> None:
-    pytest.importorskip("matplotlib")
     out = tmp_path / "page"
     done = CliRunner().invoke(app, ["report", str(run), "--out", str(out)])
     assert done.exit_code == 0, done.output

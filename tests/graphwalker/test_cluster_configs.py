@@ -9,8 +9,6 @@ from graphwalker.jobs.road import road_stages
 from graphwalker.jobs.sections import ChainSection, read_sections
 from support.paths import ROOT
 
-pytest.importorskip("trl")
-
 PAPERS = sorted((ROOT / "configs" / "paper").glob("*.yaml"))
 FILES = [ROOT / "configs" / "cluster.yaml", *PAPERS]
 BASE = ROOT / "configs" / "paper" / "graphwalker-table2.yaml"

@@ -84,8 +84,6 @@ def test_json_in_a_terminal_is_the_same_json(capsys):
         (b'{"a": 1}\n' + b'{"a": ' + b"[" * 100_000, r"q\.jsonl:2: not JSON \(nested too deeply\)"),
         (b'{"a": ' + b"1" * 5000 + b"}", r"q\.jsonl:1: not JSON \(a number of too many digits"),
         (b'{"a": NaN}', r"q\.jsonl:1: not JSON \(NaN is no JSON number\)"),
-        (b'{"a": -Infinity}', r"-Infinity is no JSON number"),
-        (b"\xff\xfe\xff", "UTF-16 text"),
         (b'{"a": "\xff"}', "not UTF-8 text"),
         (b"[1]", r"q\.jsonl:1: a record must be a JSON object"),
     ],
@@ -127,8 +125,6 @@ class Address(Config):
     "value",
     [
         "http://host/${oc.env:OPENAI_API_KEY}/v1",
-        "${ oc.env : OPENAI_API_KEY }",
-        "${oc.env:'OPENAI_API_KEY'}",
         "${oc.env:OPENAI_API_KEY,none}",
         "${oc.decode:${oc.env:OPENAI_API_KEY}}",
         "${oc.env:${name}}",
@@ -167,14 +163,10 @@ PROTOCOL = TagProtocol({"get_relations": {"entity": "Name"}})
 STUTTERS = {
     "thoughts": "<think></think>",
     "thoughts with actions": "<think><answer></think>",
-    "open thoughts": "<think>",
-    "closed thoughts": "</think>",
     "answers": "<answer>",
     "calls": "<kg-query>",
-    "brackets": "[",
     "fields": '{"a":',
     "fences": "```json ",
-    "commas": ", ",
 }
 
 

@@ -4,9 +4,6 @@ from collections import Counter
 
 import pytest
 
-pytest.importorskip("websockets", reason="pip install 'graphwalker-kgqa[openenv]'")
-pytest.importorskip("starlette", reason="pip install 'graphwalker-kgqa[openenv]'")
-
 from graphwalker.integrations.openenv_client import EnvironmentClient
 from graphwalker.integrations.trl_environment import environment_factory
 from support.preset_worlds import world_of

@@ -8,10 +8,6 @@ from functools import partial
 from urllib.error import HTTPError
 
 import pytest
-
-pytest.importorskip("websockets", reason="pip install 'graphwalker-kgqa[openenv]'")
-pytest.importorskip("starlette", reason="pip install 'graphwalker-kgqa[openenv]'")
-
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 

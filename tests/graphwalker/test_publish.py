@@ -1,10 +1,7 @@
 """Publishing: cards that the Hub reads, what is refused, a push, and names of the Hub as paths."""
 
-import pytest
-
-pytest.importorskip("huggingface_hub", reason="pip install 'graphwalker-kgqa[hub]'")
-
 import huggingface_hub
+import pytest
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment

@@ -45,7 +45,6 @@ def test_without_a_name_the_runs_are_listed(tmp_path):
 
 
 def test_a_misspelt_setting_is_told_before_a_job_is_submitted(tmp_path):
-    pytest.importorskip("trl")
     words = ("configs/cluster.yaml", "eval.max_tokns=3", f"run={tmp_path / 'run'}")
     done = graphwalker("jobs", "submit", *words, cwd=tmp_path)
     assert done.returncode == 2 and "did you mean max_tokens" in done.stderr
@@ -53,7 +52,6 @@ def test_a_misspelt_setting_is_told_before_a_job_is_submitted(tmp_path):
 
 
 def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
-    pytest.importorskip("trl")
     done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)
     assert done.returncode == 1 and not list(tmp_path.iterdir())
     found = {row["what"]: f"{row['verdict']} {row['found']}" for row in json.loads(done.stdout)}
@@ -87,7 +85,6 @@ def test_a_chain_that_was_begun_with_other_settings_is_not_mixed(tmp_path):
 @pytest.mark.parametrize("group", ["graphwalker", "others"])
 def test_every_paper_runs_in_small(group, tmp_path):
     """The ablations read the toy run of table 2, which comes first."""
-    pytest.importorskip("trl")
     first = "graphwalker-table2"
     mine = [name for name in NAMES if name.startswith("graphwalker-") == (group == "graphwalker")]
     for name in sorted(mine, key=lambda name: name != first):

@@ -4,14 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("trl", reason="pip install 'graphwalker-kgqa[train]'")
-
 import torch
 import trl
 from datasets import Dataset
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import Qwen2Config, Qwen2ForCausalLM
 from transformers.utils import get_json_schema
 
 from graphwalker.agents.presets import presets
@@ -24,12 +20,12 @@ from graphwalker.integrations.trl_environment import (
     environment_factory,
     question_rows,
 )
+from support.engine_toy import make_tokenizer
 from support.grpo_toy import questions
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
 ASKED = questions()[0]
 ROW = {"question": json.dumps(ASKED.to_json()), "prompt": []}
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CALLS = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 
 
@@ -116,14 +112,7 @@ def render_call(tool, **arguments):
 
 
 def byte_tokenizer():
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    plain = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
-    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    plain.decoder = decoders.ByteLevel()
-    found = PreTrainedTokenizerFast(
-        tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
-    found.add_special_tokens({"additional_special_tokens": SPECIAL[1:2]})
+    found = make_tokenizer()
     found.add_tokens(CALLS)
     template = Path(trl.__file__).parent / "chat_templates" / "qwen2_5.jinja"
     found.chat_template = template.read_text(encoding="utf-8")

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("transformers", reason="pip install 'graphwalker-kgqa[train]'")
-
 from graphwalker.errors import UserError
 from graphwalker.integrations.external_episode import ExternalEpisode
 from graphwalker.integrations.token_episode import play_tokens

@@ -15,12 +15,11 @@ from graphwalker.config import Config
 from graphwalker.config import write_config as write_run_config
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
-from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import training_row
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from support.backends import compiled_tsv
 from support.grpo_toy import SMALL, played, questions
 from support.paths import ROOT
 from support.toy import TOY_NAMES, TOY_TRIPLES
@@ -72,13 +71,9 @@ def sft_config(place: Path, out: Path, **values: Any) -> SftConfig:
 
 def make_toy_graph(folder: Path) -> Environment:
     """Eight questions and the compiled toy graph, and the environment of episodes on it."""
-    rows = "".join("\t".join(triple) + "\n" for triple in TOY_TRIPLES)
-    (folder / "triples.tsv").write_text(rows, encoding="utf-8")
-    names = "".join(f"{key}\t{name}\n" for key, name in TOY_NAMES.items())
-    (folder / "names.tsv").write_text(names, encoding="utf-8")
-    build_graph([folder / "triples.tsv"], folder / "graph", names=folder / "names.tsv")
+    graph = compiled_tsv(folder, TOY_TRIPLES, TOY_NAMES)
     write_jsonl(folder / "questions.jsonl", [q.to_json() for q in questions()])
-    return Environment(open_graph(folder / "graph"), SMALL)
+    return Environment(graph, SMALL)
 
 
 def make_grpo_world(folder: Path) -> Path:

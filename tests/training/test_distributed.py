@@ -4,14 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.demo.launch import launch as launch_stage  # noqa: E402
-from graphwalker.errors import UserError  # noqa: E402
-from support.paths import ROOT  # noqa: E402
-from support.run_toys import (  # noqa: E402
+from graphwalker.demo.launch import launch as launch_stage
+from graphwalker.errors import UserError
+from support.paths import ROOT
+from support.run_toys import (
     curve,
     grpo_config,
     largest_difference,
@@ -21,11 +19,11 @@ from support.run_toys import (  # noqa: E402
     sft_config,
     stop_after,
 )
-from training.config import SftConfig  # noqa: E402
-from training.grpo import run_grpo  # noqa: E402
-from training.runs.command import run_command  # noqa: E402
-from training.runs.distributed import check_layout, process_arguments  # noqa: E402
-from training.sft import run_sft  # noqa: E402
+from training.config import SftConfig
+from training.grpo import run_grpo
+from training.runs.command import run_command
+from training.runs.distributed import check_layout, process_arguments
+from training.sft import run_sft
 
 ON_CPU = {"DS_ACCELERATOR": "cpu"}
 LAYOUTS = ["ddp", "zero2", "zero3", "fsdp2"]
@@ -149,7 +147,6 @@ def test_grpo_by_two_processes_is_grpo_by_one(world, one_grpo, tmp_path, layout)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_adapters_trained_by_two_processes_are_those_of_one(place, world, tmp_path, layout):
     needs(layout)
-    pytest.importorskip("peft", reason="pip install 'graphwalker-kgqa[lora]'")
     settings = {"lora": {"r": 8, "alpha": 16}}
     sft = {"optimizer": "adamw", **settings}
     run_sft(sft_config(place, tmp_path / "sft-one", **sft))

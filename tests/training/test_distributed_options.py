@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("trl")
-
 from graphwalker.files import read_jsonl, write_jsonl
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played

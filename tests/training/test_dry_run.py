@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.errors import UserError
 from support.run_toys import SHAPE, grpo_config, sft_config
 from training.dry_run import dry_run

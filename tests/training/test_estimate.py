@@ -140,7 +140,8 @@ def test_zero_shares_out_what_it_shares_and_lora_keeps_no_gradients_of_the_model
 
 @pytest.mark.parametrize("targets", [(), ("q_proj", "down_proj")])
 def test_adapters_are_as_many_as_peft_makes(folder, targets):
-    peft = pytest.importorskip("peft")
+    import peft
+
     from training.models.lora import lora_config
 
     config = sft(folder, lora={"r": 4, "targets": targets})

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.agents.environment import Environment  # noqa: E402
-from graphwalker.agents.rollout import rollout  # noqa: E402
-from graphwalker.graphs.open import open_graph  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.tokens.segments import FORMATS  # noqa: E402
-from graphwalker.trajectory import Trajectory  # noqa: E402
-from support.grpo_toy import SMALL, questions  # noqa: E402
-from support.paths import ROOT  # noqa: E402
-from support.run_toys import (  # noqa: E402
+from graphwalker.agents.environment import Environment
+from graphwalker.agents.rollout import rollout
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.tokens.segments import FORMATS
+from graphwalker.trajectory import Trajectory
+from support.grpo_toy import SMALL, questions
+from support.paths import ROOT
+from support.run_toys import (
     curve,
     grpo_config,
     largest_difference,
@@ -30,7 +28,7 @@ from support.run_toys import (  # noqa: E402
     weights,
     write_config,
 )
-from training.sft import run_sft  # noqa: E402
+from training.sft import run_sft
 
 pytestmark = [
     pytest.mark.gpu,

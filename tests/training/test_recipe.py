@@ -61,8 +61,6 @@ def test_the_page_names_every_stage_of_its_config() -> None:
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs(tmp_path) -> None:
-    pytest.importorskip("trl")
-    pytest.importorskip("peft")
     make_own_graph(tmp_path)
     for words in commands():
         run(small(words), tmp_path)

@@ -10,12 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.errors import UserError  # noqa: E402
-from support.run_toys import (  # noqa: E402
+from graphwalker.errors import UserError
+from support.run_toys import (
     ROOT,
     curve,
     grpo_config,
@@ -26,16 +24,16 @@ from support.run_toys import (  # noqa: E402
     stop_after,
     write_config,
 )
-from training.grpo import run_grpo  # noqa: E402
-from training.runs.checkpoints import (  # noqa: E402
+from training.grpo import run_grpo
+from training.runs.checkpoints import (
     check_files,
     last_checkpoint,
     publish_checkpoint,
     publish_final,
     staging,
 )
-from training.runs.saving import DiskFullError  # noqa: E402
-from training.sft import run_sft  # noqa: E402
+from training.runs.saving import DiskFullError
+from training.sft import run_sft
 
 pytestmark = pytest.mark.long
 
@@ -130,7 +128,6 @@ def test_a_run_that_goes_on_from_any_checkpoint_ends_bit_equal(place, whole, tmp
 
 @pytest.mark.slow
 def test_a_lora_run_that_goes_on_ends_bit_equal_and_merges(place, tmp_path):
-    pytest.importorskip("peft")
     from transformers import AutoModelForCausalLM
 
     from training.models.lora import merge_adapter

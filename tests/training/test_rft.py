@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.world.generate import make_world
 from support.run_toys import (
     ROOT,

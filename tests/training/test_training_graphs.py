@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.trajectory import Trajectory
 from support.backends import compiled, write

@@ -8,9 +8,6 @@ import inspect
 import re
 
 import pytest
-
-pytest.importorskip("trl")
-
 from accelerate.state import GradientState
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import TrainerState

@@ -44,7 +44,6 @@ def drop(*path):
 
 DAMAGE = {
     "webqsp without Parses": ("webqsp", drop(1, "Parses"), "record 2 (WebQTest-901): has no field"),
-    "webqsp with no parse": ("webqsp", put(1, "Parses", []), "field 'Parses' is empty"),
     "webqsp with an unknown answer type": (
         "webqsp",
         put(0, "Parses", 1, "Answers", 0, "AnswerType", "Thing"),
@@ -55,8 +54,6 @@ DAMAGE = {
         put(0, "Parses", 0, "Answers", 0, "AnswerArgument", "Velish"),
         "field 'Parses[0].Answers[0].AnswerArgument' must be a Freebase id, not 'Velish'",
     ),
-    "cwq with an empty question": ("cwq", put(1, "question", "  "), "field 'question' is empty"),
-    "cwq with answers as a number": ("cwq", put(1, "answers", 3), "must be a list, not a number"),
     "cwq with an empty answer": (
         "cwq_test_topic_entities.json",
         put(0, "answer", ""),
@@ -73,11 +70,6 @@ DAMAGE = {
         "record 2 (WebQTrn-1_00000001): question id 'WebQTrn-1_00000001' stands there twice, "
         "first in record 1",
     ),
-    "grailqa with an unknown level": (
-        "grailqa",
-        put(0, "level", "hard"),
-        "record 1 (2100000001000): field 'level' must be i.i.d., compositional or zero-shot",
-    ),
     "qald with an odd binding": (
         "qald10",
         put(0, "answers", 0, "results", "bindings", 0, "x", "type", "bnode"),
@@ -87,11 +79,6 @@ DAMAGE = {
         "colota",
         put(0, "answer", "yes"),
         "record 1 (S900): field 'answer' must be true or false, not a text",
-    ),
-    "graphwalkerbench with an unknown type": (
-        "graphwalkerbench",
-        put(1, "type", "9-hop"),
-        "record 2 (1): field 'type' must be 3-hop, 4-hop",
     ),
     "our question without a topic entity": (
         "ours",
@@ -183,7 +170,7 @@ def test_broken_json_names_the_line_and_the_record(tmp_path, name, old, new, mes
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "\n \n", "[]", '{"questions": []}', "[ ]\n"])
+@pytest.mark.parametrize("text", ["", "\n \n", '{"questions": []}'])
 def test_a_file_without_questions_is_refused(tmp_path, text):
     path = toys.write(tmp_path / "empty.json", text)
     with pytest.raises(UserError, match="holds no questions"):
@@ -194,10 +181,8 @@ def test_a_file_without_questions_is_refused(tmp_path, text):
     "text",
     [
         "anna_brand\tspouse\tivo_tal\n" * 3,
-        '{"id": "q1", "predictions": ["a"], "answers": ["a"]}\n',
         '{"trained": true, "loss": [1, 2]}',
         "# A page of documentation\n\nwith text",
-        "[1, 2, 3]",
         "\x00\x01\x02",
     ],
 )
@@ -212,7 +197,6 @@ def test_a_wrong_file_is_refused_by_its_first_record(tmp_path, text):
     ("name", "file", "message"),
     [
         ("webqsp", "metaqa", "record 1 is not of WebQSP: the file holds lines of text"),
-        ("metaqa", "webqsp", "record 1"),
         ("cwq", "grailqa", "record 1 .*has no field"),
         ("freebaseqa", "cwq", "no question format is named 'freebaseqa'; known: ours, webqsp"),
     ],

@@ -4,9 +4,6 @@ from functools import partial
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("trl")
-
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment
 from graphwalker.config import load_config

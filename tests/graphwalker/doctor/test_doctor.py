@@ -99,7 +99,6 @@ def looked_at_chain(words: list[str]) -> dict[str, tuple[str, str, str]]:
 def test_fifteen_broken_set_ups_are_named_with_the_next_move(
     capsys, graph, tmp_path, monkeypatch, empty_endpoint
 ):
-    pytest.importorskip("trl")
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "DOCTOR_KEY", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
@@ -116,7 +115,8 @@ def test_fifteen_broken_set_ups_are_named_with_the_next_move(
 
 
 def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
-    torch = pytest.importorskip("torch")
+    import torch
+
     if torch.version.cuda is not None:
         pytest.skip("this torch is built for GPUs")
     for name in ("SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
@@ -126,7 +126,8 @@ def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
 
 
 def test_gpus_that_were_promised_and_are_not_there(capsys, monkeypatch):
-    torch = pytest.importorskip("torch")
+    import torch
+
     if torch.cuda.is_available():
         pytest.skip("this machine has the GPUs that are promised")
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "2")

@@ -11,17 +11,16 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+import neo4j
 import pytest
 
 from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.adapters import neo4j as adapter
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.properties import PropertyGraph, facts_of
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
-
-neo4j = pytest.importorskip("neo4j")
-adapter = pytest.importorskip("graphwalker.graphs.adapters.neo4j")
 
 NODES = [
     Node("4:x:1", ("Person", "Actor"), {"name": "Keanu", "born": 1964, "tags": ["a", "b"]}),

@@ -5,26 +5,24 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("xgrammar")
-
-from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.chat.config import ChatApiConfig  # noqa: E402
-from graphwalker.policies.chat.policy import ChatPolicy  # noqa: E402
-from graphwalker.policies.local.constraint import GrammarMasks  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
-from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
-from graphwalker.policies.vllm.load import server_policy  # noqa: E402
-from graphwalker.protocols.grammar import Rules  # noqa: E402
-from support.chat_server import Act  # noqa: E402
-from support.chat_server import serve as serve_chat  # noqa: E402
-from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt  # noqa: E402
-from support.token_kinds import byte_level  # noqa: E402
-from support.token_server import serve  # noqa: E402
-from training.tiny.make import make_tokenizer as make_tiny_tokenizer  # noqa: E402
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.policy import ChatPolicy
+from graphwalker.policies.local.constraint import GrammarMasks
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.policies.local.sampling import Cut, draw
+from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.policies.vllm.load import server_policy
+from graphwalker.protocols.grammar import Rules
+from support.chat_server import Act
+from support.chat_server import serve as serve_chat
+from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt
+from support.token_kinds import byte_level
+from support.token_server import serve
+from training.tiny.make import make_tokenizer as make_tiny_tokenizer
 
 NAMES = ["Anna Kovar", "Anna Kövari", "日本 9", "Kovar", "a.b..c", "São—Paulo (m.1)", "<think>"]
 RULES = Rules()

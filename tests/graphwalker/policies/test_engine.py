@@ -3,16 +3,15 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.policies.local.sampling import Cut, draw  # noqa: E402
-from graphwalker.trajectory import Message  # noqa: E402
-from graphwalker.workers import work_since  # noqa: E402
-from support.engine_toy import FORMAT, asked, make_model, make_tokenizer, only, prompt  # noqa: E402
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.policies.local.sampling import Cut, draw
+from graphwalker.trajectory import Message
+from graphwalker.workers import work_since
+from support.engine_toy import FORMAT, asked, make_model, make_tokenizer, only, prompt
 
 TOKENIZER = make_tokenizer()
 

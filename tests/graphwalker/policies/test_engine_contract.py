@@ -15,22 +15,20 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("httpx")
-
-from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
-from graphwalker.agents.rollout import rollout, without_times  # noqa: E402
-from graphwalker.errors import PolicyError  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.config import PolicyConfig  # noqa: E402
-from graphwalker.policies.load import load_policy  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.policies.token_record import Transcripts, TurnEnds  # noqa: E402
-from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
-from graphwalker.policies.vllm.load import server_policy  # noqa: E402
-from graphwalker.tokens.segments import prompt_ids  # noqa: E402
-from support.engine_toy import (  # noqa: E402
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout, without_times
+from graphwalker.errors import PolicyError
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.policies.token_record import Transcripts, TurnEnds
+from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.policies.vllm.load import server_policy
+from graphwalker.tokens.segments import prompt_ids
+from support.engine_toy import (
     CONTEXT,
     END,
     FORMAT,
@@ -40,9 +38,9 @@ from support.engine_toy import (  # noqa: E402
     play,
     prompt,
 )
-from support.grpo_toy import questions  # noqa: E402
-from support.token_server import serve  # noqa: E402
-from support.toy import toy_graph  # noqa: E402
+from support.grpo_toy import questions
+from support.token_server import serve
+from support.toy import toy_graph
 
 WARM = Sampling(temperature=1.0, max_tokens=12, seed=5)
 NEEDS_VLLM = [

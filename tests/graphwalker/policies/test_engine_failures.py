@@ -6,20 +6,16 @@ from importlib.util import find_spec
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("httpx")
-
-
-from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.config import PolicyConfig, policy_identity  # noqa: E402
-from graphwalker.policies.load import load_policy  # noqa: E402
-from graphwalker.policies.token_record import TurnEnds  # noqa: E402
-from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
-from graphwalker.policies.vllm.load import server_policy  # noqa: E402
-from graphwalker.tokens.segments import prompt_ids  # noqa: E402
-from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt  # noqa: E402
-from support.token_server import Fault, serve  # noqa: E402
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.config import PolicyConfig, policy_identity
+from graphwalker.policies.load import load_policy
+from graphwalker.policies.token_record import TurnEnds
+from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.policies.vllm.load import server_policy
+from graphwalker.tokens.segments import prompt_ids
+from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt
+from support.token_server import Fault, serve
 
 BARE = {"choices": [{"text": "hm", "finish_reason": "stop"}]}
 

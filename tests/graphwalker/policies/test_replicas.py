@@ -2,16 +2,13 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("httpx")
-
-from graphwalker.errors import PolicyError, UserError  # noqa: E402
-from graphwalker.policies.vllm.config import VllmConfig  # noqa: E402
-from graphwalker.policies.vllm.engine import lora_settings  # noqa: E402
-from graphwalker.policies.vllm.load import server_policy  # noqa: E402
-from graphwalker.policies.vllm.server import Replicas, served_model  # noqa: E402
-from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only  # noqa: E402
-from support.token_server import Fault, serve  # noqa: E402
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.policies.vllm.config import VllmConfig
+from graphwalker.policies.vllm.engine import lora_settings
+from graphwalker.policies.vllm.load import server_policy
+from graphwalker.policies.vllm.server import Replicas, served_model
+from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only
+from support.token_server import Fault, serve
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +17,6 @@ from graphwalker.tools.paged import PAGE
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Turn
 from support.grammars import allows, begins
-
-pytest.importorskip("xgrammar")
 
 TOPIC = Entity("m.1", 'Anna "Kö" Kovar')
 FOUND = Entity("m.2", "Oslo </kg-query>")

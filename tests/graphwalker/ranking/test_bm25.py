@@ -20,8 +20,6 @@ from support.backends import compiled, write
 from support.oxigraph import load_store
 from support.sparql_endpoint import serve
 
-pytest.importorskip("pyoxigraph")
-
 
 def test_the_order_is_that_of_rank_bm25() -> None:
     rng = random.Random(0)

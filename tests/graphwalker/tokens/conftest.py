@@ -5,7 +5,6 @@ import pytest
 
 @pytest.fixture(scope="module")
 def tokenizers():
-    pytest.importorskip("transformers")
     from support.token_kinds import byte_level, characters, unigram, word_piece
 
     return [byte_level(), word_piece(), unigram(), characters()]

@@ -4,6 +4,7 @@ import subprocess
 import tarfile
 
 import pytest
+import transformers
 
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.tokens.formats import chat_format
@@ -11,7 +12,6 @@ from graphwalker.tokens.segments import prompt_ids, segment_messages
 from graphwalker.trajectory import Message
 
 pytestmark = pytest.mark.network
-transformers = pytest.importorskip("transformers")
 
 NAMES = ("qwen3", "llama3_1", "deepseek_v3")
 KNOWN = {"qwen3": "qwen3", "llama3_1": "llama3"}

@@ -15,9 +15,6 @@ from graphwalker.tokens.segments import (
 )
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 RELATIONS = ["people.person.spouse", "film.film.starring", "film.film.starring..film.actor.film"]
 TEXTS = [
     'Who is married to Anna Kovar?\nTopic entities: "Anna Kovar", "Bob Lind"',

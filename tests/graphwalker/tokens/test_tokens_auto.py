@@ -5,10 +5,6 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.tokens.formats import chat_format
-
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 from support.engine_toy import CHATML
 from support.token_kinds import byte_level
 

@@ -1,16 +1,15 @@
 """The transformers engine in every kind of chat format: its ids are those that training sees."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from graphwalker.policies.base import Request, Sampling  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.question import Question  # noqa: E402
-from graphwalker.tokens.formats import chat_format  # noqa: E402
-from graphwalker.tokens.segments import IGNORED, training_row  # noqa: E402
-from graphwalker.trajectory import Message, StopReason, Trajectory, Turn  # noqa: E402
-from support.engine_toy import END, make_model, make_tokenizer  # noqa: E402
+from graphwalker.policies.base import Request, Sampling
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.question import Question
+from graphwalker.tokens.formats import chat_format
+from graphwalker.tokens.segments import IGNORED, training_row
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from support.engine_toy import END, make_model, make_tokenizer
 
 ASKED = Question("q", "?", ())
 CUSTOM = {"user": "U: {content} ", "assistant": f"A: {{content}}{END} ", "end_of_turn": END}

@@ -11,10 +11,6 @@ from graphwalker.tokens.segments import (
     segment_messages,
 )
 from graphwalker.trajectory import Message
-
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 from support.token_kinds import CUSTOM, byte_level, text_of
 
 # What the models' chat templates write for messages without tools, as their tokenizer_config.json

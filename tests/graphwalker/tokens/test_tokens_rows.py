@@ -19,10 +19,6 @@ from graphwalker.tokens.segments import (
     training_row,
 )
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
-
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 from support.token_kinds import ADDED, SETTINGS, SPECIALS
 
 HOSTILE = [*SPECIALS, *ADDED, "[UNK]", "<unk>", "</tool_resp", "onse>", "<|im_", "end|>"]

@@ -3,16 +3,13 @@
 import json
 from pathlib import Path
 
+import peft
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-torch = pytest.importorskip("torch")
-peft = pytest.importorskip("peft")
-pytest.importorskip("trl")
-
-from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
-
-from graphwalker.errors import UserError  # noqa: E402
-from training.models.lora import merge_adapter  # noqa: E402
+from graphwalker.errors import UserError
+from training.models.lora import merge_adapter
 
 IDS = [[5, 9, 40, 7, 300, 12]]
 

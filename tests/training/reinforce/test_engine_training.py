@@ -6,17 +6,14 @@ from importlib.util import find_spec
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.agents.environment import EnvironmentConfig  # noqa: E402
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl  # noqa: E402
-from support.engine_toy import Toy  # noqa: E402
-from support.run_toys import make_toy_graph  # noqa: E402
-from training.grpo import run_grpo  # noqa: E402
-from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.engines import engine_arguments  # noqa: E402
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from support.engine_toy import Toy
+from support.run_toys import make_toy_graph
+from training.grpo import run_grpo
+from training.grpo_config import GrpoConfig
+from training.reinforce.engines import engine_arguments
 
 HAS_VLLM = find_spec("vllm") is not None
 

@@ -6,30 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
-
-from graphwalker.agents.rollout import rollout  # noqa: E402
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl  # noqa: E402
-from graphwalker.policies.base import Sampling  # noqa: E402
-from graphwalker.policies.local.policy import TransformersPolicy  # noqa: E402
-from graphwalker.tokens.formats import FORMATS  # noqa: E402
-from graphwalker.tokens.segments import training_row  # noqa: E402
-from graphwalker.trajectory import StopReason, Trajectory  # noqa: E402
-from support.grpo_batches import environment_of  # noqa: E402
-from support.grpo_toy import questions  # noqa: E402
-from support.run_toys import grpo_config, largest_difference, lines, write_config  # noqa: E402
-from training.grpo import run_grpo  # noqa: E402
-from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.episode_tokens import episode_tokens  # noqa: E402
-from training.reinforce.groups import group_ids  # noqa: E402
-from training.reinforce.rewards.mix import score_episode  # noqa: E402
-from training.reinforce.rollout import step_seed  # noqa: E402
-from training.runs.command import run_command  # noqa: E402
+from graphwalker.agents.rollout import rollout
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
+from graphwalker.policies.base import Sampling
+from graphwalker.policies.local.policy import TransformersPolicy
+from graphwalker.tokens.formats import FORMATS
+from graphwalker.tokens.segments import training_row
+from graphwalker.trajectory import StopReason, Trajectory
+from support.grpo_batches import environment_of
+from support.grpo_toy import questions
+from support.run_toys import grpo_config, largest_difference, lines, write_config
+from training.grpo import run_grpo
+from training.grpo_config import GrpoConfig
+from training.reinforce.episode_tokens import episode_tokens
+from training.reinforce.groups import group_ids
+from training.reinforce.rewards.mix import score_episode
+from training.reinforce.rollout import step_seed
+from training.runs.command import run_command
 
 FORMAT = FORMATS["inline"]
 

@@ -5,31 +5,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import TrainerControl, TrainerState
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from transformers import TrainerControl, TrainerState  # noqa: E402
-
-from graphwalker.agents.environment import Environment, EnvironmentConfig  # noqa: E402
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
-from graphwalker.graphs.base import Entity  # noqa: E402
-from graphwalker.question import Answer  # noqa: E402
-from graphwalker.trajectory import Trajectory  # noqa: E402
-from graphwalker.viewer.record import walk_record  # noqa: E402
-from support.grpo_batches import environment_of, first_batch  # noqa: E402
-from support.grpo_toy import questions  # noqa: E402
-from support.run_toys import grpo_config, lines, write_config  # noqa: E402
-from training.grpo import make_trainer, open_world, run_grpo  # noqa: E402
-from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.batch import EpisodeFacts, summary  # noqa: E402
-from training.reinforce.groups import ZERO_VARIANCE, Winnable  # noqa: E402
-from training.reinforce.instruments import Movement, advantages, instruments  # noqa: E402
-from training.reinforce.log import Drift  # noqa: E402
-from training.reinforce.monitor import CollapseError, Monitor  # noqa: E402
-from training.runs.arguments import check_trackers  # noqa: E402
-from training.runs.command import run_command  # noqa: E402
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer
+from graphwalker.trajectory import Trajectory
+from graphwalker.viewer.record import walk_record
+from support.grpo_batches import environment_of, first_batch
+from support.grpo_toy import questions
+from support.run_toys import grpo_config, lines, write_config
+from training.grpo import make_trainer, open_world, run_grpo
+from training.grpo_config import GrpoConfig
+from training.reinforce.batch import EpisodeFacts, summary
+from training.reinforce.groups import ZERO_VARIANCE, Winnable
+from training.reinforce.instruments import Movement, advantages, instruments
+from training.reinforce.log import Drift
+from training.reinforce.monitor import CollapseError, Monitor
+from training.runs.arguments import check_trackers
+from training.runs.command import run_command
 
 WATCHED = {
     *("reward", "em", "f1", "entropy", "kl", "ratio_mean", "clip_ratio", "clip_low", "clip_high"),

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.agents.model_environment import read_environment
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
@@ -18,7 +16,6 @@ LORA = {"r": 8, "alpha": 16}
 
 @pytest.fixture(scope="module")
 def run(grpo_world, tmp_path_factory) -> Path:
-    pytest.importorskip("peft")
     out = tmp_path_factory.mktemp("runs") / "lora"
     run_grpo(grpo_config(grpo_world, out, lora=LORA, lr=2e-2, steps=6, save_steps=6, beta=0.001))
     return out

@@ -1,11 +1,9 @@
 """The GRPO loss: equal to a hand computation for every objective, and exact however it is cut."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from support.grpo_batches import (  # noqa: E402
+from support.grpo_batches import (
     first_batch,
     gradients,
     halves,
@@ -14,7 +12,7 @@ from support.grpo_batches import (  # noqa: E402
     our_loss,
     plain_logps,
 )
-from training.reinforce.rows import token_logps  # noqa: E402
+from training.reinforce.rows import token_logps
 
 BETA, LOW, HIGH, RESPONSE = 0.1, 0.2, 0.28, 384
 

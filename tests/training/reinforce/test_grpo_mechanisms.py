@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from torch.nn.functional import cross_entropy  # noqa: E402
-
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
-from support.grpo_batches import environment_of, first_batch, gradients, halves, our_loss  # noqa: E402
-from support.grpo_toy import played, questions  # noqa: E402
-from support.run_toys import grpo_config, largest_difference, lines, stop_after  # noqa: E402
-from training.grpo import run_grpo  # noqa: E402
-from training.supervised.replay import Replay  # noqa: E402
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from support.grpo_batches import environment_of, first_batch, gradients, halves, our_loss
+from support.grpo_toy import played, questions
+from support.run_toys import grpo_config, largest_difference, lines, stop_after
+from training.grpo import run_grpo
+from training.supervised.replay import Replay
 
 pytestmark = pytest.mark.long
 

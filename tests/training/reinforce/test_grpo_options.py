@@ -3,35 +3,33 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.agents.environment import Environment  # noqa: E402
-from graphwalker.errors import GraphError, UserError  # noqa: E402
-from graphwalker.graphs.base import Entity  # noqa: E402
-from graphwalker.graphs.open import open_graph  # noqa: E402
-from graphwalker.policies.base import Completion, Request, Sampling  # noqa: E402
-from graphwalker.policies.scripted import ScriptedPolicy  # noqa: E402
-from graphwalker.question import Answer, Question  # noqa: E402
-from graphwalker.trajectory import StopReason, Trajectory, Turn  # noqa: E402
-from support.grpo_batches import (  # noqa: E402
+from graphwalker.agents.environment import Environment
+from graphwalker.errors import GraphError, UserError
+from graphwalker.graphs.base import Entity
+from graphwalker.graphs.open import open_graph
+from graphwalker.policies.base import Completion, Request, Sampling
+from graphwalker.policies.scripted import ScriptedPolicy
+from graphwalker.question import Answer, Question
+from graphwalker.trajectory import StopReason, Trajectory, Turn
+from support.grpo_batches import (
     first_batch,
     gradients,
     loss_mask,
     our_loss,
     plain_logps,
 )
-from support.grpo_toy import SMALL, questions  # noqa: E402
-from support.run_toys import grpo_config, largest_difference, lines  # noqa: E402
-from training.grpo import question_order, run_grpo  # noqa: E402
-from training.grpo_config import GrpoConfig  # noqa: E402
-from training.reinforce.arguments import trl_arguments  # noqa: E402
-from training.reinforce.engines import BudgetPolicy  # noqa: E402
-from training.reinforce.groups import substitutes, turn_credit  # noqa: E402
-from training.reinforce.rewards.mix import reward_mix, score_episode  # noqa: E402
-from training.reinforce.rollout import OutageError  # noqa: E402
-from training.reinforce.trainer import EpisodeTrainer  # noqa: E402
+from support.grpo_toy import SMALL, questions
+from support.run_toys import grpo_config, largest_difference, lines
+from training.grpo import question_order, run_grpo
+from training.grpo_config import GrpoConfig
+from training.reinforce.arguments import trl_arguments
+from training.reinforce.engines import BudgetPolicy
+from training.reinforce.groups import substitutes, turn_credit
+from training.reinforce.rewards.mix import reward_mix, score_episode
+from training.reinforce.rollout import OutageError
+from training.reinforce.trainer import EpisodeTrainer
 
 pytestmark = pytest.mark.long
 

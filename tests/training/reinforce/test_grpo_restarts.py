@@ -1,12 +1,10 @@
 """Agents that begin their conversation anew: each context is a row with its episode's advantage."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from support.forgetful_agent import ForgetfulAgent  # noqa: E402
-from support.grpo_batches import (  # noqa: E402
+from support.forgetful_agent import ForgetfulAgent
+from support.grpo_batches import (
     environment_of,
     first_batch,
     gradients,
@@ -14,10 +12,10 @@ from support.grpo_batches import (  # noqa: E402
     our_loss,
     plain_logps,
 )
-from support.grpo_toy import questions  # noqa: E402
-from support.run_toys import grpo_config, lines  # noqa: E402
-from training.grpo import make_trainer  # noqa: E402
-from training.reinforce.groups import turn_credit  # noqa: E402
+from support.grpo_toy import questions
+from support.run_toys import grpo_config, lines
+from training.grpo import make_trainer
+from training.reinforce.groups import turn_credit
 
 
 def forgetful(world, contexts: int = 2):

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.errors import UserError
 from support.paths import ROOT
 from support.run_toys import grpo_config, lines, write_config

@@ -5,8 +5,6 @@ from contextlib import suppress
 
 import pytest
 
-pytest.importorskip("trl")
-
 from graphwalker.config import load_config, write_config
 from graphwalker.errors import UserError
 from support.run_toys import (

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from support.paths import ROOT
 from support.run_toys import (
     curve,

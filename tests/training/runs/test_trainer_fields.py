@@ -1,9 +1,6 @@
 """The section `trainer:`: any field of TRL's trainer configs, checked, but those that we decide."""
 
 import pytest
-
-pytest.importorskip("trl")
-
 from trl.trainer.grpo_config import GRPOConfig
 
 from graphwalker.config import load_config

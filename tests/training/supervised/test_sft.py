@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
@@ -17,9 +18,6 @@ from training.config import SftConfig
 from training.runs.command import parse_arguments
 from training.sft import run_sft
 from training.supervised.data import plan_steps, read_rows
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
 
 
 def settings(place: Path, **values) -> SftConfig:

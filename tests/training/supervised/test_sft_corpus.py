@@ -2,9 +2,6 @@
 
 import pytest
 
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import synthesize
 from graphwalker.files import read_records

@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_jsonl, write_jsonl  # noqa: E402
-from support.grpo_toy import SMALL, played  # noqa: E402
-from support.run_toys import SHAPE, make_toy_graph, sft_config  # noqa: E402
-from support.toy import TOY_TRIPLES  # noqa: E402
-from training.evaluation.callback import BestModel  # noqa: E402
-from training.sft import run_sft  # noqa: E402
-from training.tiny.make import conversation_texts, make_tiny  # noqa: E402
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from support.grpo_toy import SMALL, played
+from support.run_toys import SHAPE, make_toy_graph, sft_config
+from support.toy import TOY_TRIPLES
+from training.evaluation.callback import BestModel
+from training.sft import run_sft
+from training.tiny.make import conversation_texts, make_tiny
 
 pytestmark = pytest.mark.long
 
@@ -74,7 +71,6 @@ def test_scores_rise_at_every_evaluation_and_reach_the_trackers(trained) -> None
     assert scores[STEPS]["eval_em"] == scores[STEPS]["eval_valid_actions"] == 1.0
     assert scores[20]["eval_em"] <= scores[STEPS]["eval_em"]
     assert scores[STEPS]["eval_failed"] == 0
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     (events,) = trained.rglob("events.out.tfevents.*")

@@ -4,21 +4,16 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.files import read_json  # noqa: E402
-from support.run_toys import curve, lines, sft_config  # noqa: E402
-from training.sft import run_sft  # noqa: E402
+from graphwalker.errors import UserError
+from graphwalker.files import read_json
+from support.run_toys import curve, lines, sft_config
+from training.sft import run_sft
 
 LORA = {"r": 8, "alpha": 16}
 
 
 @pytest.fixture(scope="module")
 def trained(place, tmp_path_factory) -> Path:
-    pytest.importorskip("peft")
     out = tmp_path_factory.mktemp("runs") / "lora"
     run_sft(sft_config(place, out, lora=LORA, lr=1e-2, max_steps=30))
     return out
@@ -41,7 +36,6 @@ def test_an_adapter_of_every_linear_layer_but_the_head_learns(trained) -> None:
 
 @pytest.mark.long
 def test_the_same_seed_makes_the_same_adapter_of_the_chosen_layers_alone(place, tmp_path) -> None:
-    pytest.importorskip("peft")
     from safetensors.torch import load_file
 
     values = {"lora": {**LORA, "targets": ["q_proj"]}, "max_steps": 4}

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
-
-from graphwalker.errors import UserError  # noqa: E402
-from graphwalker.tokens.segments import IGNORED  # noqa: E402
-from support.run_toys import curve, lines, sft_config, weights  # noqa: E402
-from training.runs.distributed import uses_bfloat16  # noqa: E402
-from training.sft import run_sft  # noqa: E402
-from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows  # noqa: E402
-from training.supervised.trainer import PlannedTrainer  # noqa: E402
+from graphwalker.errors import UserError
+from graphwalker.tokens.segments import IGNORED
+from support.run_toys import curve, lines, sft_config, weights
+from training.runs.distributed import uses_bfloat16
+from training.sft import run_sft
+from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows
+from training.supervised.trainer import PlannedTrainer
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,13 @@
 """The optimizer of models from scratch: orthogonal moves, one state, equal steps after a reload."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from graphwalker.errors import UserError  # noqa: E402
-from support.run_toys import SHAPE  # noqa: E402
-from training.config import SftConfig  # noqa: E402
-from training.tiny.make import make_model, make_tokenizer  # noqa: E402
-from training.tiny.optimizer import MuonAdamW, muon_adamw, orthogonal, own_optimizer  # noqa: E402
+from graphwalker.errors import UserError
+from support.run_toys import SHAPE
+from training.config import SftConfig
+from training.tiny.make import make_model, make_tokenizer
+from training.tiny.optimizer import MuonAdamW, muon_adamw, orthogonal, own_optimizer
 
 
 def network(seed: int = 0) -> torch.nn.Sequential:

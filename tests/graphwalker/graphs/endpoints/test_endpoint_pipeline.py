@@ -82,7 +82,6 @@ def test_every_data_command_gives_the_bytes_of_the_compiled_graph(world, tmp_pat
 
 @pytest.mark.long
 def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(loaded, tmp_path):
-    pytest.importorskip("torch")
     from support.run_toys import grpo_config, make_grpo_world, weights
     from training.grpo import run_grpo
 
