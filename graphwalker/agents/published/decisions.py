@@ -9,6 +9,7 @@ from pydantic import Field
 
 from graphwalker.agents.preset import AgentSettings, Options
 from graphwalker.agents.prompt import fill_fields, read_texts
+from graphwalker.agents.published.graphrunner.plans import TraversalSchema, traversal_schema
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.query.query import Hop, parse_hop
@@ -47,6 +48,11 @@ class EpisodeResources(Generic[Options]):
         """What finds nodes by a text, made when it is first needed."""
         own: Any = self.options
         return open_node_index(self.graph, own.index)
+
+    @cached_property
+    def schema(self) -> TraversalSchema:
+        """The types of the graph's nodes and edges, read when they are first needed."""
+        return traversal_schema(self.graph)
 
 
 class DecisionTools(NamedTopics, Generic[Options]):

@@ -1,8 +1,8 @@
 """KG-R1 (arXiv:2509.26383): four tools that look in one direction, by names, in seven turns."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset, listing_tools
 from graphwalker.agents.react import react
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal
@@ -11,8 +11,8 @@ from graphwalker.protocols.tags import TagProtocol
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, words
-from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple, ToolBox
-from graphwalker.tools.listing import Lister, lister
+from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, ShownTriple
+from graphwalker.tools.listing import Lister
 from graphwalker.tools.namebook import NamedTopics, one_of, quote
 from graphwalker.tools.settings import WalkerSettings
 from graphwalker.tools.walker import fitting, more
@@ -38,6 +38,7 @@ class OneWayTools(NamedTopics):
         question: Question,
         settings: WalkerSettings,
         list_relations: Lister,
+        rank: Ranker,
     ) -> None:
         super().__init__(graph, question, settings.longest_name)
         self._budget = settings.entry_chars
@@ -130,18 +131,11 @@ def _form(tool: str) -> str:
     return f"{tool}({', '.join(f'{chr(34)}{name}{chr(34)}' for name in EXAMPLES[tool])})"
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], ToolBox]:
-    listed = lister(graph, settings)
-    return lambda question: OneWayTools(graph, question, settings, listed)
-
-
 KG_R1 = Preset(
     name="kg-r1",
     version=3,
     source="KG-R1 (arXiv:2509.26383)",
-    tools=_tools,
+    tools=listing_tools(OneWayTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, call_tag="search", lenient=settings.is_lenient),
     agent=react,
     # An observation has 512 tokens there; tokens depend on the model, four letters stand for one.

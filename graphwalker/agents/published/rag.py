@@ -1,17 +1,17 @@
 """Retrieval and one answer: the nodes that fit a question, alone or with the graph around them."""
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 
 from pydantic import Field
 
 from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
+from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
 from graphwalker.agents.react import has_answers
 from graphwalker.config import Config
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from graphwalker.graphs.base import Direction, Entity, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.oracle.plan import Move, OwnOracle, PresetOracle
@@ -20,10 +20,9 @@ from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.protocols.tags import neutral
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName
 from graphwalker.tools.base import Observation, ShownTriple
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import quote
 
 TEXTS = read_texts(__file__)
 CHARS_PER_TOKEN = 4
@@ -60,24 +59,16 @@ class GraphRagOptions(TextRagOptions):
         return self.hops, self.each
 
 
-class RagTools(NamedTopics):
+class RagTools(DecisionTools[TextRagOptions]):
     """The retrieval of one episode; nothing else is called."""
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        question: Question,
-        longest: int,
-        index: Callable[[], NodeIndex],
-        options: TextRagOptions,
-    ) -> None:
-        super().__init__(graph, question, longest)
-        self._index, self._options = index, options
-        self._hops, self._each = options.around
+    def __init__(self, shared: EpisodeResources[TextRagOptions], question: Question) -> None:
+        super().__init__(shared, question)
+        self._hops, self._each = self._options.around
 
     def retrieve(self) -> Observation:
         """The nodes nearest to the question, then triples ring by ring, cut at the budget."""
-        hits = self._index().search(self._question.text, limit=self._options.nodes)
+        hits = self._shared.index.search(self._question.text, limit=self._options.nodes)
         nodes = [self._book.show_entity(hit.entity) for hit in hits]
         budget = self._options.tokens * CHARS_PER_TOKEN
         lines = [f"- {quote(node.name)}" for node in nodes]
@@ -145,18 +136,11 @@ class RetrievalOracle(PresetOracle):
 
 
 def _preset(name: str, source: str, kind: type[TextRagOptions]) -> Preset:
-    def tools(
-        graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-    ) -> Callable[[Question], RagTools]:
-        options, longest = settings.read_options(kind), settings.longest_name
-        index = cache(lambda: open_node_index(graph, options.index))
-        return lambda question: RagTools(graph, question, longest, index, options)
-
     return Preset(
         name=name,
         version=3,
         source=f"{source} (baseline of GraphRunner)",
-        tools=tools,
+        tools=tools_of(RagTools, kind),
         protocol=lambda settings: FormProtocol({}),
         agent=RagAgent,
         defaults={"max_turns": 3},

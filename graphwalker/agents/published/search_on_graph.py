@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from graphwalker.agents.base import Agent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import AgentSettings, Preset, listing_tools
 from graphwalker.agents.prompt import Prompt
 from graphwalker.agents.react import react
 from graphwalker.config import Config
@@ -27,7 +27,7 @@ from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
 from graphwalker.tools.base import Abilities, Call, ErrorKind, Listed, Observation, ShownTriple
 from graphwalker.tools.functions import Function, Parameter, refusal_of
-from graphwalker.tools.listing import HiddenTest, hidden_test
+from graphwalker.tools.listing import Lister, hidden_test
 from graphwalker.tools.namebook import NamedTopics
 
 SIDES = {"outgoing": Direction.OUT, "incoming": Direction.IN}
@@ -182,14 +182,14 @@ class SearchTools(NamedTopics):
         self,
         graph: KnowledgeGraph,
         question: Question,
-        longest: int,
-        options: SearchOptions,
-        flavour: Flavour,
-        hidden: HiddenTest,
+        settings: AgentSettings,
+        list_relations: Lister,
+        rank: Ranker,
     ) -> None:
-        super().__init__(graph, question, longest)
-        self._options, self._flavour, self._hidden = options, flavour, hidden
-        self._function = flavour.function()
+        super().__init__(graph, question, settings.longest_name)
+        self._options, self._flavour = _options(settings), Flavour.of(settings)
+        self._hidden = hidden_test(settings.skip_relations)
+        self._function = self._flavour.function()
         self._ids = {topic.id: None for topic in question.topic_entities if topic.id}
         self._listed: dict[tuple[str, str], list[str]] = {}
 
@@ -331,14 +331,6 @@ def _options(settings: AgentSettings) -> SearchOptions:
     return settings.read_options(SearchOptions)
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], SearchTools]:
-    about = settings.longest_name, _options(settings), Flavour.of(settings)
-    hidden = hidden_test(settings.skip_relations)
-    return lambda question: SearchTools(graph, question, *about, hidden)
-
-
 def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
     """The loop of every agent that calls tools; the examples are written as it would write them."""
     if "{exemplars}" in prompt.system:
@@ -383,7 +375,7 @@ SEARCH_ON_GRAPH = Preset(
     name="search-on-graph",
     version=4,
     source="Search-on-Graph (arXiv:2510.08825)",
-    tools=_tools,
+    tools=listing_tools(SearchTools),
     protocol=lambda settings: FunctionProtocol(
         [Flavour.of(settings).function()], parallel=_options(settings).parallel
     ),

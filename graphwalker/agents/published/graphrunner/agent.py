@@ -1,16 +1,16 @@
 """GraphRunner (Kashmira et al., 2025): a whole plan, verified before it runs, and one answer."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from pydantic import Field
 
 from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings, Preset
+from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
+from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
 from graphwalker.agents.published.graphrunner.plans import (
     ACTIONS,
     COMMON,
@@ -20,12 +20,10 @@ from graphwalker.agents.published.graphrunner.plans import (
     UNTYPED,
     PlanFault,
     PlanStep,
-    TraversalSchema,
     examples_of,
     hint_types,
     read_plan,
     source_step,
-    traversal_schema,
     types_of,
     types_of_steps,
 )
@@ -41,10 +39,9 @@ from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker
-from graphwalker.ranking.nodes.index import NodeIndex, NodeIndexName, open_node_index
+from graphwalker.ranking.nodes.index import NodeIndexName
 from graphwalker.tools.base import Call, ErrorKind, Observation, mistake
-from graphwalker.tools.namebook import NamedTopics, quote
+from graphwalker.tools.namebook import quote
 from graphwalker.trajectory import Turn
 from graphwalker.trust import Text
 
@@ -79,20 +76,12 @@ class RunnerOptions(Config):
     that the graph could execute; `""` shows none, any other text stands there as it is."""
 
 
-class RunnerTools(NamedTopics):
+class RunnerTools(DecisionTools[RunnerOptions]):
     """The tools of one episode: `plan` verifies a plan and, where it is sound, executes it."""
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        question: Question,
-        longest: int,
-        schema: TraversalSchema,
-        index: NodeIndex,
-        options: RunnerOptions,
-    ) -> None:
-        super().__init__(graph, question, longest)
-        self.schema, self._index, self._options = schema, index, options
+    def __init__(self, shared: EpisodeResources[RunnerOptions], question: Question) -> None:
+        super().__init__(shared, question)
+        self.schema = shared.schema
         self._steps: list[list[Entity]] = []
 
     def call(self, call: Call) -> Observation:
@@ -142,7 +131,9 @@ class RunnerTools(NamedTopics):
             hit
             for kind in types
             # Nodes without a type have no label that the index could look for.
-            for hit in self._index.nearest(hint, "" if kind == UNTYPED else kind, most, share)
+            for hit in self._shared.index.nearest(
+                hint, "" if kind == UNTYPED else kind, most, share
+            )
             if kind in types_of(self._graph, hit.entity)
         ]
         best = max((hit.score for hit in hits), default=0.0)
@@ -307,20 +298,11 @@ def _answer(question: Question, turn: Turn) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entity.name for entity in kept))
 
 
-def _tools(
-    graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
-) -> Callable[[Question], RunnerTools]:
-    options, longest = settings.read_options(RunnerOptions), settings.longest_name
-    # Made for the first episode: a graph that is only described or compared needs neither.
-    shared = cache(lambda: (traversal_schema(graph), open_node_index(graph, options.index)))
-    return lambda question: RunnerTools(graph, question, longest, *shared(), options)
-
-
 GRAPHRUNNER = Preset(
     name="graphrunner",
     version=5,
     source="GraphRunner (Kashmira et al., 2025)",
-    tools=_tools,
+    tools=tools_of(RunnerTools, RunnerOptions),
     protocol=lambda settings: FormProtocol(FORMS),
     agent=GraphRunnerAgent,
     prompts={"graphrunner": TEXTS["prompt"]},
