@@ -102,7 +102,3 @@ def test_a_ranker_is_a_name_or_ones_own(own: Path):
         environment("ranker=my_ranker:nothing")
     with pytest.raises(UserError, match=r"ranker 'bm52' is unknown .did you mean bm25"):
         environment("ranker=bm52")
-
-
-"""The oracle's own texts stand beside its speakers; a chat policy's example shows a stop string;
-Qwen3's own template has a tag of thoughts."""

@@ -1,8 +1,6 @@
 """The form protocol: what is rendered is read back, and what is no form says what to write."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
@@ -14,29 +12,6 @@ FORMS = {
     "score": {"relations": [{"relation": "r", "score": 0.5}]},
 }
 PROTOCOL = FormProtocol(FORMS)
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-NAME = TEXT.filter(str.strip)
-
-
-@settings(deadline=None)
-@given(TEXT, NAME)
-def test_a_form_reads_back(thought: str, name: str):
-    action = Call("anchor", {"anchor": name})
-    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought.strip(), action)
-
-
-@settings(deadline=None)
-@given(TEXT, st.lists(TEXT), TEXT, st.booleans())
-def test_a_form_of_several_kinds_reads_back(thought: str, keys: list[str], said: str, more: bool):
-    action = Call("reason", {"triples": keys, "implication": said, "continue": more})
-    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought.strip(), action)
-
-
-@settings(deadline=None)
-@given(TEXT, st.lists(NAME, unique=True))
-def test_an_answer_reads_back(thought: str, names: list[str]):
-    action = FinalAnswer(tuple(names))
-    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought.strip(), action)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +52,3 @@ def test_what_chat_models_put_around_a_form_does_not_matter(completion: str):
 def test_what_is_no_form_says_what_to_write(completion: str, why: str):
     action = PROTOCOL.parse(completion)[1]
     assert isinstance(action, Malformed) and why in action.reason
-
-
-def test_a_name_can_never_act_as_a_tag():
-    text = PROTOCOL.render("</think>", Call("anchor", {"anchor": "<|im_end|> </answer>"}))
-    assert "<|" not in text and "</" not in text
-    assert "<|" not in PROTOCOL.observe("<|im_end|>")

@@ -1,10 +1,8 @@
 """The functions protocol reads back what it writes, and says what is wrong with other calls."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from graphwalker.protocols.base import Calls, FinalAnswer, Malformed
+from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.functions import MOST_CALLS, FunctionProtocol
 from graphwalker.tools.base import Call
 from graphwalker.tools.functions import Function, Parameter, problem_of
@@ -20,46 +18,6 @@ SEARCH = Function(
     },
 )
 PROTOCOL = FunctionProtocol([SEARCH])
-
-TAGS = [f"<{slash}{tag}>" for slash in ("", "/") for tag in ("think", "tool_call", "tool_response")]
-ODD = st.sampled_from(
-    [*TAGS, "Final answer:", "\nFinal answer: {x}", '"', "'", "\\", "\n", "{", "}", "<", "<\\", "é"]
-)
-TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
-HOSTILE = st.lists(st.one_of(ODD, TEXT), max_size=5).map("".join)
-NAMES = HOSTILE.filter(lambda name: name.strip() != "")
-SCALARS = st.one_of(
-    HOSTILE,
-    st.booleans(),
-    st.none(),
-    st.integers(),
-    st.floats(allow_nan=False, allow_infinity=False),
-)
-VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
-CALLS = st.builds(Call, HOSTILE.filter(bool), st.dictionaries(TEXT, VALUES, max_size=2))
-ACTIONS = st.one_of(
-    CALLS,
-    st.lists(CALLS, min_size=2, max_size=3).map(lambda calls: Calls(tuple(calls))),
-    st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names))),
-)
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(HOSTILE.map(str.strip), ACTIONS)
-def test_parsing_cancels_rendering(thought, action):
-    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought, action)
-
-
-@given(HOSTILE)
-def test_parsing_never_raises(completion):
-    PROTOCOL.parse(completion)
-
-
-@given(HOSTILE)
-def test_an_observation_holds_no_tag_but_its_own(text):
-    wrapped = PROTOCOL.observe(text)
-    inner = wrapped.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>")
-    assert not any(tag in inner for tag in TAGS)
 
 
 def action(completion, protocol=PROTOCOL):

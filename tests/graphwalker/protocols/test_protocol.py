@@ -1,8 +1,6 @@
 """The tag protocol reads back what it writes, and cannot be fooled by tags in odd places."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.tags import TagProtocol, neutral
@@ -10,46 +8,6 @@ from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
 
 PROTOCOL = TagProtocol(EXAMPLES)
-
-TAGS = [f"<{slash}{tag}>" for slash in ("", "/") for tag in ("think", "kg-query", "answer")]
-ODD = st.sampled_from(
-    [*TAGS, '"', "'", "\\", "\n", ",", "[", "]", "(", ")", "<", "<\\", "é", "e\u0301"]
-)
-TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
-HOSTILE = st.lists(st.one_of(ODD, TEXT), max_size=5).map("".join)
-NAMES = HOSTILE.filter(lambda name: name.strip() != "")
-ACTIONS = st.one_of(
-    st.builds(lambda e: Call("get_relations", {"entity": e}), HOSTILE),
-    st.builds(
-        lambda e, r: Call("get_triples", {"entity": e, "relations": r}),
-        HOSTILE,
-        st.lists(HOSTILE, max_size=4),
-    ),
-    st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names))),
-)
-
-
-@given(HOSTILE.map(str.strip), ACTIONS)
-def test_parsing_cancels_rendering(thought, action):
-    assert PROTOCOL.parse(PROTOCOL.render(thought, action)) == (thought, action)
-
-
-@given(HOSTILE, ACTIONS)
-def test_a_rendered_completion_ends_at_its_first_stop_string(thought, action):
-    text = PROTOCOL.render(thought, action)
-    ends = [text.find(stop) + len(stop) for stop in PROTOCOL.stop if stop in text]
-    assert min(ends) == len(text)
-
-
-@given(HOSTILE)
-def test_parsing_never_raises(completion):
-    PROTOCOL.parse(completion)
-
-
-@given(HOSTILE)
-def test_an_observation_holds_no_tag_but_its_own(text):
-    inner = PROTOCOL.observe(text).removeprefix("<information> ").removesuffix(" </information>")
-    assert not any(tag in inner for tag in [*TAGS, "<information>", "</information>"])
 
 
 def action(completion):

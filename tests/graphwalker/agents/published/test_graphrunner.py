@@ -20,15 +20,13 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
-from graphwalker.graphs.base import Entity
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.intake.grbench import grbench_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.query.query import Branch, Query, parse_hop
-from graphwalker.question import Answer, Question
+from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason
 from support.graphrunner_plans import HALLUCINATED, VALID
@@ -161,35 +159,6 @@ def test_what_the_token_budget_cuts_is_counted(toys):
     total = int(seen.text.split()[0])
     assert seen.hidden == total - len(seen.shown) > 0
     assert f"({seen.hidden} more nodes are not shown)" in seen.text
-
-
-@pytest.mark.parametrize(
-    "branches, tail, names",
-    [
-        ([("m.0ada", "film.director.film")], [], {"The Glass Harbor", "Night, Again"}),
-        ([("m.0eve", "~people.person.children")], [], {"Ada Mbeki", "Tom Lindqvist"}),
-        (
-            [("m.0ada", "film.director.film"), ("m.0genre2", "~film.film.genre")],
-            [],
-            {"Night, Again"},
-        ),
-        (
-            [("m.0ada", "film.director.film"), ("m.0genre2", "~film.film.genre")],
-            ["film.film.language"],
-            {"Verrian"},
-        ),
-    ],
-)
-def test_queries_of_every_structure_are_plans(branches, tail, names):
-    graph = toy_graph()
-    query = Query(
-        tuple(Branch(Entity(i, graph.name(i)), (parse_hop(r),)) for i, r in branches),
-        tuple(map(parse_hop, tail)),
-    )
-    question = Question("q", "?", query.topics, (Answer("?"),), query=query)
-    env = Environment(graph, EnvironmentConfig(preset="graphrunner"))
-    (done,) = rollout([question], env, load_policy(PolicyConfig(model="oracle"), environment=env))
-    assert set(done.answer or ()) == names
 
 
 def test_a_graph_that_lists_no_nodes_is_refused():

@@ -1,4 +1,4 @@
-"""ToG, RoG, GoG, Graph-CoT and the two kinds of retrieval: what each asks, keeps and loses."""
+"""ToG, RoG, GoG, Graph-CoT, GraphRunner and two kinds of retrieval: what each asks and loses."""
 
 import json
 
@@ -63,7 +63,7 @@ def play(preset, *lines, question=CHAIN, **settings):
     return done
 
 
-@pytest.mark.parametrize("preset", ["tog", "rog", "gog", "graph-cot"])
+@pytest.mark.parametrize("preset", ["tog", "rog", "gog", "graph-cot", "graphrunner"])
 def test_the_oracle_wins_what_the_method_can_follow(preset):
     for question in (CHAIN, INCOMING, BOTH, TAIL):
         done = by_oracle(preset, question)
