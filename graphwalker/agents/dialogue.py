@@ -82,10 +82,10 @@ class Dialogue:
     retrieved: Observation | None = None
     """What the context shows besides what was called for: the next turn records it."""
 
-    def begin(self, note: str = "", **values: str) -> None:
+    def begin(self, **values: str) -> None:
         """Open a fresh context with the prompt; everything before it is forgotten.
 
-        `values` fill further fields of the prompt, `note` stands behind its last line.
+        `values` fill further fields of the prompt.
         """
         topics = abilities_of(self.tools).topic_text
         usual = {
@@ -97,9 +97,6 @@ class Dialogue:
             schemas = abilities_of(self.protocol).schemas
             usual["tools"] = block_of_tools(schemas) if schemas else self.tools.signatures()
         self._past, self._new = (), self.prompt.messages({**usual, **values})
-        if note:
-            last = self._new[-1]
-            self._new = (*self._new[:-1], Message(last.role, f"{last.content}\n{note}"))
         self._restart = bool(self.log.turns)
 
     def say(self, text: str, **values: object) -> None:

@@ -93,10 +93,6 @@ def listing_tools(
     return tools
 
 
-def _no_options() -> type[Config]:
-    return Config
-
-
 @dataclass(frozen=True, slots=True)
 class Preset:
     """An agent of the registry. Everything that depends on settings is made from them."""
@@ -113,7 +109,7 @@ class Preset:
     """Settings whose default differs from GraphWalker's, such as the prompt's name."""
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     """Texts of prompts of its own, by name; the first is its default."""
-    options: type[Config] = field(default_factory=_no_options)
+    options: type[Config] = Config
     """The model of `environment.options`; without one the preset has none."""
     calls: tuple[str, ...] = ()
     """The tools, or the decisions, that the model is asked for, by name: for lists of agents."""

@@ -195,7 +195,7 @@ class _Run:
     def trajectories(self, concurrency: int) -> Iterator[Trajectory]:
         started = due = 0
         try:
-            while not (self._starts_no_more and started == due):
+            while started > due or not (self._source.over or self._hopeless is not None):
                 # Results keep the order of the questions, so one slow episode holds back all later
                 # ones: without this bound they would pile up in memory.
                 ahead = due + _READ_AHEAD * concurrency - started
@@ -226,11 +226,6 @@ class _Run:
                 self._policy.release(key)
             if self._threads is not None:
                 self._threads.shutdown()
-
-    @property
-    def _starts_no_more(self) -> bool:
-        """Whether no further episode is to start."""
-        return self._source.over or self._hopeless is not None
 
     def _ready(self, due: int) -> Iterator[int]:
         """Places whose trajectories may be yielded now."""

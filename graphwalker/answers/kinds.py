@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, cast
 
-from graphwalker.answers.measures import measures, nothing
-from graphwalker.answers.rows import Rows
+from graphwalker.answers.rows import Rows, measures, nothing
 from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.names import fold

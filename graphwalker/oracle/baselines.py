@@ -6,7 +6,6 @@ all pages that the turn budget has room for.
 """
 
 import random
-from abc import abstractmethod
 from collections.abc import Generator
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -19,8 +18,10 @@ from graphwalker.tools.base import abilities_of
 from graphwalker.trajectory import Turn
 
 
-class OneRelation(PlannedPolicy):
-    """Takes one relation of the first topic entity; answers with all that it shows."""
+class FirstRelation(PlannedPolicy):
+    """Takes the relation that the ranker lists first; answers with all that it shows."""
+
+    name = "first-relation"
 
     def __init__(
         self,
@@ -32,9 +33,9 @@ class OneRelation(PlannedPolicy):
         super().__init__(graph, protocol, speaker)
         self._most_pages = max(1, max_turns - 2)  # besides the list of relations and the answer
 
-    @abstractmethod
     def choose(self, key: str, hops: tuple[Hop, ...]) -> Hop:
         """One of the hops listed, in the order shown; there is at least one."""
+        return hops[0]
 
     def plan(self, key: str, question: Question) -> Plan:
         if not question.topic_entities:
@@ -68,15 +69,6 @@ def _ends(turn: Turn, topic: Entity) -> list[str]:
     return [end.name for end in ends if end.id != topic.id]
 
 
-class FirstRelation(OneRelation):
-    """Takes the relation that the ranker lists first."""
-
-    name = "first-relation"
-
-    def choose(self, key: str, hops: tuple[Hop, ...]) -> Hop:
-        return hops[0]
-
-
 class LinearRelation(FirstRelation):
     """The same where the ranker is a trained one, a linear model of question words and relations:
     what those words alone are worth."""
@@ -84,7 +76,7 @@ class LinearRelation(FirstRelation):
     name = "linear"
 
 
-class RandomRelation(OneRelation):
+class RandomRelation(FirstRelation):
     """Takes any listed relation, drawn by the episode's key."""
 
     name = "random-relation"
@@ -93,6 +85,6 @@ class RandomRelation(OneRelation):
         return random.Random(key).choice(hops)
 
 
-BASELINES: dict[str, type[OneRelation]] = {
+BASELINES: dict[str, type[FirstRelation]] = {
     policy.name: policy for policy in (FirstRelation, LinearRelation, RandomRelation)
 }

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from graphwalker.errors import UserError, first_line
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.oracle.baselines import BASELINES, LinearRelation, OneRelation
+from graphwalker.oracle.baselines import BASELINES, FirstRelation, LinearRelation
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import OwnOracle, has_query
 from graphwalker.oracle.speakers import Speaker
@@ -55,7 +55,7 @@ def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
     )
 
 
-def _baseline(kind: type[OneRelation], config: PolicyConfig, world: PlayedIn) -> Policy:
+def _baseline(kind: type[FirstRelation], config: PolicyConfig, world: PlayedIn) -> Policy:
     if world.speaker is None:
         raise UserError(
             f"policy.model={config.model} takes a relation that a call lists, and the preset "

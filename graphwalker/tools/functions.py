@@ -107,21 +107,14 @@ class Function:
         return ""
 
 
-def problem_of(call: Call, functions: Sequence[Function]) -> str:
-    """What is wrong with a call of one of these functions, and what to write instead; `""` where
-    nothing is."""
+def refusal_of(call: Call, functions: Sequence[Function]) -> Observation | None:
+    """What the model is told of a call that none of these functions can run, and what to write."""
     known = {function.name: function for function in functions}
     if call.tool not in known:
-        return f"there is no {_short(call.tool)}: use {' or '.join(known)}"
-    return known[call.tool].problem(call.arguments)
-
-
-def refusal_of(call: Call, functions: Sequence[Function]) -> Observation | None:
-    """What the model is told of a call that none of these functions can run."""
-    unknown = call.tool not in {function.name for function in functions}
-    problem = problem_of(call, functions)
-    kind = ErrorKind.UNKNOWN_TOOL if unknown else ErrorKind.BAD_ARGUMENTS
-    return mistake(kind, problem) if problem else None
+        text = f"there is no {_short(call.tool)}: use {' or '.join(known)}"
+        return mistake(ErrorKind.UNKNOWN_TOOL, text)
+    problem = known[call.tool].problem(call.arguments)
+    return mistake(ErrorKind.BAD_ARGUMENTS, problem) if problem else None
 
 
 def signatures_of(functions: Sequence[Function]) -> str:

@@ -64,43 +64,25 @@ _OUT, _IN = _Hops(Direction.OUT), _Hops(Direction.IN)
 
 
 Lister = Callable[[str], Listing]
-ManyLister = Callable[[Sequence[str]], list[Listing]]
 HiddenTest = Callable[[str], bool]
 """Whether a relation is never shown."""
 
 
 def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 << 15) -> Lister:
     """Lists the relations of an entity; episodes that share a lister share what it remembers."""
-    list_many, shown = many_lister(graph, settings), _visible_filter(settings.skip_relations)
-
-    @lru_cache(maxsize=remembered)
-    def list_relations(entity_id: str) -> Listing:
-        if settings.hide_inverse:
-            return list_many([entity_id])[0]
-        sides = Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)
-        out, into = graph.flat_relations_many(sides)
-        return Listing(shown(out), shown(into))
-
-    return list_relations
-
-
-def many_lister(graph: KnowledgeGraph, settings: WalkerSettings) -> ManyLister:
-    """Lists the relations of several entities, in one round trip where the graph has any."""
     shown = _visible_filter(settings.skip_relations)
     if settings.hide_inverse and type(graph).inverse_of is KnowledgeGraph.inverse_of:
         raise UserError("hide_inverse needs inverses: set layers.freebase_schema")
 
-    def list_many(entity_ids: Sequence[str]) -> list[Listing]:
-        sides = [Side(entity_id, direction) for entity_id in entity_ids for direction in Direction]
-        found = [*map(shown, graph.flat_relations_many(sides))]
-        listings: list[Listing] = []
-        for entity_id, out, into in zip(entity_ids, found[::2], found[1::2], strict=True):
-            if settings.hide_inverse:
-                into = _without_inverses(graph, entity_id, out, into)
-            listings.append(Listing(out, into))
-        return listings
+    @lru_cache(maxsize=remembered)
+    def list_relations(entity_id: str) -> Listing:
+        sides = Side(entity_id, Direction.OUT), Side(entity_id, Direction.IN)
+        out, into = map(shown, graph.flat_relations_many(sides))
+        if settings.hide_inverse:
+            into = _without_inverses(graph, entity_id, out, into)
+        return Listing(out, into)
 
-    return list_many
+    return list_relations
 
 
 def _visible_filter(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[str, int]]:

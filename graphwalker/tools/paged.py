@@ -7,7 +7,6 @@ from typing import NamedTuple
 from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.tools.base import Call, ErrorKind, Listed, Observation
 from graphwalker.tools.listing import Listing
-from graphwalker.tools.namebook import quote
 from graphwalker.tools.walker import FORMS, Page, WalkerTools, json_name
 
 PAGE: Mapping[str, str] = {"get_relations": "page", "get_triples": "page"}
@@ -93,10 +92,7 @@ class PagedTools(WalkerTools):
         if not shown.shown and number > 1:
             return self._no_page(number - 1, lambda page: _triples_call(entity, relations, page))
         if not shown.shown:
-            return self._error(
-                ErrorKind.NO_TRIPLES,
-                f"{quote(entity.name)} has no named entity there; try other relations",
-            )
+            return self._no_named(entity)
         cut = [
             hop.relation
             for hop, start, n in zip(hops, starts, shown.counts, strict=True)
@@ -116,7 +112,7 @@ class PagedTools(WalkerTools):
     def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[PagedEnds]:
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]
         # One more than is shown says whether there is a next page.
-        limit = self._page * self._page_size + 1
+        limit = self._page * self._settings.triples_per_relation + 1
         self._graph_calls += len(hops)
         found = self._graph.step_many([Step(entity.id, r, d, limit) for r, d, _ in hops])
         # Beyond CVTS_PER_RELATION the listing's number is a lower bound, and it counts ends that
@@ -127,15 +123,11 @@ class PagedTools(WalkerTools):
         ]
 
     def _write_page(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
-        page, size = Page(self._book, self._settings.entry_chars), self._page_size
+        page = Page(self._book, self._settings.entry_chars)
+        size = self._settings.triples_per_relation
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)
         return page
-
-    @property
-    def _page_size(self) -> int:
-        """What a page shows of each relation and direction."""
-        return self._settings.triples_per_relation
 
     def _no_page(self, last: int, form: Callable[[int], str]) -> Observation:
         return self._error(

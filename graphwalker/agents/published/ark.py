@@ -13,7 +13,12 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
+from graphwalker.agents.published.decisions import (
+    DecisionTools,
+    EpisodeResources,
+    tools_of,
+    triple_text,
+)
 from graphwalker.config import Config
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.graphs.base import Direction, Entity, Step
@@ -159,8 +164,7 @@ class ArkTools(DecisionTools[ArkOptions]):
 
     def _line(self, triple: ShownTriple) -> str:
         """The triple, and the properties of its edge behind it: `{since: 1990}`."""
-        head, relation, tail = triple
-        line = f"({quote(head.name)}, {relation}, {quote(tail.name)})"
+        (head, relation, tail), line = triple, triple_text(triple)
         if not isinstance(self._graph, PropertyGraph):
             return line
         for known in self._graph.relationship_properties(head.id, relation, tail.id):
@@ -246,8 +250,9 @@ class ArkAgent(DialogueAgent):
         raise AttemptsSpent
 
     def _open(self, talk: Dialogue, notes: list[str]) -> None:
-        known = self.protocol.observe("\n".join(notes))
-        talk.begin(f"Known so far: {known}" if notes else "")
+        talk.begin()
+        if notes:
+            talk.say("Known so far: {known}", known="\n".join(notes))
 
 
 class _Halt(Exception):

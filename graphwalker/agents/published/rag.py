@@ -8,7 +8,12 @@ from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
+from graphwalker.agents.published.decisions import (
+    DecisionTools,
+    EpisodeResources,
+    tools_of,
+    triple_text,
+)
 from graphwalker.agents.react import has_answers
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, Side
@@ -76,13 +81,13 @@ class RagTools(DecisionTools[TextRagOptions]):
         kept: dict[ShownTriple, None] = {}
         hidden = 0
         for triple in self._around(nodes):
-            line = ", ".join((quote(triple.head.name), triple.relation, quote(triple.tail.name)))
-            budget -= len(line) + 3
+            line = triple_text(triple)
+            budget -= len(line) + 1
             if budget < 0:
                 hidden += 1
             elif triple not in kept:
                 kept[triple] = None
-                lines.append(f"({line})")
+                lines.append(line)
         if hidden:
             lines.append(f"({hidden} more triples are not shown)")
         return Observation(

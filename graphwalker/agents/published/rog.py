@@ -67,7 +67,10 @@ class RogAgent(DialogueAgent):
 
 def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observation:
     """The instances of the planned paths from every topic entity, at most `options.paths`."""
-    plans = [plan for plan in map(hops_of, call.arguments["paths"]) if plan][: options.beams]
+    texts = [
+        [text.strip() for text in path if text.strip("~ ")] for path in call.arguments["paths"]
+    ]
+    plans = [[*map(parse_hop, path)] for path in texts if path][: options.beams]
     found: dict[str, tuple[ShownTriple, ...]] = {}
     calls = hidden = 0
     for plan in plans:
@@ -86,11 +89,6 @@ def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observa
     return Observation(
         "\n".join(found) + more, triples=tuple(triples), hidden=hidden, graph_calls=calls
     )
-
-
-def hops_of(texts: Sequence[str]) -> tuple[Hop, ...]:
-    """The hops of a planned path."""
-    return tuple(parse_hop(text.strip()) for text in texts if text.strip("~ "))
 
 
 def query_paths(query: Query) -> list[list[str]]:

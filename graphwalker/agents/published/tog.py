@@ -105,16 +105,6 @@ def choose_hops(
     return sorted(found.items(), key=lambda item: -item[1])[:width]
 
 
-def best_branchings(branchings: Sequence[Branching], width: int) -> list[Branching]:
-    """The `width` best over all paths of the beam; equal ones in order."""
-    return sorted(branchings, key=lambda one: -one.path.score * one.score)[:width]
-
-
-def best_paths(paths: Sequence[BeamPath], width: int) -> list[BeamPath]:
-    """The `width` best paths; equal ones in order."""
-    return sorted(paths, key=lambda path: -path.score)[:width]
-
-
 def _score(row: Mapping[str, Any]) -> float:
     value = row.get("score")
     known = isinstance(value, int | float) and not isinstance(value, bool) and value == value
@@ -141,11 +131,13 @@ class TogAgent(DialogueAgent):
             for path in beam:
                 branchings += yield from self._branch(tools, talk, path, options.width)
             longer: list[BeamPath] = []
-            for one in best_branchings(branchings, options.width):
+            # The best over all paths of the beam; equal ones in order.
+            branchings.sort(key=lambda one: -one.path.score * one.score)
+            for one in branchings[: options.width]:
                 longer += yield from self._extend(talk, one)
             if not longer:
                 return
-            beam[:] = best_paths(longer, options.width)
+            beam[:] = sorted(longer, key=lambda path: -path.score)[: options.width]
             talk.begin()
             talk.say(TEXTS["sufficient"], paths=_lines(beam))
             call = yield from talk.decide(("sufficient",), about=len(beam[0].steps))

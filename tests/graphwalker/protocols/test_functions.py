@@ -5,7 +5,7 @@ import pytest
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.functions import MOST_CALLS, FunctionProtocol
 from graphwalker.tools.base import Call
-from graphwalker.tools.functions import Function, Parameter, problem_of
+from graphwalker.tools.functions import Function, Parameter, refusal_of
 
 SEARCH = Function(
     "search",
@@ -107,5 +107,5 @@ def test_a_text_ends_at_its_first_call_where_calls_are_not_parallel():
     ],
 )
 def test_a_wrong_call_is_told_what_to_write(given, problem):
-    found = problem_of(given, [SEARCH])
-    assert problem in found if problem else not found
+    found = refusal_of(given, [SEARCH])
+    assert problem in found.text if problem else found is None
