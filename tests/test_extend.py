@@ -2,13 +2,15 @@
 
 import json
 import re
+import runpy
 import shlex
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from graphwalker.cli import app as cli
 from support.paths import ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
@@ -18,7 +20,7 @@ COMMANDS = [line for block in BLOCKS for line in block.splitlines()]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The user's folder after every command but training."""
     folder = tmp_path_factory.mktemp("own")
     for name, code in FILES.items():
@@ -27,11 +29,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = shlex.split(line)
         if words[0] == "accelerate":
             continue
-        program = ["-m", "graphwalker"] if words[0] == "graphwalker" else []
-        command = [sys.executable, *program, *words[1:]]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stderr[-2000:]}"
-    return folder
+        with pytest.MonkeyPatch.context() as inside:
+            inside.chdir(folder)
+            inside.syspath_prepend(folder)
+            if words[0] == "python":
+                runpy.run_path(words[1], run_name="__main__")
+            else:
+                assert (
+                    cli.run(lambda words=words: cli.app(words[1:], standalone_mode=False)) == 0
+                ), words
+    yield folder
+    for name in FILES:
+        sys.modules.pop(name.removesuffix(".py"), None)
 
 
 def test_no_part_of_ones_own_takes_sixty_lines():

@@ -48,24 +48,24 @@ def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_graph_with_too_few_questions_gives_what_it_has_and_says_so(
     small_graph, tmp_path, capsys
 ):
-    command = ["questions", "--graph", small_graph, "--out", tmp_path / "q", "--count", "400"]
+    command = ["questions", "--graph", small_graph, "--out", tmp_path / "q", "--count", "240"]
     command += ["mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
     shards = [[*command, "--shard", f"{number}/2"] for number in range(2)]
     for made in (command, command):  # the second time nothing is tried again
         assert cli.run(lambda words=made: cli.app([*map(str, words)], standalone_mode=False)) == 3
         told = capsys.readouterr().err
         kept = sum(1 for _ in (tmp_path / "q/questions.jsonl").open())
-        assert 0 < kept < 400 and f"{kept} of 400 made: the graph has no more" in told
+        assert 0 < kept < 240 and f"{kept} of 240 made: the graph has no more" in told
     for made in shards:
         made[4] = tmp_path / "parts"
         lines_of(capsys, *made)
     joined = ["merge", "--graph", str(small_graph), "--out", str(tmp_path / "parts")]
     assert cli.run(lambda: cli.app(joined, standalone_mode=False)) == 3
-    assert f"{kept} of 400 made" in capsys.readouterr().err
+    assert f"{kept} of 240 made" in capsys.readouterr().err
 
 
 def test_a_chain_does_not_go_on_with_too_few_questions(small_graph, tmp_path):
-    make_questions(small_graph, SynthConfig(count=400, **FEW), tmp_path / "few")
+    make_questions(small_graph, SynthConfig(count=240, **FEW), tmp_path / "few")
     make_questions(small_graph, SynthConfig(count=20, **FEW), tmp_path / "all")
     sections = [
         ChainSection(n, "questions", {"output_dir": str(tmp_path / n)}) for n in ("few", "all")

@@ -1,12 +1,12 @@
 """`graphwalker reproduce`: what a paper's chain lacks, and the same chain in small."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
+from graphwalker.cli import app as cli
 from graphwalker.demo import chain
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
@@ -33,33 +33,41 @@ report:
 """
 
 
-def graphwalker(*words, cwd):
-    command = [sys.executable, "-m", "graphwalker", *words]
-    environment = {key: value for key, value in os.environ.items() if key != "OPENAI_API_KEY"}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+@pytest.fixture
+def said(tmp_path, monkeypatch, capsys):
+    """What a command says in an empty folder: its exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def run(*words):
+        ended = []
+        code = cli.run(lambda: ended.append(cli.app(words, standalone_mode=False)))
+        return code or ended[0] or 0, *capsys.readouterr()
+
+    return run
 
 
-def test_without_a_name_the_runs_are_listed(tmp_path):
-    listed = graphwalker("reproduce", cwd=tmp_path).stdout
+def test_without_a_name_the_runs_are_listed(said):
+    _, listed, _ = said("reproduce")
     assert [line.split()[0] for line in listed.splitlines()] == NAMES
 
 
-def test_a_misspelt_setting_is_told_before_a_job_is_submitted(tmp_path):
+def test_a_misspelt_setting_is_told_before_a_job_is_submitted(said, tmp_path):
     words = ("configs/cluster.yaml", "eval.max_tokns=3", f"run={tmp_path / 'run'}")
-    done = graphwalker("jobs", "submit", *words, cwd=tmp_path)
-    assert done.returncode == 2 and "did you mean max_tokens" in done.stderr
+    code, _, errors = said("jobs", "submit", *words)
+    assert code == 2 and "did you mean max_tokens" in errors
     assert not list(tmp_path.iterdir())
 
 
-def test_a_check_names_what_is_missing_and_makes_nothing(tmp_path):
-    done = graphwalker("reproduce", "graphwalker-table2", "--check", "--json", cwd=tmp_path)
-    assert done.returncode == 1 and not list(tmp_path.iterdir())
-    found = {row["what"]: f"{row['verdict']} {row['found']}" for row in json.loads(done.stdout)}
+def test_a_check_names_what_is_missing_and_makes_nothing(said, tmp_path):
+    code, printed, _ = said("reproduce", "graphwalker-table2", "--check", "--json")
+    assert code == 1 and not list(tmp_path.iterdir())
+    found = {row["what"]: f"{row['verdict']} {row['found']}" for row in json.loads(printed)}
     assert found["graph"].startswith("wrong graphs/freebase: no such graph")
     assert found["teacher's key"] == "wrong OPENAI_API_KEY is not set"
     assert found["grpo"].startswith("ok peak ") and " of 80" in found["grpo"]
     assert "checkpoints" in found["disk"] and "max_cost" in found["money"]
-    assert "sft1/final" not in done.stdout  # the chain makes it
+    assert "sft1/final" not in printed  # the chain makes it
 
 
 def test_a_chain_makes_its_graph_evaluates_and_sets_the_printed_table_beside(tmp_path):
@@ -88,6 +96,7 @@ def test_every_paper_runs_in_small(group, tmp_path):
     first = "graphwalker-table2"
     mine = [name for name in NAMES if name.startswith("graphwalker-") == (group == "graphwalker")]
     for name in sorted(mine, key=lambda name: name != first):
-        done = graphwalker("reproduce", name, "--toy", cwd=tmp_path)
+        command = [sys.executable, "-m", "graphwalker", "reproduce", name, "--toy"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, (name, done.stderr[-2000:])
         assert (tmp_path / "runs" / "toy" / name / "report" / "report.html").is_file()

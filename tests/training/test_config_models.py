@@ -30,7 +30,8 @@ def hub_name(run: str) -> str:
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: Path(run).name)
 def test_every_run_loads_as_the_stage_of_its_name_and_fits_its_model_and_gpus(run):
     """8 x 80 GB with ZeRO-2, or one GPU: of 24 GB in the recipe's file, else of 80 GB."""
-    config = _training(run, [f"model={hub_name(run)}"])
+    model = hub_name(run)
+    config = _training(run, [f"model={model}"])
     assert isinstance(config, GrpoConfig if "#grpo" in run else SftConfig)
     assert ("-lora" in run or "24gb" in run) == (config.lora is not None)
     room = 24 if "24gb" in run else 80
@@ -41,4 +42,4 @@ def test_every_run_loads_as_the_stage_of_its_name_and_fits_its_model_and_gpus(ru
         if isinstance(config, SftConfig)
         else config.max_prompt_tokens + config.max_response_tokens
     )
-    assert length <= model_shape(hub_name(run)).max_position_embeddings
+    assert length <= model_shape(model).max_position_embeddings

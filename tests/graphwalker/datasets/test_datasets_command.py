@@ -39,12 +39,8 @@ PUBLISHED = {
 }
 SLICES = {
     "metaqa/qa_1hop_dev.jsonl.gz": ("metaqa", 9454),
-    "metaqa/qa_2hop_dev.jsonl.gz": ("metaqa", 12327),
-    "metaqa/qa_3hop_dev.jsonl.gz": ("metaqa", 9412),
     "pathquestion/PQ-2H.txt.gz": ("pathquestion", 1908),
-    "pathquestion/PQ-3H.txt.gz": ("pathquestion", 5198),
     "webqsp_on_fb15k/test.jsonl.gz": ("ours", 522),
-    "webqsp_on_fb15k/train.jsonl.gz": ("ours", 904),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 
 import pytest
@@ -58,6 +59,7 @@ def test_a_whole_set_up_is_fine(capsys, graph, tmp_path, monkeypatch):
     assert "entities" in found["graph"][1]
 
 
+LARGER = "machine.gpu_gib=24 grpo.keep_checkpoints=9000"
 BROKEN: dict[str, tuple[str, str, str]] = {
     "a graph that is not there": ("--graph {tmp}/none", "graph", "no such file or folder"),
     "an endpoint that is down": ("--graph http://127.0.0.1:9/sparql", "graph", "refused"),
@@ -82,15 +84,16 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "a chain without its files": ("", "questions", "no such file"),
     "a chain without a key": ("", "teacher's key", "OPENAI_API_KEY is not set"),
     "a chain with a misspelt setting": ("sft1.lrr=3", "sft1", "did you mean lr?"),
-    "a chain for larger GPUs": ("machine.gpu_gib=24", "grpo", "of 24 cannot hold the model"),
-    "a chain whose checkpoints do not fit": ("grpo.keep_checkpoints=9000", "disk", "needed for"),
+    "a chain for larger GPUs": (LARGER, "grpo", "of 24 cannot hold the model"),
+    "a chain whose checkpoints do not fit": (LARGER, "disk", "needed for"),
 }
 """Fifteen set-ups: what is typed, the row that says what is wrong, and what it says."""
 
 
-def looked_at_chain(words: list[str]) -> dict[str, tuple[str, str, str]]:
+@cache
+def looked_at_chain(*words: str) -> dict[str, tuple[str, str, str]]:
     file = "configs/paper/graphwalker-table2.yaml"
-    found = check_chain(read_settings(file, words), file)
+    found = check_chain(read_settings(file, [*words]), file)
     # A stage may be named again for what else is wrong: the first row that is wrong counts.
     rows = sorted(found, key=lambda one: one.verdict == "wrong")
     return {one.what: (one.verdict, one.found, one.next) for one in rows}
@@ -109,7 +112,7 @@ def test_fifteen_broken_set_ups_are_named_with_the_next_move(
     for name, (words, what, said) in BROKEN.items():
         given = words.format(tmp=tmp_path, graph=graph, empty=empty_endpoint).split()
         chain = name.startswith("a chain")
-        found = looked_at_chain(given) if chain else look(capsys, *given)[1]
+        found = looked_at_chain(*given) if chain else look(capsys, *given)[1]
         verdict, seen, move = found[what]
         assert verdict == "wrong" and said in seen and move, (name, found)
 

@@ -17,7 +17,7 @@ LORA = {"r": 8, "alpha": 16}
 @pytest.fixture(scope="module")
 def run(grpo_world, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "lora"
-    run_grpo(grpo_config(grpo_world, out, lora=LORA, lr=2e-2, steps=6, save_steps=6, beta=0.001))
+    run_grpo(grpo_config(grpo_world, out, lora=LORA, lr=2e-2, steps=2, save_steps=2, beta=0.001))
     return out
 
 

@@ -22,7 +22,7 @@ from support.token_kinds import byte_level
 def corpus(tmp_path_factory) -> list[Trajectory]:
     folder = tmp_path_factory.mktemp("corpus")
     make_world(1000, 0, folder)
-    synthesize(folder / "graph", SynthConfig(count=40), folder / "synth")
+    synthesize(folder / "graph", SynthConfig(count=12), folder / "synth")
     return list(read_records(folder / "synth" / "graphsynth.jsonl", Trajectory.from_json))
 
 
