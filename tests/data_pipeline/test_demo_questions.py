@@ -18,7 +18,9 @@ pytestmark = pytest.mark.long
 COUNTS = {"synth": 60, "rl": 40, "practice": 15, "test": 10, "test_words": 10, "experts": 20}
 
 
-def made(out: Path) -> Demo:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Demo:
+    out = tmp_path_factory.mktemp("demo")
     settings = [f"{name}.count={count}" for name, count in COUNTS.items()]
     settings += [f"run={out}", "synth.mix={2-hop: 1}"]
     demo = Demo(load_config(DemoConfig, ROOT / "configs" / "demo.yaml", settings))
@@ -26,26 +28,21 @@ def made(out: Path) -> Demo:
     return demo
 
 
-def test_grpo_practises_other_questions_than_the_experts_answer(tmp_path) -> None:
-    made(tmp_path)
-    own = load_questions(tmp_path / "practice/questions.jsonl")
-    others = load_questions(tmp_path / "synth/questions.jsonl")
-    others += load_questions(tmp_path / "rl/questions.jsonl")
+def test_grpo_practises_other_questions_than_the_experts_answer(demo) -> None:
+    files = (Path(demo.config.run, name, "questions.jsonl") for name in ("practice", "synth", "rl"))
+    own, *others = map(load_questions, files)
     assert len(own) == 15 and {q.split for q in own} == {"train"}
-    assert not {q.id for q in own} & {q.id for q in others}
+    assert not {q.id for q in own} & {q.id for found in others for q in found}
 
 
-def test_no_test_question_has_the_text_of_a_training_question(tmp_path) -> None:
-    demo = made(tmp_path)
-    test = load_questions(demo.test_file)
+def test_no_test_question_has_the_text_of_a_training_question(demo) -> None:
+    run, test = Path(demo.config.run), load_questions(demo.test_file)
     assert {q.split for q in test} == {"test-entity", "test-wording"}
-    asked = load_questions(tmp_path / "rl/questions.jsonl")
+    asked = load_questions(run / "rl/questions.jsonl")
     namesake = asked[0].to_json() | {"id": "of a namesake"}
     namesake["topic_entities"] = test[0].to_json()["topic_entities"]
-    path = tmp_path / "test" / "questions.jsonl"
-    path.write_text(
-        path.read_text(encoding="utf-8") + json.dumps(namesake) + "\n", encoding="utf-8"
-    )
+    with (run / "test" / "questions.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(namesake) + "\n")
     demo._merge_tests()
     assert "of a namesake" not in {q.id for q in load_questions(demo.test_file)}
     assert len(load_questions(demo.test_file)) == len(test)

@@ -73,25 +73,19 @@ def lines(path):
     return path.read_text(encoding="utf-8").split()
 
 
-def test_values_are_entities_and_classes_are_not():
-    assert read_sparql(GRAILQA).entities == {"m.0lang"}
-    assert read_sparql(GRAILQA).predicates == {"film.film.language"}
-
-
 def test_every_form_of_pattern_is_read():
-    for pattern, predicates, entities in [
-        ("ns:m.01 ns:a.b/^ns:c.d ?x ; ns:e.f ?y", {"a.b", "c.d", "e.f"}, {"m.01"}),
+    for query, predicates, entities in [
+        (GRAILQA, {"film.film.language"}, {"m.0lang"}),
+        ("?x ns:a.b/^ns:c.d ?y ; ns:e.f ns:m.01", {"a.b", "c.d", "e.f"}, {"m.01"}),
         ("{ ?x ns:a.b ns:g.1 } UNION { ?x ns:c.d ns:m.02 }", {"a.b", "c.d"}, {"g.1", "m.02"}),
         ("?x ns:a.b [ ns:c.d ns:m.03 ] OPTIONAL { ?x ns:c.d 'm.04' }", {"a.b", "c.d"}, {"m.03"}),
         ("?x <http://rdf.freebase.com/ns/a.b> ns:m.05 # ns:m.06 OR", {"a.b"}, {"m.05"}),
         ("?x ns:a.b ns:m.07. FILTER(?y = ns:m.08 AND ?x != ?y)", {"a.b"}, {"m.07"}),
+        ("SELECT COUNT(DISTINCT ?x) WHERE { ?x ns:a.b ns:m.09 }", {"a.b"}, {"m.09"}),
     ]:
-        uses = read_sparql(f"SELECT ?x WHERE {{ {pattern}\n}}")
+        whole = query if "SELECT" in query else f"SELECT ?x WHERE {{ {query}\n}}"
+        uses = read_sparql(whole)
         assert (uses.predicates, uses.entities) == (predicates, entities)
-
-
-def test_an_aggregate_without_a_name_is_read():
-    assert read_sparql("SELECT COUNT(DISTINCT ?x) WHERE { ?x ns:a.b ns:m.01 }").entities == {"m.01"}
 
 
 def test_what_is_no_sparql_is_refused():
@@ -175,32 +169,12 @@ def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entitie
     assert 8 <= len(schema_seeds(graph, 10).entities) <= 10
 
 
-def exit_code_and_error(*arguments):
-    """The command as the console script runs it: exit code and the line on standard error."""
-    result = {}
-
-    def command():
-        return app(list(map(str, arguments)), standalone_mode=False)
-
-    result["code"] = run(command)
-    return result["code"]
-
-
 def test_a_whitelist_that_matches_nothing_is_one_line_and_exit_code_2(graph, tmp_path, capsys):
     whitelist = tmp_path / "whitelist.txt"
     whitelist.write_text("no.such.relation\n")
-    for arguments in (
-        ("seeds", whitelist, "--graph", graph.path.parent, "--out", tmp_path / "s"),
-        (
-            "walk",
-            "--graph",
-            graph.path.parent,
-            "--out",
-            tmp_path / "w",
-            f"predicates_file={whitelist}",
-        ),
-    ):
-        assert exit_code_and_error(*arguments) == 2
+    where = ("--graph", str(graph.path.parent), "--out", str(tmp_path / "out"))
+    for arguments in (("seeds", str(whitelist)), ("walk", f"predicates_file={whitelist}")):
+        assert run(lambda a=arguments: app([*a, *where], standalone_mode=False)) == 2
         error = capsys.readouterr().err.strip()
         assert error.count("\n") == 0 and "none of" in error and "relation of" in error
 

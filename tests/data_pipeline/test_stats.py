@@ -13,7 +13,6 @@ from data_pipeline.synthesize import make_questions
 from graphwalker.errors import UserError
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
-from graphwalker.world.generate import make_world
 from support.engine_toy import make_tokenizer
 
 
@@ -23,31 +22,22 @@ def test_a_mix_is_told_beside_the_table_of_its_structures():
     assert found["shares"]["5-hop"] == [16.67, 10.19]
 
 
-def test_a_report_has_tables_and_figures_that_can_be_drawn(tmp_path):
-    make_world(1000, 0, tmp_path)
-    make_questions(tmp_path / "graph", SynthConfig(count=10, mix={"2-hop": 1}), tmp_path / "q")
-    stats = report(tmp_path / "q" / "questions.jsonl", tmp_path / "stats")
-    assert stats["structures"] == {"2-hop": 10} and stats["paper"] == {}
-    assert "| 2-hop | 10 | 100.0% |" in (tmp_path / "stats" / "stats.md").read_text()
-    dots = ElementTree.parse(tmp_path / "stats" / "map.svg").findall(".//{*}circle")
-    assert len(dots) == 11  # one each, and the legend
-    for name in ("structures", "hops", "most_used_relations"):
-        assert ElementTree.parse(tmp_path / "stats" / f"{name}.svg").findall(".//{*}rect")
-
-
-def test_test_questions_stand_beside_the_corpus(tmp_path):
-    make_world(1000, 0, tmp_path)
-    make_questions(tmp_path / "graph", SynthConfig(count=6, mix={"2-hop": 1}), tmp_path / "q")
-    corpus = tmp_path / "q" / "questions.jsonl"
+def test_a_report_has_tables_and_figures_beside_those_of_test_questions(graph, tmp_path):
+    make_questions(graph, SynthConfig(count=10, mix={"2-hop": 1}), tmp_path / "q")
+    corpus, out = tmp_path / "q" / "questions.jsonl", tmp_path / "stats"
     test = tmp_path / "test.jsonl"
     test.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:2]))
-    stats = report(corpus, tmp_path / "stats", [test])
+    stats = report(corpus, out, [test])
+    assert stats["structures"] == {"2-hop": 10} and stats["paper"] == {}
     assert stats["contamination"]["thresholds"]["0.90"] == {"all": 2, "test.jsonl": 2}
-    assert "Table 5" in (tmp_path / "stats/stats.md").read_text()
-    for name in ("map_sources", "contamination", "similarities", "relation_shares"):
-        assert ElementTree.parse(tmp_path / f"stats/{name}.svg").findall(".//{*}rect")
-    dots = ElementTree.parse(tmp_path / "stats/map_sources.svg").findall(".//{*}circle")
-    assert len(dots) == 6 + 2 + 2  # each question, and the legend
+    text = (out / "stats.md").read_text()
+    assert "| 2-hop | 10 | 100.0% |" in text and "Table 5" in text
+    # One dot for each question, and the legend.
+    for name, dots in (("map", 10 + 1), ("map_sources", 10 + 2 + 2)):
+        assert len(ElementTree.parse(out / f"{name}.svg").findall(".//{*}circle")) == dots
+    drawn = ("structures", "hops", "most_used_relations", "relation_shares", "similarities")
+    for name in (*drawn, "contamination"):
+        assert ElementTree.parse(out / f"{name}.svg").findall(".//{*}rect")
 
 
 def test_shares_of_relations_are_of_all_hops(tmp_path):
@@ -57,11 +47,8 @@ def test_shares_of_relations_are_of_all_hops(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({**question, "answers": [], "query": query}) + "\n")
     report(path, tmp_path / "stats")
-    assert "| r.0.x | 1 | 2.5% |" in (tmp_path / "stats/stats.md").read_text()
-
-
-def test_names_are_escaped_in_figures():
     assert "<b>" not in bars("<b>", {"<b>&": 1}, 1)
+    assert "| r.0.x | 1 | 2.5% |" in (tmp_path / "stats/stats.md").read_text()
 
 
 def test_other_records_are_told_in_one_line(tmp_path):

@@ -1,7 +1,5 @@
 """Walks and certificates: what may be asked, and why the rest is dropped."""
 
-import random
-
 import pytest
 
 from data_pipeline.attempts import Maker
@@ -76,16 +74,6 @@ def test_a_literal_is_an_answer_only_where_that_is_wanted():
     inner = {e.id[0] for walk in walks("2-hop", rules, 600) for e in walk.visited[0][:-1]}
     assert '"' not in inner
     assert all(walk.visited[0][-1].id[0] != '"' for walk in walks("2-hop"))
-
-
-def test_walks_keep_to_the_seed_and_predicate_files(tmp_path):
-    (tmp_path / "seeds").write_text("m.0film1\nm.0film2\n")
-    (tmp_path / "predicates").write_text("film.film.directed_by\npeople.person.place_of_birth\n")
-    seeds = Seeds(GRAPH, str(tmp_path / "seeds"), str(tmp_path / "predicates"))
-    walker = Walker(GRAPH, seeds, WalkRules())
-    made = [walker.sample("2-hop", random.Random(i)) for i in range(30)]
-    queries = {str(walk.query.path) for walk in made if isinstance(walk, Walk)}
-    assert queries == {"('film.film.directed_by/people.person.place_of_birth',)"}
 
 
 def test_a_composition_that_a_shorter_path_answers_is_dropped():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_pipeline.wording.composition.openings import of_a_phrase
-from data_pipeline.wording.ids import Nouns, generated_entry, word_hop
+from data_pipeline.wording.ids import generated_entry
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from graphwalker.graphs.base import Direction
 from graphwalker.query.query import Hop
@@ -60,18 +60,6 @@ def test_kinds_of_the_fictional_world_are_wider_in_other_graphs() -> None:
     genre = Hop("music.artist.genre", Direction.IN)
     assert Lexicon.for_graph(["music.artist.genre"]).entry(genre).noun == "band"
     assert Lexicon.for_graph(["music.artist.genre", "x.y.z"]).entry(genre).noun == "artist"
-
-
-def test_a_question_for_people_begins_with_who() -> None:
-    for relation, nouns, question in (
-        ("friend of", Nouns("person", "person"), "Who is {x} a friend of?"),
-        ("capital of", Nouns("city", "country"), "Which country is {x} the capital of?"),
-        ("knows", Nouns("person", "person"), "Who does {x} know?"),
-        ("works for", Nouns("person", "company"), "Which company does {x} work for?"),
-        ("married to", Nouns("person", "person"), "Who is {x} married to?"),
-    ):
-        words = relation.split()
-        assert word_hop(words, Direction.OUT, nouns).question == question
 
 
 def test_a_name_that_ends_in_a_full_stop_gets_no_second_one() -> None:
