@@ -24,12 +24,13 @@ class AgentServer(TeacherServer):
     """An agent behind the API: it plays the script of the question."""
 
     def reply(self, number: int, body: dict[str, Any]) -> Act:
+        said = " ".join(message["content"] for message in body["messages"])
+        name = next(TEXTS[text] for text in TEXTS if text in said)
         turn = sum(message["role"] == "assistant" for message in body["messages"])
-        return self.turn(asked(body), turn, body["seed"])
+        return self.turn(name, turn, body["seed"])
 
     def turn(self, name: str, turn: int, seed: int) -> Act:
-        used = {"prompt_tokens": 1000, "completion_tokens": 100}
-        return Act(str(SCRIPT[name][turn]), usage=used)
+        return Act(str(SCRIPT[name][turn]))
 
 
 class ForgetfulServer(AgentServer):
@@ -53,12 +54,6 @@ class FilteringServer(AgentServer):
         if name == "q02":
             return Act(status=400, body=filtered)
         return super().turn(name, turn, seed)
-
-
-def asked(body: dict[str, Any]) -> str:
-    """The id of the question that a request is about."""
-    said = " ".join(message["content"] for message in body["messages"])
-    return next(TEXTS[text] for text in TEXTS if text in said)
 
 
 @pytest.fixture(scope="module")

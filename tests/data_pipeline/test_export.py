@@ -6,10 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from data_pipeline.config import ExpertConfig, SynthConfig
+from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.export import export
-from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
@@ -21,19 +20,11 @@ MIX = {"2-hop": 1, "2I": 1}
 
 
 @pytest.fixture(scope="module")
-def made(graph, tmp_path_factory) -> Path:
-    """A graph, questions on it and expert trajectories."""
-    out = tmp_path_factory.mktemp("made")
-    (out / "graph").symlink_to(graph)
-    make_questions(out / "graph", SynthConfig(count=16, mix=MIX), out / "q")
-    asked = out / "q" / "questions.jsonl"
-    make_experts(out / "graph", ExpertConfig(count=8, mix=MIX), asked, out / "roll")
-    return out
-
-
-@pytest.fixture(scope="module")
-def roll(made) -> Path:
-    return made / "roll" / "graphroll.jsonl"
+def roll(asked, tmp_path_factory) -> Path:
+    """Expert trajectories on the world's questions."""
+    out, questions = tmp_path_factory.mktemp("roll"), asked / "questions/questions.jsonl"
+    make_experts(asked / "graph", ExpertConfig(count=8, mix=MIX), questions, out)
+    return out / "graphroll.jsonl"
 
 
 def parquet(path: Path) -> list[dict]:
@@ -50,7 +41,7 @@ def test_sharegpt_rows_take_turns_and_keep_every_word(roll, tmp_path):
         assert words == [m.content for m in t.conversation()]
 
 
-def test_llama_factory_is_told_of_every_export_in_a_folder(roll, made, tmp_path):
+def test_llama_factory_is_told_of_every_export_in_a_folder(roll, tmp_path):
     export(roll, "sharegpt", tmp_path)
     second = tmp_path / "more.jsonl"
     write_jsonl(second, list(read_jsonl(roll)))
@@ -61,17 +52,17 @@ def test_llama_factory_is_told_of_every_export_in_a_folder(roll, made, tmp_path)
     assert info["graphwalker_graphroll"]["formatting"] == "sharegpt"
 
 
-def test_prompts_of_rl_are_what_the_environment_shows_first(made, tmp_path):
-    environment = Environment(open_graph(made / "graph"), EnvironmentConfig())
-    asked = made / "q" / "questions.jsonl"
-    rows = parquet(export(asked, "verl", tmp_path, environment).file)
-    first = next(read_records(made / "roll" / "graphroll.jsonl", Trajectory.from_json))
+def test_prompts_of_rl_are_what_the_environment_shows_first(asked, roll, tmp_path):
+    environment = Environment(open_graph(asked / "graph"), EnvironmentConfig())
+    questions = asked / "questions/questions.jsonl"
+    rows = parquet(export(questions, "verl", tmp_path, environment).file)
+    first = next(read_records(roll, Trajectory.from_json))
     prompts = {row["extra_info"]["id"]: row for row in rows}
     row = prompts[first.question.id]
     assert row["prompt"] == [{"role": m.role, "content": m.content} for m in first.turns[0].context]
     assert row["reward_model"]["ground_truth"] == [a.name for a in first.question.answers]
     assert Question.from_json(json.loads(row["extra_info"]["record"])) == first.question
-    assert len(rows) == 16
+    assert len(rows) == 60
 
 
 def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
@@ -83,14 +74,14 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     assert (done.rows, done.set_aside) == (7, 1)
 
 
-def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
-    asked = made / "q" / "questions.jsonl"
+def test_bad_input_is_told_in_one_line(asked, roll, tmp_path):
+    questions = asked / "questions/questions.jsonl"
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     for source, to, fault in (
         (roll, "csv", "unknown form; known: sharegpt, trl, verl, inspect"),
-        (asked, "sharegpt", "takes trajectories"),
-        (asked, "trl", "need the graph"),
+        (questions, "sharegpt", "takes trajectories"),
+        (questions, "trl", "need the graph"),
         (empty, "trl", "no records"),
         (tmp_path / "none.jsonl", "trl", "no such file"),
     ):
@@ -102,7 +93,7 @@ def test_bad_input_is_told_in_one_line(made, roll, tmp_path):
         export(broken, "trl", tmp_path / "out")
 
 
-def test_injected_errors_are_marked_in_every_export(made, roll, tmp_path):
+def test_injected_errors_are_marked_in_every_export(roll, tmp_path):
     trajectories = list(read_records(roll, Trajectory.from_json))
     wrong = [
         {t.turns[e["turn"]].completion for e in t.provenance["errors"] if e["slip"]}

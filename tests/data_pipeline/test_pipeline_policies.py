@@ -7,7 +7,7 @@ import pytest
 
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import built_in, make_experts
-from data_pipeline.synthesize import make_questions, synthesize
+from data_pipeline.synthesize import synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.base import Entity
@@ -92,22 +92,13 @@ def test_an_expert_does_not_read_the_gold_hops():
         assert [expert(asked, seed).turns for seed in range(5)] == [run.turns for run in runs]
 
 
-@pytest.fixture(scope="module")
-def world(graph, tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    (out / "graph").symlink_to(graph)
-    config = SynthConfig(count=60, seed=1, mix={"2-hop": 4, "3-hop": 2, "4-hop": 1, "2I": 3})
-    make_questions(out / "graph", config, out / "questions")
-    return out
-
-
-def run_experts(world: Path, out: Path, **settings) -> dict:
+def run_experts(asked: Path, out: Path, **settings) -> dict:
     config = ExpertConfig(**{"count": 30, **settings})
-    return make_experts(world / "graph", config, world / "questions" / "questions.jsonl", out)
+    return make_experts(asked / "graph", config, asked / "questions" / "questions.jsonl", out)
 
 
-def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
-    card = run_experts(world, tmp_path)
+def test_most_trajectories_err_and_recover_by_default(asked, tmp_path):
+    card = run_experts(asked, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
     for row in rows:
@@ -120,31 +111,31 @@ def test_most_trajectories_err_and_recover_by_default(world, tmp_path):
 
 
 @pytest.mark.long
-def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(world, tmp_path):
+def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(asked, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    run_experts(world, one)
-    run_experts(world, two, workers=2)
+    run_experts(asked, one)
+    run_experts(asked, two, workers=2)
     whole = (one / "graphroll.jsonl").read_bytes()
     assert (two / "graphroll.jsonl").read_bytes() == whole
     (two / "graphroll.jsonl").write_bytes(whole[:-700])
-    run_experts(world, two)
+    run_experts(asked, two)
     assert (two / "graphroll.jsonl").read_bytes() == whole
     assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
 
 
-def test_a_structure_without_questions_is_reported_before_any_work(world, tmp_path):
+def test_a_structure_without_questions_is_reported_before_any_work(asked, tmp_path):
     with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
-        run_experts(world, tmp_path, mix={"5-hop": 1})
+        run_experts(asked, tmp_path, mix={"5-hop": 1})
     assert not list(tmp_path.iterdir())  # another run may take the folder
 
 
 @pytest.mark.long
-def test_datasets_reads_graphsynth_and_graphroll_together_in_either_order(world, tmp_path):
+def test_datasets_reads_graphsynth_and_graphroll_together_in_either_order(asked, tmp_path):
     from datasets import load_dataset
 
     config = SynthConfig(count=10, seed=2, mix={"2-hop": 2, "2I": 1})
-    synthesize(world / "graph", config, tmp_path / "synth")
-    run_experts(world, tmp_path / "roll", count=10, tries=3)
+    synthesize(asked / "graph", config, tmp_path / "synth")
+    run_experts(asked, tmp_path / "roll", count=10, tries=3)
     files = [str(tmp_path / name) for name in ("synth/graphsynth.jsonl", "roll/graphroll.jsonl")]
     for given in (files, files[::-1]):
         rows = load_dataset("json", data_files=given, split="train", cache_dir=str(tmp_path))

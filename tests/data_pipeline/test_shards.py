@@ -8,7 +8,7 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
-from data_pipeline.synthesize import make_questions, synthesize
+from data_pipeline.synthesize import synthesize
 from graphwalker.errors import UserError
 
 pytestmark = pytest.mark.long
@@ -93,15 +93,13 @@ def test_a_killed_merge_goes_on(graph, whole, parts):
     assert same(whole, parts)
 
 
-def test_shards_of_experts_merge_into_the_same_trajectories(graph, tmp_path):
-    config = SynthConfig(count=30, mix={"2-hop": 1, "2I": 1})
-    make_questions(graph, config, tmp_path / "q")
-    asked = tmp_path / "q" / "questions.jsonl"
-    make_experts(graph, EXPERTS, asked, tmp_path / "whole")
+def test_shards_of_experts_merge_into_the_same_trajectories(asked, tmp_path):
+    graph, questions = asked / "graph", asked / "questions/questions.jsonl"
+    make_experts(graph, EXPERTS, questions, tmp_path / "whole")
     for index in range(2):
-        make_experts(graph, EXPERTS, asked, tmp_path / "parts", shard=Shard(index, 2))
+        make_experts(graph, EXPERTS, questions, tmp_path / "parts", shard=Shard(index, 2))
     with pytest.raises(UserError, match="give its question file as --questions"):
         merge(graph, tmp_path / "parts")
-    merge(graph, tmp_path / "parts", asked)
+    merge(graph, tmp_path / "parts", questions)
     files = ("graphroll.jsonl", "dropped.jsonl", "datacard.json", "run.json")
     assert same(tmp_path / "whole", tmp_path / "parts", files)

@@ -9,6 +9,8 @@ from data_pipeline.contamination.facts import KnownFacts, as_question
 from data_pipeline.synthesize import filter_questions, make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
+from graphwalker.graphs.base import Direction
+from graphwalker.query.query import Hop
 
 MIX = {"1-hop": 1, "2-hop": 1, "2I": 1}
 COUNT = 30
@@ -96,24 +98,12 @@ def test_bad_files_are_named(graph, tmp_path):
 
 
 def asked(path="", query=None, answers=("Paris",), topic="m.0f"):
-    return as_question(
-        {
-            "id": "q",
-            "question": "?",
-            "topic_entities": {topic: "France"},
-            "answers": list(answers),
-            "answer_mids": [f"m.{name}" for name in answers],
-            "relation_path": path.split() if path else [],
-        }
-        if query is None
-        else {
-            "id": "q",
-            "question": "?",
-            "topic_entities": [{"id": topic, "name": "France"}],
-            "answers": [{"id": f"m.{name}", "name": name} for name in answers],
-            "query": {"branches": [{"topic": {"id": topic, "name": "France"}, "hops": query}]},
-        }
-    )
+    named = {"id": topic, "name": "France"}
+    published = {"topic_entities": {topic: "France"}, "relation_path": path.split()}
+    published |= {"answers": list(answers), "answer_mids": [f"m.{name}" for name in answers]}
+    ours = {"topic_entities": [named], "query": {"branches": [{"topic": named, "hops": query}]}}
+    ours |= {"answers": [{"id": f"m.{name}", "name": name} for name in answers]}
+    return as_question({"id": "q", "question": "?", **(ours if query else published)})
 
 
 def test_the_same_fact():
@@ -130,9 +120,6 @@ def test_the_same_fact():
         (asked("p.spouse_s m.spouse"), asked(query=["p.spouse_s..m.spouse"]), True),
         (asked("a.capital"), asked(query=["~a.capital_of"]), True),  # the inverse relation
     ]:
-        from graphwalker.graphs.base import Direction
-        from graphwalker.query.query import Hop
-
         pair = {Hop("a.capital"): Hop("a.capital_of", Direction.IN)}
         pair |= {Hop("a.capital", Direction.IN): Hop("a.capital_of")}
         pair |= {value: key for key, value in pair.items()}

@@ -24,43 +24,30 @@ def test_every_record_that_was_made_holds(name, made, world):
     assert verdict.records >= 27 and verdict.failed == 0
 
 
+def branch(record):
+    return record["query"]["branches"][0]
+
+
+FAULTS = {
+    "topic entity unknown": lambda r: [
+        one.update(id="m.0nobody") for one in (branch(r)["topic"], r["topic_entities"][0])
+    ],
+    "topic entity renamed": lambda r: branch(r)["topic"].update(name="Someone Else"),
+    "relation unknown": lambda r: branch(r)["hops"].__setitem__(0, "no.such.relation"),
+    "answers differ": lambda r: r["answers"].append({"id": "m.0nobody", "name": "No One"}),
+    "answer in question": lambda r: r.update(question=f"Is it {r['answers'][0]['name']}?"),
+    "structure differs": lambda r: r.update(structure="5-hop"),
+    "sparql differs": lambda r: r["query"].update(sparql=r["query"]["sparql"] + " LIMIT 1"),
+    "no query": lambda r: r.update(query={}),
+    "malformed": lambda r: branch(r).pop("hops"),
+}
+"""What damages the record of a question, by the reason that it is given."""
+
+
 def tampered(record, how):
-    """The question record, damaged in one place."""
     record = copy.deepcopy(record)
-    branch = record["query"]["branches"][0]
-    match how:
-        case "topic entity unknown":
-            branch["topic"]["id"] = record["topic_entities"][0]["id"] = "m.0nobody"
-        case "topic entity renamed":
-            branch["topic"]["name"] = "Someone Else"
-        case "relation unknown":
-            branch["hops"][0] = "no.such.relation"
-        case "answers differ":
-            record["answers"].append({"id": "m.0nobody", "name": "No One", "aliases": []})
-        case "answer in question":
-            record["question"] += f" Is it {record['answers'][0]['name']}?"
-        case "structure differs":
-            record["structure"] = "5-hop"
-        case "sparql differs":
-            record["query"]["sparql"] += " LIMIT 1"
-        case "no query":
-            record["query"] = {}
-        case "malformed":
-            del branch["hops"]
+    FAULTS[how](record)
     return record
-
-
-FAULTS = (
-    "topic entity unknown",
-    "topic entity renamed",
-    "relation unknown",
-    "answers differ",
-    "answer in question",
-    "structure differs",
-    "sparql differs",
-    "no query",
-    "malformed",
-)
 
 
 @pytest.mark.parametrize("how", FAULTS)
