@@ -51,26 +51,8 @@ class Closest:
     """The test question that asks for the same fact; `""` where none does."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestSet:
-    """Questions that must not have been trained on."""
-
-    __test__ = False
-
-    name: str
-    questions: tuple[Question, ...]
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(question.text for question in self.questions)
-
-
-@one_writer("out")
-def check(
-    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: CloseRules
-) -> dict[str, Any]:
-    """`write_check` in a folder that no other process writes."""
-    return write_check(questions, against, out, embedder, rules)
+TestSets = Mapping[str, Sequence[Question]]
+"""Questions that must not have been trained on, by the names of their files."""
 
 
 def write_check(
@@ -85,11 +67,9 @@ def write_check(
     read, by name and record.
     """
     records = list(_corpus(questions))
-    sets = [load_set(path) for path in against]
-    if len({s.name for s in sets}) < len(sets):
-        raise UserError("two test files have the same name: rename one, rows go by file name")
+    sets = load_sets(against)
     texts = [_text(record) for record in records]
-    found = {test.name: compare(records, texts, test, embedder, rules) for test in sets}
+    found = {name: compare(records, texts, sets[name], embedder, rules) for name in sets}
     verdicts = [_verdict(r, i, found, rules) for i, r in enumerate(records)]
     report = _report(questions, sets, found, verdicts, embedder, rules)
     write_jsonl(out / "flagged.jsonl", [v for v in verdicts if v["reasons"]])
@@ -105,31 +85,39 @@ def write_check(
     return report
 
 
-def load_set(path: Path) -> TestSet:
-    """The questions of a published file or of ours; answers are not needed."""
-    loaded = load_dataset(path, Reading(unanswered="keep", alone=True))
-    return TestSet(path.name, tuple(loaded.questions))
+check = one_writer("out")(write_check)
+"""`write_check` in a folder that no other process writes."""
+
+
+def load_sets(files: Sequence[Path]) -> TestSets:
+    """The questions of published files or of ours; answers are not needed."""
+    reading = Reading(unanswered="keep", alone=True)
+    found = {file.name: load_dataset(file, reading).questions for file in files}
+    if len(found) < len(files):
+        raise UserError("two test files have the same name: rename one, rows go by file name")
+    return found
 
 
 def compare(
     records: Sequence[Mapping[str, Any]],
     texts: Sequence[str],
-    test: TestSet,
+    test: Sequence[Question],
     embedder: Embedder,
     rules: CloseRules,
 ) -> list[Closest]:
     """The nearest test question to each record and its text: by embedding, by word and by letter
     trigrams, word by word, and by the fact that is asked for."""
-    exact = {normal(text) for text in test.texts}
-    index, letters = NgramIndex(test.texts), NgramIndex(test.texts, letter_grams)
+    asked = [question.text for question in test]
+    exact = set(map(normal, asked))
+    index, letters = NgramIndex(asked), NgramIndex(asked, letter_grams)
     facts = KnownFacts(hand_written_inverses().get)
-    for question in test.questions:
+    for question in test:
         facts.add(question, question.id)
-    similar = nearest(embedder, texts, test.texts)
+    similar = nearest(embedder, texts, asked)
     return [
         Closest(
             round(similarity, 4),
-            test.texts[number],
+            asked[number],
             normal(text) in exact,
             round(index.nearest(text, rules.jaccard)[0], 4),
             round(letters.nearest(text, rules.letters)[0], 4),
@@ -196,7 +184,7 @@ def _overall(found: Mapping[str, list[Closest]]) -> list[float]:
 
 def _report(
     questions: Path,
-    sets: Sequence[TestSet],
+    sets: TestSets,
     found: Mapping[str, list[Closest]],
     verdicts: Sequence[Mapping[str, Any]],
     embedder: Embedder,
@@ -207,7 +195,7 @@ def _report(
     return {
         "questions": questions.name,
         "count": len(verdicts),
-        "against": {test.name: len(test.texts) for test in sets},
+        "against": {name: len(questions) for name, questions in sets.items()},
         "embedding": embedder.name,
         "semantic": embedder.semantic,
         "thresholds": {

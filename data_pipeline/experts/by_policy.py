@@ -1,7 +1,7 @@
 """Any policy as the expert: a local model or an API, on questions of any benchmark."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,11 @@ def play_policy(
         ledger.out, graph, config.environment, config.seed, goal.questions, make_exemplars
     )
     environment = Environment(graph, config.environment, exemplars=shown)
-    with _policy(config, environment, ledger.out) as policy:
+    assert config.policy is not None
+    policy: Any = load_policy(config.policy, ledger.out, environment=environment)
+    with ExitStack() as stack:
+        if hasattr(policy, "close"):  # who talks to a server has connections
+            stack.callback(policy.close)
         run = Expert(environment, policy, config, label_errors)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
@@ -154,17 +158,6 @@ def _raise_failure(trajectory: Trajectory, config: ExpertConfig) -> None:
     if trajectory.stop is StopReason.POLICY_ERROR and not trajectory.provenance.get("failure"):
         line = f"expert: {trajectory.provenance['error']}; {RESUMES}"
         raise UserError(line) if away else PolicyError(line)
-
-
-@contextmanager
-def _policy(config: ExpertConfig, environment: Environment, out: Path) -> Iterator[Policy]:
-    assert config.policy is not None
-    policy: Any = load_policy(config.policy, out, environment=environment)
-    try:
-        yield policy
-    finally:
-        if hasattr(policy, "close"):  # who talks to a server has connections
-            policy.close()
 
 
 DEAD_END = "dead_end"

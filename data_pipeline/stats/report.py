@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.config import TABLE_6, TABLE_7
-from data_pipeline.contamination.check import CloseRules, load_set, write_check
+from data_pipeline.contamination.check import CloseRules, load_sets, write_check
 from data_pipeline.contamination.embed import TFIDF, Embedder, open_embedder
 from data_pipeline.stats.card import describe, relation_counts, table, whole
 from data_pipeline.stats.figures import bars, curve, scatter
@@ -49,8 +49,8 @@ def report(
     if against:
         found = write_check(source, against, out, embedder, CloseRules())
         stats["contamination"] = {k: found[k] for k in ("embedding", "against", "thresholds")}
-        sets = [load_set(path) for path in against]
-        others = [(text, test.name) for test in sets for text in test.texts[:MAPPED]]
+        sets = load_sets(against)
+        others = [(q.text, name) for name, asked in sets.items() for q in asked[:MAPPED]]
         mine = [(text, source.name) for text, _ in own]
         _draw_map(out / "map_sources.svg", embedder, [*mine, *others])
     write_json(out / "stats.json", stats, ensure_ascii=False)
