@@ -158,6 +158,8 @@ def spell_out(words: list[str], is_thing: bool) -> list[str]:
     if is_thing and len(words) > 1 and words[-1] in keys:
         words = words[:-1]
     words = [*words[:-1], re.sub(r"(?<=[a-z]{3})\d{1,2}$", "", words[-1])]  # `author1`
+    if len(words) > 1 and words[-1] in english()["units"]:
+        words = [*words[:-1], english()["units"][words[-1]]]
     text = " ".join(english()["short"].get(word, word) for word in words)
     text = text.replace(" of of ", " of ")
     return english()["joined"].get(text, text).split()

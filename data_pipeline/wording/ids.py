@@ -159,6 +159,8 @@ def name_hop(label: str, direction: Direction, subject: str) -> HopWords:
 
 def _name(words: list[str], direction: Direction, nouns: Nouns) -> HopWords:
     kind, skipped = nouns.subject.split(), PREPOSITIONS | {"has", "have", "the", "is"}
+    if kind and words[-len(kind) - 1 :] == ["of", *kind]:
+        words = words[: -len(kind) - 1]  # `head_of_department` of a department
     while len(words) > 1 and words[0] in skipped:
         words = words[1:]
     while len(words) > 1 and words[-1] in skipped:

@@ -1,7 +1,5 @@
 """The lexicon: how each hop is worded, exactly or vaguely, and which hops a phrase may mean."""
 
-import json
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,7 +89,7 @@ class Lexicon:
         """The lexicon of a graph that cannot list its relations, of which those in `met` are known:
         what people have written for such a graph, whether or not the graph has it."""
         known = set(met)
-        entries = hand_written(wide=not _fictional(known)) if written_for(known) else {}
+        entries = hand_written(_fictional(known)) if written_for(known) else {}
         return cls(entries, {}, _inverses(entries), frozenset(entries))
 
     def entry(self, hop: Hop) -> Entry:
@@ -122,7 +120,7 @@ class Lexicon:
 def written_for(relations: Iterable[str]) -> dict[Hop, Entry]:
     """The hand-written entries of a graph that has these relations."""
     known = set(relations)
-    found = hand_written(wide=not _fictional(known))
+    found = hand_written(_fictional(known))
     return {hop: entry for hop, entry in found.items() if _present(hop.relation, known)}
 
 
@@ -130,41 +128,11 @@ def _fictional(relations: set[str]) -> bool:
     return relations <= set(schema_relations())
 
 
-WIDER = {
-    "band formed": ("music.artist.", "artist who started"),
-    "was formed": ("music.artist.", "started"),
-    "saw the formation of": ("music.artist.", "is the origin of"),
-    "band": ("music.", "artist"),
-    "country": ("location.location.adjoin_s", "place"),
-}
-"""Kinds that are narrow in the fictional world and wide in Freebase, where a singer has a genre and
-a county borders on another: relations that begin so, and the word that fits there."""
-
-
 @cache
-def hand_written(wide: bool = False) -> dict[Hop, Entry]:
-    """The entries of the packaged table `phrases.toml`. `wide`: for graphs other than the
-    fictional world, where the phrase bank's entries take the place of the table's."""
+def hand_written(fictional: bool = True) -> dict[Hop, Entry]:
+    """The entries of `phrases.toml`, for the fictional world, or of the phrase bank."""
     text = files("data_pipeline.wording").joinpath("phrases.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
-    if wide:
-        table["kind"]["artist"] = {"noun": "artist", "plural": "artists", "question_word": "What"}
-        table["relation"] = [_wider(row) for row in table["relation"]]
-        written = parse_table(bank())
-        # A vague phrase says little, and must mean all its hops: it gives way as a whole.
-        table["vague"] = [
-            row for row in table["vague"] if written.keys().isdisjoint(map(parse_hop, row["hops"]))
-        ]
-        return {**parse_table(table), **written}
-    return parse_table(table)
-
-
-def _wider(row: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(row)
-    for narrow, (prefix, word) in WIDER.items():
-        if row["id"].startswith(prefix):
-            found = json.loads(re.sub(rf"\b{narrow}\b", word, json.dumps(found)))
-    return found
+    return parse_table(tomllib.loads(text) if fictional else bank())
 
 
 def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
@@ -258,7 +226,7 @@ def _inverses(entries: Mapping[Hop, Entry]) -> dict[Hop, Hop]:
 def hand_written_inverses() -> Mapping[Hop, Hop]:
     """`Lexicon.inverse` of every hop that stands in the table or in the bank, whatever a graph
     holds of them."""
-    return {**_inverses(hand_written(wide=True)), **_inverses(hand_written())}
+    return {**_inverses(hand_written(fictional=False)), **_inverses(hand_written())}
 
 
 @cache
