@@ -149,7 +149,8 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
             if str(direction) not in row:
                 continue
             hop = Hop(row["id"], direction)
-            wording = _entry(row[str(direction)], start, end, vague.get(hop, []))
+            casual = row.get(f"{direction}_casual", "").split("\n")
+            wording = _entry(row[str(direction)], casual, start, end, vague.get(hop, []))
             if direction is Direction.IN and row["in"] == row.get("out"):
                 wording = entries[Hop(row["id"], Direction.OUT)]  # symmetric, as a marriage is
             entries[hop] = wording
@@ -160,6 +161,7 @@ def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:
 
 def _entry(
     wording: Mapping[str, Any],
+    casual: Sequence[str],
     start: Mapping[str, str],
     end: Mapping[str, str],
     vague: Sequence[tuple[str, str]],
@@ -174,7 +176,7 @@ def _entry(
         plural=end["plural"],
         question_word=end["question_word"],
         questions=tuple(wording.get("question", ())),
-        casual=tuple(wording.get("casual", ())),
+        casual=tuple(filter(None, casual)),
     )
 
 
