@@ -107,17 +107,17 @@ def compare(
 ) -> list[Closest]:
     """The nearest test question to each record and its text: by embedding, by word and by letter
     trigrams, word by word, and by the fact that is asked for."""
-    asked = [question.text for question in test]
-    exact = set(map(normal, asked))
-    index, letters = NgramIndex(asked), NgramIndex(asked, letter_grams)
+    test_texts = [question.text for question in test]
+    exact = set(map(normal, test_texts))
+    index, letters = NgramIndex(test_texts), NgramIndex(test_texts, letter_grams)
     facts = KnownFacts(hand_written_inverses().get)
     for question in test:
         facts.add(question, question.id)
-    similar = nearest(embedder, texts, asked)
+    similar = nearest(embedder, texts, test_texts)
     return [
         Closest(
             round(similarity, 4),
-            asked[number],
+            test_texts[number],
             normal(text) in exact,
             round(index.nearest(text, rules.jaccard)[0], 4),
             round(letters.nearest(text, rules.letters)[0], 4),

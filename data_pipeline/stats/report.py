@@ -50,7 +50,7 @@ def report(
         found = write_check(source, against, out, embedder, CloseRules())
         stats["contamination"] = {k: found[k] for k in ("embedding", "against", "thresholds")}
         sets = load_sets(against)
-        others = [(q.text, name) for name, asked in sets.items() for q in asked[:MAPPED]]
+        others = [(q.text, name) for name, questions in sets.items() for q in questions[:MAPPED]]
         mine = [(text, source.name) for text, _ in own]
         _draw_map(out / "map_sources.svg", embedder, [*mine, *others])
     write_json(out / "stats.json", stats, ensure_ascii=False)

@@ -8,10 +8,15 @@ from typing import Any
 
 
 @cache
+def packaged_table(*path: str) -> dict[str, Any]:
+    """Return a TOML file of this folder."""
+    text = files("data_pipeline.wording").joinpath(*path).read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
 def english() -> dict[str, Any]:
     """Return the packaged table `english.toml`."""
-    text = files("data_pipeline.wording").joinpath("english.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return packaged_table("english.toml")
 
 
 @cache

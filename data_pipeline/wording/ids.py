@@ -5,9 +5,7 @@ words each of the two.
 """
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from data_pipeline.wording.english import (
@@ -27,6 +25,7 @@ from data_pipeline.wording.english import (
     is_person,
     join_labels,
     noun_of_label,
+    packaged_table,
     participle,
     past_tense,
     singular,
@@ -115,8 +114,7 @@ def is_plain(relation: str) -> bool:
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     """Return the packaged table `labels.toml`; what a verb words, by direction."""
-    text = files("data_pipeline.wording").joinpath("labels.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
+    table = packaged_table("labels.toml")
     wording = {
         row["id"]: {d: HopWords(row[d], row[f"clause_{d}"], row[f"noun_{d}"]) for d in Direction}
         for row in table["wording"]

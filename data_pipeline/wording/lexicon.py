@@ -1,14 +1,12 @@
 """The lexicon: how each hop is worded, exactly or vaguely, and which hops a phrase may mean."""
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.english import is_person, plural
+from data_pipeline.wording.english import is_person, packaged_table, plural
 from data_pipeline.wording.ids import NOTHING_KNOWN, Nouns, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
@@ -131,8 +129,7 @@ def _fictional(relations: set[str]) -> bool:
 @cache
 def hand_written(fictional: bool = True) -> dict[Hop, Entry]:
     """The entries of `phrases.toml`, for the fictional world, or of the phrase bank."""
-    text = files("data_pipeline.wording").joinpath("phrases.toml").read_text(encoding="utf-8")
-    return parse_table(tomllib.loads(text) if fictional else bank())
+    return parse_table(packaged_table("phrases.toml") if fictional else bank())
 
 
 def parse_table(table: Mapping[str, Any]) -> dict[Hop, Entry]:

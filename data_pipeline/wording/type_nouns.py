@@ -2,18 +2,17 @@
 the types of nodes, by what relations call them, by what values look like."""
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.composition.openings import UNSPECIFIC
 from data_pipeline.wording.english import (
     PERSONS,
     english,
+    packaged_table,
     plural,
     singular,
     words_of,
@@ -60,15 +59,12 @@ class _NounDemand:
 @cache
 def nouns_by_type() -> dict[str, tuple[str, ...]]:
     """Return the nouns of the types of Freebase that questions are made for (`types.toml`)."""
-    path = files("data_pipeline.wording").joinpath("banks", "types.toml")
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["type"]
+    rows = packaged_table("banks", "types.toml")["type"]
     return {kind: tuple(row["nouns"]) for row in rows for kind in row["ids"]}
 
 
-@cache
 def _table() -> dict[str, Any]:
-    path = files("data_pipeline.wording").joinpath("banks", "nouns.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return packaged_table("banks", "nouns.toml")
 
 
 @cache

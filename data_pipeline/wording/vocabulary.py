@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.wording.english import is_person, plural
+from data_pipeline.wording.english import is_person, packaged_table, plural
 from data_pipeline.wording.ids import Nouns, is_plain
 from data_pipeline.wording.lexicon import (
     Entry,
@@ -183,8 +182,7 @@ def lexicon_of(graph: KnowledgeGraph, phrases_file: str = "") -> Lexicon:
 @cache
 def wikidata() -> dict[Hop, Entry]:
     """The phrase bank of Wikidata's properties, by their bare ids."""
-    path = files("data_pipeline.wording").joinpath("banks", "wikidata.toml")
-    return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
+    return parse_table(packaged_table("banks", "wikidata.toml"))
 
 
 def _wikidata_id(relation: str) -> str:

@@ -1,15 +1,13 @@
 """Constraints in words: forms such as `was released after 1990`, types, and whole questions."""
 
 import random
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from data_pipeline.wording.composition.openings import typed_text
 from data_pipeline.wording.composition.parts import Phraser
-from data_pipeline.wording.english import article
+from data_pipeline.wording.english import article, packaged_table
 from data_pipeline.wording.ids import label_of
 from data_pipeline.wording.lexicon import Entry
 from data_pipeline.wording.type_nouns import asks_by_type, may_be, nouns_of_type
@@ -63,8 +61,7 @@ def forms(relation: str, kind: ValueKind) -> Forms:
 @cache
 def hand_written() -> dict[str, Forms]:
     """The packaged table `constraints.toml`."""
-    text = files("data_pipeline.wording").joinpath("constraints.toml").read_text(encoding="utf-8")
-    return {row["id"]: _row(row) for row in tomllib.loads(text)["relation"]}
+    return {row["id"]: _row(row) for row in packaged_table("constraints.toml")["relation"]}
 
 
 def _row(row: Mapping[str, Any]) -> Forms:
