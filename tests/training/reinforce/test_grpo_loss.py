@@ -115,15 +115,6 @@ def test_padding_changes_nothing_and_micro_batches_have_the_gradient_of_trls_own
         assert torch.allclose(mine, theirs, atol=1e-6)
 
 
-def test_micro_batches_are_no_wider_than_their_longest_row(batch):
-    trainer, inputs = batch
-    parts = trainer._micro_batches(halves(inputs))
-    for part in parts:
-        assert part["completion_mask"].sum(1).max() == part["completion_ids"].shape[1]
-        assert part["prompt_mask"].sum(1).max() == part["prompt_ids"].shape[1]
-    assert min(p["completion_ids"].shape[1] for p in parts) < inputs["completion_ids"].shape[1]
-
-
 def test_rows_without_advantage_are_left_out_exactly(batch):
     trainer, inputs = batch
     inputs["advantages"][::3] = 0.0
