@@ -27,7 +27,6 @@ from training.grpo_config import GrpoConfig
 from training.reinforce.arguments import trl_arguments
 from training.reinforce.engines import BudgetPolicy
 from training.reinforce.groups import substitutes, turn_credit
-from training.reinforce.rewards.mix import reward_mix, score_episode
 from training.reinforce.rollout import OutageError
 from training.reinforce.trainer import EpisodeTrainer
 
@@ -38,16 +37,6 @@ ASKED = Question("q", "Who?", (Entity("m.1", "A"),), (Answer("B"), Answer("C")))
 
 def said(*names: str, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
     return Trajectory(ASKED, "agent", "policy", (), names or None, stop)
-
-
-# --- rewards
-
-
-def reward_of(trajectory: Trajectory, **rewards: float) -> float | None:
-    """As a config with these rewards gives it."""
-    paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
-    weights = GrpoConfig(**paths, rewards=rewards).rewards
-    return score_episode(trajectory, reward_mix(weights)).scores.get("reward")
 
 
 # --- groups without variance
@@ -114,25 +103,6 @@ def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp
 
 
 # --- turn-level credit
-
-
-def turn(valid: bool) -> Turn:
-    return Turn((), "", action={"tool": "t"} if valid else {"malformed": "no tag"})
-
-
-def test_a_turns_credit_is_its_validity_normalised_in_its_group():
-    group = [replace(said("B"), turns=(turn(True), turn(True), turn(False)))]
-    group.append(replace(said("B"), turns=(turn(True),)))
-    group.append(replace(said(stop=StopReason.GRAPH_ERROR), turns=(turn(False),)))
-    deviation = (3 / 4 * 1 / 4) ** 0.5  # of 1, 1, 0, 1
-    good, bad = 0.25 / (deviation + 1e-4), -0.75 / (deviation + 1e-4)
-    first, second, failed = turn_credit(group, samples=3)
-    assert first == pytest.approx([good, good, bad])
-    assert second == pytest.approx([good]) and failed == [0.0]
-    erred = replace(turn(True), error="unknown_relation")  # costs credit and no reward
-    episodes = [replace(said("B", "C"), turns=(erred, turn(True)))] * 2
-    assert turn_credit(episodes, 2)[0][0] < 0 < turn_credit(episodes, 2)[0][1]
-    assert reward_of(episodes[0]) == 1.0
 
 
 def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):

@@ -13,7 +13,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.trajectory import Message, StopReason, Trajectory
+from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from support.toy import TOY_NAMES, toy_graph
 from training.grpo_config import GrpoConfig
 from training.reinforce.groups import turn_credit
@@ -91,6 +91,20 @@ def test_a_turn_that_shows_more_of_the_gold_walk_gets_the_credit() -> None:
     lost = play(relations("Ada Mbeki"), triples("Ada Mbeki", "people.person.children"), answer("X"))
     first, second = turn_credit([play(*RIGHT), lost], 2, progress(WALKS))
     assert first[1] > 0 > first[0] and first[1] == first[3] and second[1] == first[0]
+
+
+def test_a_turns_credit_is_its_validity_normalised_over_the_episodes_that_did_not_fail() -> None:
+    good, bad = Turn((), "", action={"tool": "t"}), Turn((), "", action={"malformed": "no tag"})
+    episode = play(answer("Verria"))
+    failed = replace(episode, turns=(bad,), stop=StopReason.GRAPH_ERROR)
+    group = [replace(episode, turns=turns) for turns in ((good, good, bad), (good,))]
+    deviation = (3 / 4 * 1 / 4) ** 0.5 + 1e-4  # of 1, 1, 0, 1
+    first, second, none = turn_credit([*group, failed], samples=3)
+    assert first == pytest.approx([0.25 / deviation] * 2 + [-0.75 / deviation])
+    assert second == first[:1] and none == [0.0]
+    erred = replace(good, error="unknown_relation")
+    ((lower, higher),) = turn_credit([replace(episode, turns=(erred, good))], 1)
+    assert lower < 0 < higher
 
 
 def test_relations_that_lead_elsewhere_lower_the_overlap() -> None:
@@ -217,3 +231,11 @@ def test_answers_beyond_the_gold_set_cost_their_share_of_what_was_answered(names
     given = tuple(f"B{number}" for number in range(names))
     episode = Trajectory(gold, "agent", "policy", (), given, StopReason.ANSWERED)
     assert ANSWER_REWARDS["over_answer"](episode, gold, {}) == penalty
+
+
+def test_a_value_that_is_spelled_in_two_ways_is_one_answer() -> None:
+    gold = Question("q", "When?", (Entity("m.1", "A"),), (Answer("1999"),))
+    ids = ('"1999"', '"1999"^^<http://www.w3.org/2001/XMLSchema#gYear>')
+    episode = play(answer("1999", "1999"), question=gold)
+    episode = replace(episode, answer=("1999", "1999"), answer_ids=ids)
+    assert ANSWER_REWARDS["over_answer"](episode, gold, {}) == 0.0

@@ -17,6 +17,7 @@ from support.run_toys import (
 )
 from training.config import SftConfig
 from training.grpo import run_grpo
+from training.runs.checkpoints import lines_until
 from training.runs.resuming import changed_settings
 from training.sft import run_sft
 
@@ -93,6 +94,13 @@ def test_a_run_goes_on_after_it_and_what_it_reads_have_moved(place, tmp_path) ->
     (tmp_path / "elsewhere" / "walks.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match=r"data\[0\] was"):
         run_sft(moved)
+
+
+def test_lines_after_the_checkpoint_are_dropped_and_written_again(tmp_path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"st')
+    assert lines_until(path, 2) == [{"step": 1}, {"step": 2}]
+    assert path.read_text().count("\n") == 2
 
 
 def test_a_config_that_was_cut_at_any_place_is_an_error_of_ours(place, tmp_path) -> None:
