@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.tokens.tool_calls import block_of_tools
-from graphwalker.tools.base import Observation
-from graphwalker.tools.functions import Function, Parameter, problem_of
+from graphwalker.tools.functions import Function, Parameter, refusal_of
 from support.search_agent import SPEC, SearchTools
 
 SEARCH = Function(
@@ -21,8 +20,7 @@ PROTOCOL = FunctionProtocol([SEARCH])
 
 class FunctionTools(SearchTools):
     def call(self, call):
-        problem = problem_of(call, self.functions())
-        return Observation(f"Error: {problem}", "bad_arguments") if problem else super().call(call)
+        return refusal_of(call, self.functions()) or super().call(call)
 
     def functions(self):
         return (SEARCH,)
