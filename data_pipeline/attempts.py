@@ -22,7 +22,7 @@ from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher.client import Chats, Unusable
 from data_pipeline.teacher.judge import DIMENSIONS, UNSCORED
 from data_pipeline.teacher.teacher import open_teacher
-from data_pipeline.walks.constrained import ConstraintWalker, TakesType
+from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.lookahead import LookaheadWalker, Widths
 from data_pipeline.walks.memory import RememberedGraph
@@ -33,7 +33,7 @@ from data_pipeline.walks.plausibility import (
     company_of,
     describing,
 )
-from data_pipeline.walks.sampler import Walk, Walker, WalkRules, walk_rng
+from data_pipeline.walks.sampler import Walk, WalkRules, walk_rng
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.banks.genders import genders_of
 from data_pipeline.wording.composition.constraints import takes_type
@@ -83,25 +83,29 @@ class Maker:
         lexicon = lexicon_of(graph, config.phrases_file)
         self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
-        rules = WalkRules(config.min_degree, config.max_degree, config.literals, self._usable_topic)
         self._environment = Environment(graph, config.environment)
         self._inverse, self._says = lexicon.inverse, lexicon.says
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
         judge = self._plausibility(seeds, lexicon, listed)
-        walkers = [
-            Walker(self._walked, seeds, rules, listed, judge.step(step) if judge else None)
+        rules = WalkRules(
+            *(config.min_degree, config.max_degree, config.literals),
+            usable_topic=self._usable_topic,
+            # Of a hop from the side that it is worded from.
+            takes_type=lambda hop, kind: takes_type(lexicon.entry(self._own(hop)), kind),
+        )
+        self._walkers = [
+            ConstraintWalker(self._walked, seeds, rules, listed, judge and judge.step(step))
             for step in range(STEPS if judge else 1)
         ]
         # How many calls a walk takes is known for the walker's own tools only.
         own = type(self._environment.speaker) is WalkerSpeaker
         calls = config.environment.max_turns if own else 0
         widths = Widths(config.max_frontier, config.max_answers, calls)
-        self._walkers = [ConstraintWalker(w, listed, self._takes_type(lexicon)) for w in walkers]
         self._ahead = [
             LookaheadWalker(walker, config.seed, widths, self._own, self._prove)
-            for walker in walkers
+            for walker in self._walkers
         ]
         splits = config.splits
         held_out = config.split == TEST_WORDING and splits.wording_share
@@ -115,10 +119,6 @@ class Maker:
         self._teacher = open_teacher(
             config.teacher, config.judge, chats, graph, lexicon, protocol, phrases
         )
-
-    def _takes_type(self, lexicon: Lexicon) -> TakesType:
-        """Whether a question can name a type, of a hop from the side that it is worded from."""
-        return lambda hop, kind: takes_type(lexicon.entry(self._own(hop)), kind)
 
     def _plausibility(self, seeds: Seeds, lexicon: Lexicon, listed: Lister) -> Plausibility | None:
         config = self.config.plausibility

@@ -2,7 +2,7 @@
 type that some of them have."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import combinations, pairwise
@@ -25,7 +25,6 @@ from graphwalker.query.constraint import (
     literals_of,
 )
 from graphwalker.query.query import Branch, Hop, Query, execute
-from graphwalker.tools.listing import Lister
 
 ONE_HOP_SHARE = 0.6
 """Share of constrained walks of one hop; the others have two."""
@@ -37,28 +36,15 @@ THAN_TRIES = 40
 """Entities drawn in search of one with the same kind of value to compare with."""
 
 
-TakesType = Callable[[Hop, str], bool]
-
-
-class ConstraintWalker:
-    """Samples every structure: 3I and `CONSTRAINED` by itself, the paper's by its walker."""
-
-    def __init__(
-        self, walker: Walker, relations: Lister, takes_type: TakesType = lambda _, __: True
-    ) -> None:
-        """`relations` lists what an agent would be shown; `takes_type` says of a last hop whether a
-        question about it can name a type."""
-        self._walker = walker
-        self._graph = walker.graph
-        self._relations = relations
-        self._takes_type = takes_type
+class ConstraintWalker(Walker):
+    """Samples every structure: 3I and `CONSTRAINED`, too."""
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
         if structure == "3I":
-            return sample_three(self._walker, self._relations, rng)
+            return sample_three(self, rng)
         if structure not in CONSTRAINED:
-            return self._walker.sample(structure, rng)
+            return super().sample(structure, rng)
         reason = ""
         for _ in range(TYPE_TRIES if structure == "type" else 1):
             found = self._sample_constrained(structure, rng)
@@ -69,11 +55,11 @@ class ConstraintWalker:
 
     def _sample_constrained(self, structure: str, rng: random.Random) -> Walk | str:
         one_hop = TYPE_ONE_HOP_SHARE if structure == "type" else ONE_HOP_SHARE
-        base = self._walker.sample("1-hop" if rng.random() < one_hop else "2-hop", rng)
+        base = super().sample("1-hop" if rng.random() < one_hop else "2-hop", rng)
         if isinstance(base, str):
             return base
-        most = self._walker.rules.max_degree
-        candidates = execute(self._graph, base.query, most).answers
+        most = self.rules.max_degree
+        candidates = execute(self.graph, base.query, most).answers
         if not 1 < len(candidates) <= most:
             return "single_candidate" if len(candidates) < 2 else "frontier_too_wide"
         if structure == "type":
@@ -94,27 +80,27 @@ class ConstraintWalker:
         self, query: Query, candidates: Sequence[Entity], rng: random.Random
     ) -> Constraint | str:
         """One that keeps the candidates of a type by whose noun the others are not called."""
-        types = {entity.id: self._graph.types(entity.id) for entity in candidates}
+        types = {entity.id: self.graph.types(entity.id) for entity in candidates}
         kinds = {kind for found in types.values() for kind in found}
         apart = [k for k in sorted(kinds) if tells_apart(k, candidates, types.__getitem__)]
         if not apart:
             return "one_type"
         hop = query.branches[0].hops[-1]
-        apart = [kind for kind in apart if self._takes_type(hop, kind)]
+        apart = [kind for kind in apart if self.rules.takes_type(hop, kind)]
         if not apart:
             return "no_wording"
         made = Constraint(TYPE, "type", "is", rng.choice(apart))
-        return constraint_fault(self._graph, made, candidates) or made
+        return constraint_fault(self.graph, made, candidates) or made
 
     def _relations_with_values(
         self, entity: Entity, structure: str, rng: random.Random
     ) -> list[tuple[str, ValueKind]]:
         """Relations of the entity to one date or number, in random order."""
         found: list[tuple[str, ValueKind]] = []
-        for relation in sorted(self._relations(entity.id).out):
-            if not self._walker.seeds.allows(relation):
+        for relation in sorted(self.listed(entity.id).out):
+            if not self.seeds.allows(relation):
                 continue
-            ends = self._graph.step(entity.id, relation, Direction.OUT, 2)
+            ends = self.graph.step(entity.id, relation, Direction.OUT, 2)
             kind = kind_of(ends[0].id) if len(ends) == 1 else None
             if kind and structure in (kind, "comparative", "superlative"):
                 found.append((relation, kind))
@@ -131,16 +117,16 @@ class ConstraintWalker:
         """One that every candidate has a value for, and that keeps some of them, not all."""
         if structure == "superlative":
             made = Constraint(relation, kind, rng.choice(("highest", "lowest")))
-            return constraint_fault(self._graph, made, candidates) or made
+            return constraint_fault(self.graph, made, candidates) or made
         if structure == "comparative":
             return self._comparative(relation, kind, candidates, rng)
-        values = [literals_of(self._graph, e.id, relation) for e in candidates]
+        values = [literals_of(self.graph, e.id, relation) for e in candidates]
         if any(len(found) != 1 for found in values):
             return "value_missing" if not all(values) else "value_ambiguous"
         made = _draw_bound(relation, kind, [found[0] for found in values], rng)
         if made is None:
             return "values_too_close"
-        return constraint_fault(self._graph, made, candidates) or made
+        return constraint_fault(self.graph, made, candidates) or made
 
     def _comparative(
         self, relation: str, kind: ValueKind, candidates: Sequence[Entity], rng: random.Random
@@ -148,15 +134,15 @@ class ConstraintWalker:
         """One with an entity whose value lies between those of the candidates: drawn from the
         graph, else one of themselves."""
         operator: Operator = rng.choice(("above", "below"))
-        usable = self._walker.rules.usable_topic
-        drawn = (self._walker.seeds.draw(rng, usable, THAN_TRIES) for _ in range(THAN_TRIES))
-        others = [e for e in drawn if e and literals_of(self._graph, e.id, relation)]
+        usable = self.rules.usable_topic
+        drawn = (self.seeds.draw(rng, usable, THAN_TRIES) for _ in range(THAN_TRIES))
+        others = [e for e in drawn if e and literals_of(self.graph, e.id, relation)]
         among = [entity for entity in candidates if usable(entity.id)]
         for than in (*others, *rng.sample(among, len(among))):
             made = Constraint(relation, kind, operator, than=than)
-            if constraint_fault(self._graph, made, candidates):
+            if constraint_fault(self.graph, made, candidates):
                 continue
-            if 0 < len(filter_candidates(self._graph, made, candidates)) < len(candidates):
+            if 0 < len(filter_candidates(self.graph, made, candidates)) < len(candidates):
                 return made
         return "nothing_to_compare_with"
 
@@ -228,7 +214,7 @@ class _Found:
     ends: frozenset[str]
 
 
-def sample_three(walker: Walker, relations: Lister, rng: random.Random) -> Walk | str:
+def sample_three(walker: Walker, rng: random.Random) -> Walk | str:
     """A walk whose every two branches share an entity that the third one lacks, or the reason why
     this attempt found none. Drawing branches blindly finds one in thousands of attempts."""
     base = walker.sample("1-hop", rng)
@@ -239,7 +225,7 @@ def sample_three(walker: Walker, relations: Lister, rng: random.Random) -> Walk 
     if len(ends) < 3:
         return "trivial_branch"
     seen = {first.topic.id, meet.id}
-    near = [found for found in _branches(walker, relations, meet, rng) if _apart(found.ends, ends)]
+    near = [found for found in _branches(walker, meet, rng) if _apart(found.ends, ends)]
     for one, two in combinations(near[:MOST_BRANCHES], 2):
         topics = {one.branch.topic.id, two.branch.topic.id}
         if len(topics) < 2 or topics & seen:
@@ -250,11 +236,9 @@ def sample_three(walker: Walker, relations: Lister, rng: random.Random) -> Walk 
     return "no_second_topic"
 
 
-def _branches(
-    walker: Walker, relations: Lister, meet: Entity, rng: random.Random
-) -> Iterator[_Found]:
+def _branches(walker: Walker, meet: Entity, rng: random.Random) -> Iterator[_Found]:
     """Every branch of one hop that leads to the meeting entity among a few, in random order."""
-    listing, rules = relations(meet.id), walker.rules
+    listing, rules = walker.listed(meet.id), walker.rules
     sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
     hops = [Hop(r, d) for d, side in sides for r in sorted(side) if walker.seeds.allows(r)]
     for hop in rng.sample(hops, len(hops)):

@@ -45,12 +45,14 @@ SECOND_TOPICS = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class WalkRules:
-    """What a walk may do. `usable_topic` keeps held-out entities apart."""
+    """What a walk may do. `usable_topic` keeps held-out entities apart; `takes_type` says of a last
+    hop whether a question about it can name a type."""
 
     min_degree: int = 1
     max_degree: int = 5
     literals: bool = False
     usable_topic: Callable[[str], bool] = lambda _: True
+    takes_type: Callable[[Hop, str], bool] = lambda _, __: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,9 @@ class Walker:
         self.seeds = seeds
         self.rules = rules
         degrees = rules.min_degree, rules.max_degree
-        listed = relations or lister(graph, WalkerSettings())
-        self._judge = plausibility or Plausibility.off(listed)
-        self.places = WalkedPlaces(self.graph, seeds, degrees, listed, self._judge)
+        self.listed = relations or lister(graph, WalkerSettings())
+        self._judge = plausibility or Plausibility.off(self.listed)
+        self.places = WalkedPlaces(self.graph, seeds, degrees, self.listed, self._judge)
         self._topics = lru_cache(SECOND_TOPICS)(self._topics_behind)
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:

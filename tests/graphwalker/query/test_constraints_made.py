@@ -20,8 +20,6 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.constraint import CONSTRAINED
 from graphwalker.query.query import execute, sub_queries
-from graphwalker.tools.listing import lister
-from graphwalker.tools.settings import WalkerSettings
 from graphwalker.world.generate import make_world
 from support.oxigraph import load_store, node_id
 from support.toy import toy_graph
@@ -134,8 +132,7 @@ def _meeting() -> MemoryGraph:
 @pytest.mark.parametrize("graph", [_meeting(), toy_graph()])
 def test_no_branch_of_three_is_needless(graph):
     walker = Walker(graph, Seeds(graph), WalkRules())
-    listed = lister(graph, WalkerSettings())
-    found = [sample_three(walker, listed, walk_rng(0, "3I", i)) for i in range(40)]
+    found = [sample_three(walker, walk_rng(0, "3I", i)) for i in range(40)]
     walks = [walk for walk in found if isinstance(walk, Walk)]
     assert walks or graph.name("m.0ada")
     for walk in walks:
