@@ -15,40 +15,19 @@ sentence_transformers = pytest.importorskip(
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """One BERT layer over the words of the tests, its token vectors averaged."""
+    """Random vectors of the words of the tests, averaged."""
     import torch
-    from sentence_transformers.models import Pooling, Transformer
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    folder = tmp_path_factory.mktemp("st")
     words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    words.train_from_iterator(
-        [text.lower() for text in (*TEST, *CORPUS)], trainers.WordLevelTrainer(special_tokens=marks)
-    )
-    words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = ("pad_token", "unk_token", "cls_token", "sep_token")
-    PreTrainedTokenizerFast(
-        tokenizer_object=words, **dict(zip(names, marks, strict=True)), model_max_length=64
-    ).save_pretrained(folder / "bert")
+    words.train_from_iterator([*TEST, *CORPUS], trainers.WordLevelTrainer(special_tokens=["[UNK]"]))
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=words.get_vocab_size(),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        initializer_range=1.0,
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    body = Transformer(str(folder / "bert"))
-    pooled = Pooling(32, pooling_mode="mean")
-    sentence_transformers.SentenceTransformer(modules=[body, pooled]).save(str(folder / "model"))
-    return folder / "model"
+    path = tmp_path_factory.mktemp("st") / "model"
+    static = StaticEmbedding(words, embedding_dim=32)
+    sentence_transformers.SentenceTransformer(modules=[static]).save(str(path))
+    return path
 
 
 def test_a_model_of_this_machine_embeds_and_the_sweep_is_counted(model, tmp_path):
