@@ -69,21 +69,18 @@ def is_in_line(graph: Path | str, config: SamplingConfig | ExpertConfig) -> bool
 
 
 def _processes(build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig) -> Backend:
-    build = partial(_build_in_process, build)
     if config.engine == "ray":
         path = Path(graph)
         graph = path.resolve() if path.exists() else graph
-        return RayActors(build, (graph, config), config.workers, address=config.ray_address)
-    return Processes(partial(_build_to_end_at_once, build), (graph, config), config.workers)
+        there = partial(_build_in_process, build, False)
+        return RayActors(there, (graph, config), config.workers, address=config.ray_address)
+    return Processes(partial(_build_in_process, build, True), (graph, config), config.workers)
 
 
-def _build_in_process(build: Build, *arguments: Any) -> Callable[[Any], Any]:
+def _build_in_process(build: Build, ends_at_once: bool, *arguments: Any) -> Callable[[Any], Any]:
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
-    return build(*arguments)
-
-
-def _build_to_end_at_once(build: Build, *arguments: Any) -> Callable[[Any], Any]:
-    atexit.register(_end_at_once)
+    if ends_at_once:
+        atexit.register(_end_at_once)
     return build(*arguments)
 
 

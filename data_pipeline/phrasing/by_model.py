@@ -31,8 +31,8 @@ LOOKED_AT = 4_000
 
 MOST = 6
 """Texts of a kind that are kept."""
-KindsOfText = dict[Direction, dict[str, tuple[str, ...]]]
-"""Of each direction the texts by kind: `phrase`, `clause`, `question`, `casual`."""
+KindsOfText = dict[str, dict[str, list[str]]]
+"""Of `out` and `in` the texts by kind: `phrase`, `clause`, `question`, `casual`."""
 
 
 MODEL_HEAD = """\
@@ -139,7 +139,7 @@ def model_text(
         for direction in Direction:
             kinds = wordings.get(direction, {})
             texts = [text for k in ("phrase", "clause", "question") for text in kinds.get(k, ())]
-            found |= {f"{direction}": texts, f"{direction}_casual": kinds.get("casual", ())}
+            found |= {f"{direction}": texts, f"{direction}_casual": kinds.get("casual")}
         values = [(key, json.dumps(v, ensure_ascii=False)) for key, v in found.items() if v]
         blocks.append(relation_block(seen.relation, values))
     return "\n".join(blocks)
@@ -229,14 +229,14 @@ def ask(
     return made
 
 
-def _one(client: TeacherClient, seen: ShownRelation) -> dict[str, dict[str, list[str]]] | str:
+def _one(client: TeacherClient, seen: ShownRelation) -> KindsOfText | str:
     try:
         return client.request("wording", prompt_of(seen), read_wordings)
     except Unusable as error:
         return str(error)
 
 
-def read_wordings(answer: str) -> dict[str, dict[str, list[str]]]:
+def read_wordings(answer: str) -> KindsOfText:
     """The texts of an answer by direction and kind; what is no text is left out.
 
     >>> read_wordings('Sure: {"out": {"casual": ["who wrote {x}", 3]}, "in": {}}')
@@ -260,27 +260,23 @@ def _kinds(value: Any) -> dict[str, list[str]]:
     }
 
 
-def _keep(made: ModelWordings, seen: ShownRelation, found: dict[str, dict[str, list[str]]]) -> None:
+def _keep(made: ModelWordings, seen: ShownRelation, found: KindsOfText) -> None:
+    """Add the texts without a fault; count the others by theirs."""
     rows: KindsOfText = {}
-    for direction in Direction:
-        kept: dict[str, tuple[str, ...]] = {}
-        for kind, texts in found[str(direction)].items():
+    for direction, kinds in found.items():
+        for kind, texts in kinds.items():
             good: list[str] = []
             for text in texts:
                 reason = fault(kind, text, seen.names)
-                if not reason and text in good:
-                    reason = "twice"
-                if not reason and len(good) >= MOST:
-                    reason = "too_many"
+                reason = reason or ("twice" if text in good else "")
+                reason = reason or ("too_many" if len(good) >= MOST else "")
                 if reason:
                     made.refused[reason] += 1
                 else:
                     good.append(text)
             if good:
-                kept[kind] = tuple(good)
-        if kept:
-            rows[direction] = kept
-            made.kept += sum(map(len, kept.values()))
+                rows.setdefault(direction, {})[kind] = good
+            made.kept += len(good)
     if rows:
         made.wordings[seen.relation] = rows
     else:
