@@ -13,8 +13,17 @@ from data_pipeline.synthesize import synthesize
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
-from support.foreign_graphs import FOREIGN
+from support.paths import ROOT
 
+FOLDER = ROOT / "tests" / "data" / "foreign"
+FOREIGN = {
+    "dbpedia": ["--triples", "dbpedia/dbpedia.nt"],
+    "wikidata": ["--triples", "wikidata/wikidata.nt"],
+    "company": ["--triples", "company/people.csv", "--triples", "company/companies.csv"],
+    "citations": ["--triples", "citations/papers.tsv", "--types", "citations/types.tsv"],
+    "neo4j": ["--property", "neo4j/movies.jsonl"],
+}
+"""Graphs in the forms that other people have, and what `graphwalker graph build` is given."""
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", "datacard.json")
 FEW = {"max_attempts": 400}
 
@@ -36,6 +45,7 @@ def built(tmp_path_factory) -> dict[str, Path]:
     found = {}
     for name, words in FOREIGN.items():
         found[name] = tmp_path_factory.mktemp(name) / "graph"
+        words = [word if word.startswith("--") else FOLDER / word for word in words]
         run("graph", "build", *words, "--out", found[name])
     return found
 

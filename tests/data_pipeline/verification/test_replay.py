@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from test_verify import verify
 
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
 from graphwalker.graphs.open import open_graph
-from support.verifying import verify
 
 
 def guess(record, everywhere=True, context=False):
