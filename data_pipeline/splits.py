@@ -1,7 +1,7 @@
 """Held-out splits: which questions test unseen entities, which unseen relation paths."""
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
@@ -23,13 +23,12 @@ class Splits:
     def __init__(self, config: SplitConfig, inverse: Inverse | None = None) -> None:
         self.config = config
         self._inverse = inverse or (lambda hop: None)
-        self._spellings: dict[Hop, str] = {}
+        self._spell = cache(self._spell_hop)
         # Walks of one kind share their paths, and hubs are drawn again and again.
-        self._share = lru_cache(1 << 15)(share_of)
-        self.entity_held_out = lru_cache(1 << 15)(self._entity_held_out)
+        self._share = lru_cache(1 << 16)(share_of)
 
-    def _entity_held_out(self, entity_id: str) -> bool:
-        return share_of(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
+    def entity_held_out(self, entity_id: str) -> bool:
+        return self._share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
         key = " & ".join(self.path(query))
@@ -40,11 +39,8 @@ class Splits:
         must not be trained on under the other spelling."""
         return query.path_in(self._spell)
 
-    def _spell(self, hop: Hop) -> str:
-        found = self._spellings.get(hop)
-        if found is None:
-            found = self._spellings[hop] = str(min(hop, self._inverse(hop) or hop))
-        return found
+    def _spell_hop(self, hop: Hop) -> str:
+        return str(min(hop, self._inverse(hop) or hop))
 
     def of(self, query: Query) -> str:
         """The split of a query; `""` for a mix that neither trains nor tests."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from data_pipeline.config import SynthConfig, quotas
@@ -85,7 +86,9 @@ class SynthGoal(Goal):
         is ruled out, as `judge` would end it."""
         self._requested = quotas(config.mix, config.count)
         ruled_out = self.ruled_out if in_line else None
-        super().__init__(self._requested, draws(ruled_out, self._avoided_relations), ledger)
+        # What a stream keeps off is what had its share when its first attempt was made.
+        self._avoided = cache(self._avoided_relations)
+        super().__init__(self._requested, draws(ruled_out, self._avoided), ledger)
         self.config = config
         self._bare = recipe.product == WALKS
         self._steps = STEPS if config.plausibility.on else 1
@@ -98,7 +101,6 @@ class SynthGoal(Goal):
         self._distinct = Distinct()
         self._paths: Counter[tuple[str, ...]] = Counter()
         self._relations: Counter[tuple[str, str]] = Counter()
-        self._avoiding: dict[str, frozenset[str]] = {}
         self._reason = ""
         """Why the attempt that was judged last is dropped."""
         self._checked: tuple[str, Query, tuple[str, ...], str] | None = None
@@ -106,7 +108,7 @@ class SynthGoal(Goal):
         said: in line that is the one which is judged next."""
         for record in ledger.records(recipe.distinct):
             stream, _, number = unit_of(record).rpartition("/")
-            self._avoided_relations(stream)
+            self._avoided(stream)
             self._made[stream] += 1
             self._yields.add(stream, int(number), "")
             self._remember(record, *query_of(record))
@@ -233,19 +235,15 @@ class SynthGoal(Goal):
         return RELATION_SHARE if full else ""
 
     def _avoided_relations(self, stream: str) -> frozenset[str]:
-        """The relations that had their share when the first attempt of the stream was made; for
-        streams of walks that are drawn ahead."""
+        """The relations that have their share by now; for streams of walks that are drawn ahead."""
         structure, step, level = parse_stream(stream)
         if level is None:
             return frozenset()
-        found = self._avoiding.get(stream)
-        if found is None:
-            # By the quota that was asked for: a later one would not be known to a resumed run.
-            limit = self._relation_limit(structure, step, self._requested)
-            found = self._avoiding[stream] = frozenset(
-                r for (of, r), uses in self._relations.items() if of == structure and uses >= limit
-            )
-        return found
+        # By the quota that was asked for: a later one would not be known to a resumed run.
+        limit = self._relation_limit(structure, step, self._requested)
+        return frozenset(
+            r for (of, r), uses in self._relations.items() if of == structure and uses >= limit
+        )
 
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
