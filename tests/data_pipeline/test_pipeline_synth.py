@@ -1,14 +1,14 @@
 """The synthesis loop: exact mix, same bytes whatever the workers, kills and restarts."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from data_pipeline.config import SynthConfig
@@ -59,54 +59,33 @@ def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
     assert contents(tmp_path) == contents(synth)
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from data_pipeline.config import SynthConfig
-from data_pipeline.synthesize import synthesize
-if __name__ == "__main__":
-    config = SynthConfig(count=120, workers=int(sys.argv[3]))
-    synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
-"""
-
-
 def test_a_killed_run_goes_on_to_the_files_of_an_undisturbed_one(graph, synth, tmp_path):
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
-    out = tmp_path / "out"
+    made, command = tmp_path / "graphsynth.jsonl", [sys.executable, "-m", "graphwalker", "synth"]
+    command += ["--graph", str(graph), "--count", "120", "--out", str(tmp_path), "--workers"]
     for workers, at_least in (("1", 5), ("2", 40)):
-        run = subprocess.Popen([sys.executable, str(script), str(graph), str(out), workers])
-        workers_of_it = kill_when(run, out / "graphsynth.jsonl", at_least)
-    assert count(out / "graphsynth.jsonl") < 120
-    assert all(ends(pid) for pid in workers_of_it), "a worker outlived the killed run"
-    synthesize(graph, SynthConfig(count=120), out)
-    assert contents(out) == contents(synth)
+        with psutil.Popen([*command, workers]) as run:
+            until(lambda enough=at_least: count(made) >= enough)
+            processes = run.children()
+            run.kill()
+    assert count(made) < 120
+    assert processes
+    until(lambda: not any(map(is_alive, processes)))  # no worker outlives the run
+    synthesize(graph, SynthConfig(count=120), tmp_path)
+    assert contents(tmp_path) == contents(synth)
 
 
-def kill_when(run: subprocess.Popen, path: Path, lines: int) -> list[int]:
+def until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 300
-    while count(path) < lines and time.monotonic() < deadline:
+    while not holds():
+        assert time.monotonic() < deadline
         time.sleep(0.005)
-    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
-    pids = [int(pid) for pid in children.read_text().split()] if children.exists() else []
-    os.kill(run.pid, signal.SIGKILL)
-    run.wait()
-    return pids
 
 
-def ends(pid: int) -> bool:
-    deadline = time.monotonic() + 120
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(pid)
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie that nobody has reaped yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
-    except OSError:
-        return False
+def is_alive(process: psutil.Process) -> bool:
+    """A zombie that nobody has reaped yet is not."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def count(path: Path) -> int:
