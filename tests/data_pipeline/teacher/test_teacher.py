@@ -106,26 +106,16 @@ def test_drops_are_counted_by_reason(graph, tmp_path):
     assert card["count"] == 12
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from data_pipeline.config import SynthConfig
-from data_pipeline.synthesize import synthesize
-from graphwalker.config import parse_config
-import json
-config = parse_config(SynthConfig, json.loads(sys.argv[3]), "test")
-synthesize(Path(sys.argv[1]), config, Path(sys.argv[2]))
-"""
-
-
 def test_what_was_answered_before_a_kill_is_never_paid_for_again(graph, undisturbed, tmp_path):
     out = tmp_path / "out"
     with teach(lambda number, prompt: Act(well(prompt), delay_s=0.01)) as server:
         chosen = config(server)
-        settings = json.dumps(chosen.model_dump(mode="json"))
+        made = chosen.teacher.model_dump(exclude_unset=True)
+        command = [sys.executable, "-m", "graphwalker", "synth", "--graph", str(graph)]
+        command += ["--count", str(COUNT), "--out", str(out)]
+        command += [f"teacher.{name}={json.dumps(value)}" for name, value in made.items()]
         for goal in (4, 9):
-            script = [sys.executable, "-c", KILLED, str(graph), str(out), settings]
-            process = subprocess.Popen(script)
+            process = subprocess.Popen(command)
             deadline = time.monotonic() + 120
             while server.answered.total() < goal:
                 assert process.poll() is None and time.monotonic() < deadline
