@@ -318,6 +318,18 @@ class ExpertConfig(Config):
         return kinds
 
 
+class PhrasesConfig(Config):
+    """How a chat model is asked to word the relations of a graph."""
+
+    most: int = Field(default=1400, ge=1)
+    """Relations that are worded, the most used first: one request for each, one or two more where
+    an answer cannot be read. FB15k has 1,209."""
+    least: int = Field(default=1, ge=1)
+    """Fewest uses of a mined question for it to be written."""
+    teacher: TeacherConfig = TeacherConfig(format_retries=1, max_tokens=900)
+    """The chat model. `teacher.prices.max_cost` caps what it may cost."""
+
+
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:
     """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing.
     `any_types`: of questions that others made."""

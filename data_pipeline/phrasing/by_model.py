@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.phrasing.config import PhrasesConfig
+from data_pipeline.config import PhrasesConfig
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable
 from data_pipeline.teacher.paths import one_line

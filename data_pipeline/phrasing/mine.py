@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.phrasing.config import PhrasesConfig
+from data_pipeline.config import PhrasesConfig
 from data_pipeline.wording.vocabulary import lexicon_of, relation_block, words_of_lexicon
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.datasets.grounding import ground

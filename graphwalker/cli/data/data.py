@@ -174,8 +174,8 @@ def phrases(
     Example: graphwalker phrases --graph runs/graph --out words.toml, then
     graphwalker synth --graph runs/graph --out runs/synth phrases_file=words.toml
     """
+    from data_pipeline.config import PhrasesConfig
     from data_pipeline.phrasing.by_model import by_model
-    from data_pipeline.phrasing.config import PhrasesConfig
     from data_pipeline.phrasing.mine import from_questions
     from data_pipeline.wording.vocabulary import write_used_words
     from graphwalker.graphs.open import open_graph

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_pipeline.phrasing.config import PhrasesConfig
+from data_pipeline.config import PhrasesConfig
 from data_pipeline.phrasing.mine import frame_of, from_questions
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from data_pipeline.config import PhrasesConfig
 from data_pipeline.phrasing.by_model import by_model, fault
-from data_pipeline.phrasing.config import PhrasesConfig
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.memory import MemoryGraph
