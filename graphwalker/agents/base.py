@@ -1,6 +1,6 @@
 """An agent is a generator: it yields the conversation it wants completed and returns an answer."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -78,25 +78,6 @@ def record_turn(
         hidden=seen.hidden,
         tokens=0 if completion.token_ids else completion.completion_tokens,
         cost=round(completion.cost, 9),
-    )
-
-
-def complaint(action: Malformed, completion: Completion) -> Observation:
-    """Return what is shown after a completion without an action."""
-    cut = "your message was cut off, write less; " if completion.finish == "length" else ""
-    return Observation(f"Error malformed: {cut}{action.reason}", "malformed")
-
-
-def is_long(completion: Completion, limit: int) -> bool:
-    """Whether the conversation has reached `limit` tokens, as the policy counts (0: no limit)."""
-    return completion.prompt_tokens + len(completion.token_ids or ()) >= limit > 0
-
-
-def repeats_a_call(actions: Sequence[Action], times: int) -> bool:
-    """Whether the last call was repeated `times` times in a row (0: never)."""
-    latest = actions[-times - 1 :]
-    return len(latest) > times > 0 and all(
-        isinstance(action, Call | Calls) and action == latest[0] for action in latest
     )
 
 

@@ -6,17 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphwalker.agents.base import (
-    AgentPart,
-    AgentRun,
-    Ask,
-    EndsWithoutAnswer,
-    Log,
-    complaint,
-    is_long,
-    record_turn,
-    repeats_a_call,
-)
+from graphwalker.agents.base import AgentPart, AgentRun, Ask, EndsWithoutAnswer, Log, record_turn
 from graphwalker.agents.preset import AgentSettings
 from graphwalker.agents.prompt import Prompt, fill_fields
 from graphwalker.policies.base import Completion
@@ -124,7 +114,7 @@ class Dialogue:
         context is full, or too many malformed completions came in a row.
         """
         spent = len(self.log.turns) >= self.settings.max_turns
-        if spent or self._long or repeats_a_call(self._calls, self.settings.stop_repeats):
+        if spent or self._long or self._repeats():
             raise BudgetSpent
         action = yield from self._complete(expected, run, about)
         self._malformed = self._malformed + 1 if isinstance(action, Malformed) else 0
@@ -189,10 +179,19 @@ class Dialogue:
         self._past = (*messages, Message("assistant", completion.text))
         self._new, self._restart = (), False
         self._calls.append(action)
-        self._long = is_long(completion, self.settings.max_context_tokens)
+        tokens = completion.prompt_tokens + len(completion.token_ids or ())
+        self._long = tokens >= self.settings.max_context_tokens > 0
         own = isinstance(action, Malformed)
         self.say("\n".join(self.protocol.observe(one.text, own) for one in seen))
         return action
+
+    def _repeats(self) -> bool:
+        """Whether the last call was repeated as often as ends the episode."""
+        times = self.settings.stop_repeats
+        latest = self._calls[-times - 1 :]
+        return len(latest) > times > 0 and all(
+            isinstance(action, Call | Calls) and action == latest[0] for action in latest
+        )
 
     def _refuse_unexpected(self, action: Action, expected: Collection[str]) -> Action:
         forms = [self.protocol.hint(one) or ANSWER_FORM for one in expected]
@@ -214,7 +213,8 @@ class Dialogue:
 
 def _run(action: Action, completion: Completion, run: RunCall | None) -> Sequence[Observation]:
     if isinstance(action, Malformed):
-        return [complaint(action, completion)]
+        cut = "your message was cut off, write less; " if completion.finish == "length" else ""
+        return [Observation(f"Error malformed: {cut}{action.reason}", "malformed")]
     if isinstance(action, Call | Calls) and run:
         return [run(call) for call in calls_of(action)]
     return [Observation("")]

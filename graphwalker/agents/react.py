@@ -4,18 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from graphwalker.agents.base import AgentRun, Ask, Log, record_turn
+from graphwalker.agents.base import AgentRun
 from graphwalker.agents.dialogue import Dialogue, DialogueAgent
-from graphwalker.agents.preset import AgentSettings
-from graphwalker.agents.prompt import Prompt
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.oracle.plan import Move, OwnOracle, PresetOracle
 from graphwalker.policies.base import Request
-from graphwalker.protocols.base import ActionProtocol, FinalAnswer, Malformed
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Query, execute
 from graphwalker.question import Question
-from graphwalker.tools.base import Observation, ToolBox, abilities_of
+from graphwalker.tools.base import ToolBox, abilities_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +49,14 @@ react = ReActAgent
 """The agent of a preset that thinks, calls a tool and reads, until it answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class SingleCompletionAgent:
+class SingleCompletionAgent(DialogueAgent):
     """Asks once. What comes back is the answer, or the episode ends as `malformed`."""
 
-    protocol: ActionProtocol
-    prompt: Prompt
-    settings: AgentSettings
-
-    def __call__(self, question: Question, tools: ToolBox, log: Log) -> AgentRun:
-        values = {"question": question.text, "entities": "", "tools": "", "max_turns": "1"}
-        messages = self.prompt.messages({**values, **self.more_values(question, tools)})
-        completion = yield Ask(messages, self.protocol.stop)
-        if completion.context_full:
-            return None
-        thought, action = self.protocol.parse(completion.text)
-        seen = Observation("", "malformed" if isinstance(action, Malformed) else "")
-        log.turns.append(record_turn(messages, completion, thought, action, seen, 0.0))
+    def play(self, talk: Dialogue, tools: ToolBox) -> AgentRun:
+        talk.settings = self.settings.model_copy(update={"max_malformed": 1})
+        empty = {"entities": "", "tools": "", "max_turns": "1"}
+        talk.begin(**{**empty, **self.more_values(talk.question, tools)})
+        action = yield from talk.decide()
         return action if isinstance(action, FinalAnswer) else None
 
     def more_values(self, question: Question, tools: ToolBox) -> Mapping[str, str]:
