@@ -1,8 +1,7 @@
 """What every preset of the registry keeps to, whatever its paper: a new one is held to it, too."""
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from graphwalker.workers import Processes
 from support.grammars import allows
 from support.hostile_names import HOSTILE_NAMES
 from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, playing, world_of
+from support.token_kinds import byte_level
 
 every_preset = pytest.mark.parametrize("preset", sorted(presets()))
 NONSENSE = (
@@ -143,36 +143,9 @@ def test_contexts_and_completions_are_the_exact_conversation(preset: str) -> Non
             assert not done.turns or not done.turns[0].restart
 
 
-class Letters:
-    """A tokenizer with a token for each letter, and one for each mark of the layout."""
-
-    marks = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
-    all_special_tokens = list(marks)
-    unk_token_id = None
-
-    def encode(self, text: str, *, add_special_tokens=False, split_special_tokens=False):
-        found = [text] if split_special_tokens else re.split(r"(<\|im_start\|>|<\|im_end\|>)", text)
-        return [t for part in found for t in self._ids(part, split_special_tokens)]
-
-    def _ids(self, part: str, split: bool) -> Iterator[int]:
-        if part in self.marks and not split:
-            yield 0x110000 + self.marks.index(part)
-        else:
-            yield from map(ord, part)
-
-    def convert_tokens_to_ids(self, token: str) -> int:
-        return 0x110000 + self.marks.index(token)
-
-    def get_added_vocab(self) -> dict[str, int]:
-        return {mark: self.convert_tokens_to_ids(mark) for mark in self.marks}
-
-    def decode(self, ids: list[int]) -> str:
-        return "".join(self.marks[i - 0x110000] if i >= 0x110000 else chr(i) for i in ids)
-
-
 @every_preset
 def test_the_trained_tokens_are_the_completions_and_a_context_is_a_row(preset: str) -> None:
-    world, letters = world_of(preset), Letters()
+    world, letters = world_of(preset), byte_level()
     for done in played(environment_of(preset, world.graph), world.questions):
         rows = training_rows(done, chat_format("chatml"), letters)
         assert len(rows) == 1 + sum(turn.restart for turn in done.turns)
