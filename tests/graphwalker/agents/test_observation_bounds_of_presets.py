@@ -5,13 +5,12 @@ import pytest
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.presets import presets
 from graphwalker.agents.rollout import rollout
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory
 
 STREETS = [f"m.{number}" for number in range(10, 60)]
@@ -61,12 +60,8 @@ def test_by_default_a_usual_graph_is_shown_as_without_a_bound(preset: str) -> No
 
 
 def test_the_default_bound_grows_with_the_limits() -> None:
-    graph: KnowledgeGraph = MemoryGraph(TRIPLES, LONG)
-    call = Call("get_triples", {"entity": "Almera", "relations": ["town.street"]})
-    lengths: list[int] = []
+    bounds: list[int | None] = []
     for most in (5, 50):
         config = EnvironmentConfig(triples_per_relation=most)
-        box = Environment(graph, config).toolbox(Question("q", "?", (Entity("m.1", "Almera"),)))
-        box.call(Call("get_relations", {"entity": "Almera"}))
-        lengths.append(len(box.call(call).text))
-    assert lengths[0] <= 12_000 < lengths[1] <= 120_000
+        bounds.append(presets()["graphwalker"].bound_observations(config).max_observation_chars)
+    assert bounds == [12_000, 120_000]

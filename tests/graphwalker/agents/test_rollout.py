@@ -62,6 +62,7 @@ def test_the_answer_is_forced_once_after_the_last_turn():
     assert done.turns[2].context == (
         Message("user", f"<information> [A, r.r.to, B] </information>\n{FORCE}"),
     )
+    assert len(play(*[LOOK] * 10, DONE).turns) == 11  # the paper's ten, and the forced one
 
 
 def test_a_query_in_place_of_the_forced_answer_ends_without_answer():
@@ -82,11 +83,6 @@ def test_a_call_that_is_repeated_forces_the_answer_where_that_is_asked_for():
     done = play(STEP, LOOK, LOOK, LOOK, DONE, stop_repeats=2)
     assert (done.stop, len(done.turns)) == (StopReason.FORCED, 5)
     assert done.turns[4].context[0].content.endswith(FORCE)
-
-
-def test_the_paper_gives_ten_turns_and_then_one_forced_answer():
-    done = play(*[LOOK] * 10, DONE)
-    assert (done.stop, len(done.turns)) == (StopReason.FORCED, 11)
 
 
 def test_a_completion_cut_by_its_token_cap_is_told_to_be_shorter():

@@ -7,9 +7,8 @@ import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
-from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.load import load_policy
 from graphwalker.protocols.base import FinalAnswer
@@ -173,28 +172,23 @@ def test_exemplars_are_written_as_the_agent_writes_and_reads(dataset):
             assert isinstance(env.protocol.parse(call)[1], Call)
 
 
+def by_oracle(topic: str, hop: Hop, **options):
+    """The oracle's episode of a question that one hop answers."""
+    env, start = world(**options), Entity(topic, TOY_NAMES[topic])
+    gold = tuple(Answer(e.name, e.id) for e in env.graph.step(topic, hop.relation, hop.direction))
+    question = Question("q", "Who?", (start,), gold, query=Query((Branch(start, (hop,)),)))
+    (done,) = rollout([question], env, load_policy(PolicyConfig(model="oracle"), environment=env))
+    assert gold and score(done)["em"] == 1.0
+    return done
+
+
 def test_the_oracle_walks_a_cvt_node_and_counts_no_way_back():
-    hop = Hop("people.person.spouse_s..people.marriage.spouse")
-    question = Question(
-        "q", "Whom did Ada marry?", ADA.topic_entities, (Answer("Tom Lindqvist", "m.0tom"),),
-        query=Query((Branch(Entity("m.0ada", TOY_NAMES["m.0ada"]), (hop,)),)),
-    )  # fmt: skip
-    env = world()
-    oracle = OraclePolicy(env.graph, env.protocol, speaker=env.speaker)
-    (done,) = rollout([question], env, oracle)
+    done = by_oracle("m.0ada", Hop("people.person.spouse_s..people.marriage.spouse"))
     assert done.answer_ids == ("m.0tom",)
     assert [t.action["arguments"]["entity"] for t in done.turns[:-1]] == ["m.0ada", MARRIAGE]
 
 
 def test_the_oracle_filters_where_the_rows_are_too_many():
-    relation = seen(HUB, "incoming", rows_without_filter=5).listed[0].hops[0].relation
-    ends = toy_graph().neighbors(HUB, relation, Direction.IN)
-    topic = Entity(HUB, TOY_NAMES[HUB])
-    question = Question(
-        "q", "Who?", (topic,), tuple(Answer(e.name, e.id) for e in ends),
-        query=Query((Branch(topic, (Hop(relation, Direction.IN),)),)),
-    )  # fmt: skip
-    env = world(rows_without_filter=5)
-    (done,) = rollout([question], env, OraclePolicy(env.graph, env.protocol, speaker=env.speaker))
-    assert score(done)["em"] == 1.0
+    hop = seen(HUB, "incoming", rows_without_filter=5).listed[0].hops[0]
+    done = by_oracle(HUB, hop, rows_without_filter=5)
     assert "properties_to_filter_for" in done.turns[1].action["arguments"]
