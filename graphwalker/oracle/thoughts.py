@@ -2,7 +2,8 @@
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 Choice = random.Random | None
 """Draws among the forms of a thought; with `None` it is the plain one, which is the shortest."""
@@ -63,6 +64,63 @@ def _brief(phrase: str) -> str:
     return about(phrase, "what")
 
 
+def _forms(plain: str, *others: str) -> Any:
+    """Make the function that words a thought. `{0}` and `{1}` are its arguments; the last one draws
+    among the forms. `{about}` and `{brief}` say what the phrase before that one asks for."""
+    forms = others if len(others) > 1 else (plain, *others)
+
+    def tell(*given: Any) -> str:
+        *values, rng = given
+        text = plain if rng is None else rng.choice(forms)
+        words = {"about": about, "brief": _brief}
+        named = {name: say(values[-1]) for name, say in words.items() if f"{{{name}}}" in text}
+        return text.format(*values, **named)
+
+    return tell
+
+
+_Plain = Callable[[Choice], str]
+_OfText = Callable[[str, Choice], str]
+_OfStep = Callable[[str, str, Choice], str]
+next_relations: _Plain = _forms(
+    "None of these fits; the next page.", "It is not listed yet: I read on."
+)
+"""No relation of the list fits, and there are more of them."""
+next_triples: _Plain = _forms("There are more; the next page.", "The list is longer: I read on.")
+"""The list was cut; what follows belongs to the result, too."""
+move: _OfStep = _forms(
+    "Go on from it.", "Next, from {0}: {about}.", "From {0} I go on to find {about}."
+)
+"""A step gave an entity; continue from it with the next phrase."""
+move_many: Callable[[int, str, str, Choice], str] = _forms(
+    "Of {0}, now {1}.", "One of {0}: I check {1} for {about}."
+)
+"""A step gave several entities; take them one by one, this one now."""
+weigh: Callable[[int, str, Choice], str] = _forms(
+    "Which of {0} {1}?", "{0} candidates; I check which one {1}."
+)
+"""The candidates are known; their values decide which of them the question means."""
+weigh_than: _OfText = _forms("First, {0}.", "I need the value of {0} to compare with.")
+"""The value of the entity that the candidates are compared with."""
+weigh_next: _OfText = _forms("Now {0}.", "Next I look up the value of {0}.")
+"""The value of a candidate."""
+dead_end: _OfStep = _forms(
+    "Dead end: {0} has no relation for {brief}.", "{0} lists nothing for {about}; wrong turn."
+)
+"""The entity has no relation for the next phrase: the step before it was read wrongly."""
+wrong_result: _OfText = _forms(
+    "This is not {brief}; wrong relation.", "Not {about}. I chose a wrong relation."
+)
+"""The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
+astray: _Plain = _forms("This does not lead there.", "That is not what the question asks for.")
+"""What the last call showed is not on the way to the answer."""
+back: _OfStep = _forms(
+    "Back to {0}: another relation may give {brief}.",
+    "I return to {0} and try another relation for {about}.",
+)
+"""Go back to an earlier entity and read its phrase by another relation."""
+
+
 def start(topic: str, phrase: str, rng: Choice) -> str:
     """First step: look at the topic entity, which is left unnamed where it is `""`."""
     if not topic:
@@ -81,16 +139,6 @@ def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
     return _pick(rng, f"For {_brief(phrase)}, {fits}.", f"I look for {about(phrase)}; {fits}.")
 
 
-def next_relations(rng: Choice) -> str:
-    """No relation of the list fits, and there are more of them."""
-    return _pick(rng, "None of these fits; the next page.", "It is not listed yet: I read on.")
-
-
-def next_triples(rng: Choice) -> str:
-    """The list was cut; what follows belongs to the result, too."""
-    return _pick(rng, "There are more; the next page.", "The list is longer: I read on.")
-
-
 def found_names(names: Sequence[str], rng: Choice) -> str:
     """What a step gave, before anything is made of it."""
     few = _few(names)
@@ -107,25 +155,6 @@ def _few(names: Sequence[str]) -> str:
     """List names, at most `NAMED` of them."""
     more = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def move(entity: str, phrase: str, rng: Choice) -> str:
-    """A step gave an entity; continue from it with the next phrase."""
-    return _pick(
-        rng,
-        "Go on from it.",
-        f"Next, from {entity}: {about(phrase)}.",
-        f"From {entity} I go on to find {about(phrase)}.",
-    )
-
-
-def move_many(count: int, entity: str, phrase: str, rng: Choice) -> str:
-    """A step gave several entities; take them one by one, this one now."""
-    return _pick(
-        rng,
-        f"Of {count}, now {entity}.",
-        f"One of {count}: I check {entity} for {about(phrase)}.",
-    )
 
 
 def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
@@ -152,25 +181,6 @@ def intersect(names: Sequence[str], phrase: str, rng: Choice) -> str:
         f"Both conditions hold for {shared}. Next: {about(phrase)}.",
         f"In both: {shared}. From there I look for {about(phrase)}.",
     )
-
-
-def weigh(count: int, phrase: str, rng: Choice) -> str:
-    """The candidates are known; their values decide which of them the question means."""
-    return _pick(
-        rng,
-        f"Which of {count} {phrase}?",
-        f"{count} candidates; I check which one {phrase}.",
-    )
-
-
-def weigh_than(entity: str, rng: Choice) -> str:
-    """The value of the entity that the candidates are compared with."""
-    return _pick(rng, f"First, {entity}.", f"I need the value of {entity} to compare with.")
-
-
-def weigh_next(entity: str, rng: Choice) -> str:
-    """The value of a candidate."""
-    return _pick(rng, f"Now {entity}.", f"Next I look up the value of {entity}.")
 
 
 def keep_of_type(names: Sequence[str], phrase: str, rng: Choice) -> str:
@@ -203,38 +213,6 @@ def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
     if len(names) == 1:
         return _pick(rng, f"In both: {names[0]}.", "One entity meets both conditions.")
     return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")
-
-
-def dead_end(entity: str, phrase: str, rng: Choice) -> str:
-    """The entity has no relation for the next phrase: the step before it was read wrongly."""
-    return _pick(
-        rng,
-        f"Dead end: {entity} has no relation for {_brief(phrase)}.",
-        f"{entity} lists nothing for {about(phrase)}; wrong turn.",
-    )
-
-
-def wrong_result(phrase: str, rng: Choice) -> str:
-    """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
-    return _pick(
-        rng,
-        f"This is not {_brief(phrase)}; wrong relation.",
-        f"Not {about(phrase)}. I chose a wrong relation.",
-    )
-
-
-def astray(rng: Choice) -> str:
-    """What the last call showed is not on the way to the answer."""
-    return _pick(rng, "This does not lead there.", "That is not what the question asks for.")
-
-
-def back(entity: str, phrase: str, rng: Choice) -> str:
-    """Go back to an earlier entity and read its phrase by another relation."""
-    return _pick(
-        rng,
-        f"Back to {entity}: another relation may give {_brief(phrase)}.",
-        f"I return to {entity} and try another relation for {about(phrase)}.",
-    )
 
 
 def mend(error: str, rng: Choice) -> str:
