@@ -57,16 +57,20 @@ def _node(features: dict[str, str]) -> dict[str, Any]:
     return {"features": features, "neighbors": {}}
 
 
-def _find(hint: str, node_type: str) -> Record:
+def find(hint: str, node_type: str) -> Record:
     return {"action": "Find_Node", "node_finding_hint": hint, "node_type": node_type}
 
 
-def _edge(name: str) -> Record:
-    return {"action": "Fetch_Neighbors", "targeted_edge_type": name}
+def edge(name: str, **direction: str) -> Record:
+    return {"action": "Fetch_Neighbors", "targeted_edge_type": name, **direction}
 
 
-def _common(edge: str) -> Record:
-    return {"action": "Find_Common_Nodes", "nodes": [["$1", edge], ["$2", edge]]}
+def kind(name: str) -> Record:
+    return {"action": "Fetch_Neighbors", "targeted_node_type": name}
+
+
+def common(*pairs: tuple[str, ...]) -> Record:
+    return {"action": "Find_Common_Nodes", "nodes": [list(pair) for pair in pairs]}
 
 
 def _name(graph: Graph, node: str) -> str:
@@ -86,40 +90,44 @@ def academic_questions(graph: Graph) -> list[Record]:
         paper = papers[f"p{i}"]
         answer = _names(graph, paper["neighbors"]["author"])
         title = paper["features"]["title"]
-        return f"Who wrote {title}?", answer, [_find(title, "paper"), _edge("author")]
+        return f"Who wrote {title}?", answer, [find(title, "paper"), edge("author")]
 
     def year_of(i: int) -> tuple[str, str, list[Record]]:
         features = papers[f"p{i}"]["features"]
         return (
             f"When was {features['title']} out?",
             features["year"],
-            [_find(features["title"], "paper")],
+            [find(features["title"], "paper")],
         )
 
     def venue_of(i: int) -> tuple[str, str, list[Record]]:
         paper = papers[f"p{i}"]
         title, answer = paper["features"]["title"], _names(graph, paper["neighbors"]["venue"])
-        by_type = {"action": "Fetch_Neighbors", "targeted_node_type": "venue"}
-        return f"Where was {title} published?", answer, [_find(title, "paper"), by_type]
+        plan = [find(title, "paper"), kind("venue")]
+        return f"Where was {title} published?", answer, plan
 
     def count_of(i: int) -> tuple[str, str, list[Record]]:
         author = authors[f"a{i}"]
         name, count = author["features"]["name"], len(author["neighbors"]["paper"])
-        return f"How many papers has {name}?", str(count), [_find(name, "author"), _edge("paper")]
+        return f"How many papers has {name}?", str(count), [find(name, "author"), edge("paper")]
 
     def common_of(i: int) -> tuple[str, str, list[Record]]:
         pair = papers[f"p{i}"]["neighbors"]["author"][:2]
         sets = [authors[one]["neighbors"]["paper"] for one in pair]
         answer = _names(graph, [p for p in sets[0] if p in sets[1]])
         names = [_name(graph, one) for one in pair]
-        plan = [_find(names[0], "author"), _find(names[1], "author"), _common("paper")]
+        plan = [
+            find(names[0], "author"),
+            find(names[1], "author"),
+            common(("$1", "paper"), ("$2", "paper")),
+        ]
         return f"What did {names[0]} and {names[1]} write together?", answer, plan
 
     def venues_of(i: int) -> tuple[str, str, list[Record]]:
         author = authors[f"a{i}"]
         found = [v for p in author["neighbors"]["paper"] for v in papers[p]["neighbors"]["venue"]]
         name = author["features"]["name"]
-        plan = [_find(name, "author"), _edge("paper"), _edge("venue")]
+        plan = [find(name, "author"), edge("paper"), edge("venue")]
         return f"In which journals did {name} publish?", _names(graph, found), plan
 
     made = (authors_of, year_of, venue_of, count_of, common_of, venues_of)
@@ -133,26 +141,26 @@ def commerce_questions(graph: Graph) -> list[Record]:
     def brand_of(i: int) -> tuple[str, str, list[Record]]:
         item = items[f"i{i}"]
         title, answer = item["features"]["title"], _names(graph, item["neighbors"]["brand"])
-        return f"Of which brand is {title}?", answer, [_find(title, "item"), _edge("brand")]
+        return f"Of which brand is {title}?", answer, [find(title, "item"), edge("brand")]
 
     def category_of(i: int) -> tuple[str, str, list[Record]]:
         features = items[f"i{i}"]["features"]
         question = f"What kind of thing is {features['title']}?"
-        return question, features["category"], [_find(features["title"], "item")]
+        return question, features["category"], [find(features["title"], "item")]
 
     def count_of(i: int) -> tuple[str, str, list[Record]]:
         brand = f"b{i % 9}"
         name = _name(graph, brand)
         count = sum(brand in item["neighbors"]["brand"] for item in items.values())
         # `brand` stands at items alone: from a brand it is followed against its direction.
-        return f"How many items has {name}?", str(count), [_find(name, "brand"), _edge("brand")]
+        return f"How many items has {name}?", str(count), [find(name, "brand"), edge("brand")]
 
     def viewed_brands(i: int) -> tuple[str, str, list[Record]]:
         item = items[f"i{i}"]
         viewed = item["neighbors"]["also_viewed_item"]
         found = [b for one in viewed for b in items[one]["neighbors"]["brand"]]
         title = item["features"]["title"]
-        plan = [_find(title, "item"), _edge("also_viewed_item"), _edge("brand")]
+        plan = [find(title, "item"), edge("also_viewed_item"), edge("brand")]
         return f"Which brands did viewers of {title} look at?", _names(graph, found), plan
 
     made = (brand_of, category_of, count_of, viewed_brands)
