@@ -16,6 +16,7 @@ from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     DecisionTools,
     EpisodeResources,
+    more_lines,
     tools_of,
     triple_text,
 )
@@ -116,7 +117,7 @@ class ArkTools(DecisionTools[ArkOptions]):
         shown = list(out)[: self._options.relations]
         hidden = len(out) - len(shown)
         return Observation(
-            f"Relations from {quote(entity.name)}:\n" + "\n".join(shown) + _more(hidden),
+            f"Relations from {quote(entity.name)}:\n" + "\n".join(shown) + more_lines(hidden),
             shown=(entity,),
             listed=(Listed(entity.id, self._list(entity.id).hops(shown)),),
             hidden=hidden,
@@ -146,7 +147,7 @@ class ArkTools(DecisionTools[ArkOptions]):
         )
         lines = [f"{key}: {self._line(one)}" for key, one in self._triples.items()]
         return Observation(
-            "Triples:\n" + "\n".join(lines) + _more(hidden),
+            "Triples:\n" + "\n".join(lines) + more_lines(hidden),
             triples=tuple(self._triples.values()),
             hidden=hidden,
             graph_calls=1,
@@ -171,10 +172,6 @@ class ArkTools(DecisionTools[ArkOptions]):
             pairs = ", ".join(f"{key}: {value}" for key, value in sorted(known.items()))
             line += f" {{{pairs}}}" if pairs else ""
         return line
-
-
-def _more(hidden: int) -> str:
-    return f"\n... ({hidden} more)" if hidden else ""
 
 
 def _nearest(names: Iterable[str]) -> str:

@@ -132,6 +132,11 @@ def triple_text(triple: ShownTriple) -> str:
     return f"({quote(triple.head.name)}, {triple.relation}, {quote(triple.tail.name)})"
 
 
+def more_lines(hidden: int) -> str:
+    """The last line of a list that was cut; `""` of a whole one."""
+    return f"\n... ({hidden} more)" if hidden else ""
+
+
 def listed_hop(text: str, known: Sequence[Hop]) -> Hop | None:
     """The hop of that text among those listed; one without `~` may also be the incoming one."""
     wanted = parse_hop(text.strip()) if text.strip() else None

@@ -14,6 +14,7 @@ from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
     PathOptions,
     PathTools,
+    more_lines,
     prompt_for,
     shown_triple,
     tools_of,
@@ -85,9 +86,11 @@ def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observa
     if not found:
         return mistake(ErrorKind.NO_TRIPLES, "none of these paths leads anywhere", calls)
     triples = dict.fromkeys(triple for one in found.values() for triple in one)
-    more = f"\n... ({hidden} more)" if hidden else ""
     return Observation(
-        "\n".join(found) + more, triples=tuple(triples), hidden=hidden, graph_calls=calls
+        "\n".join(found) + more_lines(hidden),
+        triples=tuple(triples),
+        hidden=hidden,
+        graph_calls=calls,
     )
 
 

@@ -25,47 +25,40 @@ NAMED_ENDS = 3
 """Types of either end that a prompt names, the most frequent first."""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeType:
-    """Which types it joins: each (start, end), most frequent first."""
-
-    pairs: Mapping[tuple[str, str], int]
-
-    def ends(self, standing: Iterable[str], direction: Direction) -> frozenset[str]:
-        """The types that the edge leads to from any of those."""
-        known = set(standing)
-        out = direction is Direction.OUT
-        return frozenset(
-            (end if out else start) for start, end in self.pairs if (start if out else end) in known
-        )
-
-    def types(self, direction: Direction) -> list[str]:
-        """The types that it leaves in that direction, most frequent first."""
-        at = 0 if direction is Direction.OUT else 1
-        counted: Counter[str] = Counter()
-        for pair, count in self.pairs.items():
-            counted[pair[at]] += count
-        return sorted(counted, key=lambda one: (-counted[one], one))
-
-
 @dataclass(frozen=True)
 class TraversalSchema:
-    """Node types with their attribute keys; edge types."""
+    """Node types with their attribute keys; edge types with the (start, end) types that each
+    joins, and how often."""
 
     nodes: Mapping[str, Sequence[str]]
-    edges: Mapping[str, EdgeType]
+    edges: Mapping[str, Mapping[tuple[str, str], int]]
+
+    def ends(self, edge: str, standing: Iterable[str], direction: Direction) -> frozenset[str]:
+        """The types that the edge leads to from any of those."""
+        known, out = set(standing), direction is Direction.OUT
+        return frozenset(
+            (end if out else start)
+            for start, end in self.edges[edge]
+            if (start if out else end) in known
+        )
+
+    def types(self, edge: str, direction: Direction) -> list[str]:
+        """The types that the edge leaves in that direction, most frequent first."""
+        counted: Counter[str] = Counter()
+        for pair, count in self.edges[edge].items():
+            counted[pair[direction is Direction.IN]] += count
+        return sorted(counted, key=lambda one: (-counted[one], one))
 
     def direction(self, standing: Iterable[str], edge: str, wanted: str = "") -> Direction | None:
         """Along the edge where it leaves one of those types, else against it (an edge type may be
         stored at one end only); `None` where neither is possible. `wanted`: `out` or `in`."""
         ways = [Direction(wanted)] if wanted else [Direction.OUT, Direction.IN]
-        types = self.edges[edge]
-        return next((way for way in ways if types.ends(standing, way)), None)
+        return next((way for way in ways if self.ends(edge, standing, way)), None)
 
     @cached_property
     def _near(self) -> dict[str, set[str]]:
         near: dict[str, set[str]] = {}
-        for start, end in (pair for edge in self.edges.values() for pair in edge.pairs):
+        for start, end in (pair for pairs in self.edges.values() for pair in pairs):
             near.setdefault(start, set()).add(end)
             near.setdefault(end, set()).add(start)
         return near
@@ -84,7 +77,7 @@ class TraversalSchema:
         hidden = max(0, len(edges) - most)
         if hidden:
             edges = sorted(bm25_stems(question, "", tuple(edges))[:most])
-        used = {t for e in edges for pair in self.edges[e].pairs for t in pair}
+        used = {t for e in edges for pair in self.edges[e] for t in pair}
         nodes = [n for n in sorted(self.nodes) if not hidden or n in used]
         return "\n".join(
             [
@@ -97,7 +90,7 @@ class TraversalSchema:
         )
 
     def _sides(self, name: str) -> str:
-        sides = [self.edges[name].types(way)[:NAMED_ENDS] for way in Direction]
+        sides = [self.types(name, way)[:NAMED_ENDS] for way in Direction]
         return " -> ".join(" | ".join(side) for side in sides)
 
 
@@ -119,7 +112,7 @@ def traversal_schema(graph: KnowledgeGraph) -> TraversalSchema:
         for row in own.relationships:
             pairs.setdefault(row.type, {})[row.start, row.end] = row.count
         keys = {label.name: sorted(label.keys) for label in own.labels}
-        return TraversalSchema(keys, {name: EdgeType(found) for name, found in pairs.items()})
+        return TraversalSchema(keys, pairs)
     if not 0 < graph.size <= LARGEST:
         raise UserError(
             f"graphrunner plans over node and edge types: give a property graph, or a graph of at "
@@ -138,7 +131,7 @@ def traversal_schema(graph: KnowledgeGraph) -> TraversalSchema:
             for end in ends:
                 counted.update((a, b) for a in starts for b in types_of(graph, end))
     nodes.update(end for pairs in edges.values() for pair in pairs for end in pair)
-    found = {name: EdgeType(pairs) for name, pairs in edges.items() if pairs}
+    found = {name: pairs for name, pairs in edges.items() if pairs}
     return TraversalSchema(dict.fromkeys(nodes, ()), found)
 
 
@@ -317,9 +310,9 @@ def _along(
     _require_known("edge type", edge, list(schema.edges))
     direction = schema.direction(standing, edge, wanted)
     if direction is None:
-        ends = " -> ".join(_some(schema.edges[edge].types(way)) for way in Direction)
+        ends = " -> ".join(_some(schema.types(edge, way)) for way in Direction)
         raise PlanFault("infeasible", f"{edge} ({ends}) does not leave {_some(standing)}")
-    return schema.edges[edge].ends(standing, direction)
+    return schema.ends(edge, standing, direction)
 
 
 def _common_schema_types(
@@ -341,7 +334,7 @@ def _common_schema_types(
 
 def hint_types(edge: str, schema: TraversalSchema) -> frozenset[str]:
     """The types among which a hint is looked for: those that the edge leaves."""
-    return frozenset(schema.edges[edge].types(Direction.OUT))
+    return frozenset(schema.types(edge, Direction.OUT))
 
 
 def _require_known(what: str, name: str, known: Sequence[str]) -> None:
