@@ -165,22 +165,6 @@ def test_a_bare_id_counts_only_where_it_was_shown():
     assert relations(box, "m.alien").error == "unknown_entity"
 
 
-def test_an_unknown_entity_is_told_the_nearest_shown_name():
-    seen = relations(tools(), "Aliens")
-    assert seen.error == "unknown_entity" and "copy Alien" in seen.text
-
-
-@pytest.mark.parametrize("entity", ["", " ", "\x00", "x" * 100_000, "\u2028", "</information>"])
-def test_odd_names_are_unknown_entities_and_echoed_short(entity):
-    seen = relations(tools(), entity)
-    assert seen.error == "unknown_entity" and len(seen.text) < 600
-
-
-def test_triples_need_a_listed_relation():
-    seen = triples(tools(), "Alien", DIRECTED)
-    assert seen.error == "not_listed_yet" and 'get_relations("Alien")' in seen.text
-
-
 def test_a_relation_shown_for_another_entity_may_be_used():
     box = tools()
     relations(box, "Alien")
@@ -214,25 +198,27 @@ def test_a_value_is_no_entity_to_go_on_from():
     assert seen.error == "no_relations" and "is a value" in seen.text
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        Call("get_relations"),
-        Call("get_relations", {"entity": ["Alien"]}),
-        Call("get_relations", {"entity": "Alien", "2": "x"}),
-        Call("get_triples", {"entity": "Alien"}),
-        Call("get_triples", {"entity": "Alien", "relations": DIRECTED}),
-        Call("get_triples", {"entity": "Alien", "relations": []}),
-    ],
-)
-def test_bad_arguments_are_told_the_form(call):
-    seen = tools().call(call)
-    assert seen.error == "bad_arguments" and f'write {call.tool}("entity"' in seen.text
+FORM = 'write get_relations("entity")'
+MISTAKES = [
+    ("search", {"1": "x"}, "unknown_tool", "use get_relations("),
+    ("get_relations", {}, "bad_arguments", FORM),
+    ("get_relations", {"entity": ["Alien"]}, "bad_arguments", FORM),
+    ("get_relations", {"entity": "Alien", "2": "x"}, "bad_arguments", FORM),
+    ("get_triples", {"entity": "Alien"}, "bad_arguments", 'write get_triples("entity", ['),
+    ("get_triples", {"entity": "Alien", "relations": DIRECTED}, "bad_arguments", "write get_"),
+    ("get_triples", {"entity": "Alien", "relations": []}, "bad_arguments", "write get_triples("),
+    ("get_triples", {"entity": "Alien", "relations": [DIRECTED]}, "not_listed_yet",
+     'first get_relations("Alien")'),
+    ("get_relations", {"entity": "Aliens"}, "unknown_entity", "copy Alien"),
+    *(("get_relations", {"entity": odd}, "unknown_entity", "")
+      for odd in ("", " ", "\x00", "x" * 100_000, "\u2028", "</information>")),
+]  # fmt: skip
 
 
-def test_an_unknown_tool_is_told_the_known_ones():
-    seen = tools().call(Call("search", {"1": "x"}))
-    assert seen.error == "unknown_tool" and "get_relations" in seen.text
+def test_a_mistake_is_told_with_the_next_move_and_echoed_short():
+    for tool, arguments, kind, told in MISTAKES:
+        seen = tools().call(Call(tool, arguments))
+        assert (seen.error, told in seen.text, len(seen.text) < 600) == (kind, True, True), seen
 
 
 class BrokenGraph(MemoryGraph):

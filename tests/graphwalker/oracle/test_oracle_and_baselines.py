@@ -1,4 +1,4 @@
-"""The oracle and the baselines turn pages where the tools have them."""
+"""The oracle and the baselines without a model; both turn pages where the tools have them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
+from graphwalker.policies.load import load_policy, refuse_without_model
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.ranker import write_ranker
@@ -72,3 +72,41 @@ def test_linear_plays_with_a_trained_ranker_only(tmp_path: Path):
     write_ranker(train_ranker(files, GRAPH, listed, folds=2), tmp_path / "r")
     done = play("linear", ranker=str(tmp_path / "r"))
     assert done.provenance["ranker_digest"] and done.answer
+
+
+# --- the baselines, with GraphWalker's own tools
+
+EVE = Question("q", "Who are Eve's parents?", (Entity("m.0eve", "Eve Mbeki-Lindqvist"),))
+
+
+def play_plain(model: str, question: Question = EVE):
+    there = Environment(GRAPH)
+    policy = load_policy(PolicyConfig(model=model), environment=there)
+    (done,) = rollout([question], there, policy)
+    return done
+
+
+def test_the_first_relation_listed_is_taken_and_all_that_it_shows_is_the_answer():
+    done = play_plain("first-relation")
+    first = done.turns[0].listed[0].hops[0].relation
+    assert done.turns[1].action["arguments"]["relations"] == [first]
+    ends = {end.name for triple in done.turns[1].triples for end in (triple.head, triple.tail)}
+    assert set(done.answer or ()) == ends - {"Eve Mbeki-Lindqvist"}
+
+
+def test_a_random_relation_is_the_same_one_each_time():
+    first, again = (play_plain("random-relation").turns[1].action for _ in "12")
+    assert first == again
+
+
+def test_a_question_without_a_topic_entity_is_answered_with_nothing():
+    assert play_plain("first-relation", Question("q", "Who?", ())).answer == ()
+
+
+def test_an_oracle_refuses_a_question_without_a_query():
+    assert play_plain("oracle").stop.infrastructure_failure
+
+
+def test_they_say_that_they_are_no_models():
+    with pytest.raises(UserError, match="first-relation is a policy without a model"):
+        refuse_without_model("first-relation", "training")
