@@ -138,7 +138,8 @@ class Environment:
     def toolbox(self, question: Question) -> ToolBox:
         """Return fresh tools for one episode, whose observations keep to the config's limit."""
         box = self._toolbox(question)
-        return BoundedTools(box, self._limit) if self._limit else box
+        bounded: Any = BoundedTools(box, self._limit)
+        return bounded if self._limit else box
 
     def _toolbox(self, question: Question) -> ToolBox:
         return self._tools_on(self.graph.for_question(question))(question)

@@ -123,25 +123,12 @@ def cut_observation(seen: Observation, limit: int) -> Observation:
 
 
 class BoundedTools:
-    """A tool box whose observations are at most `limit` characters long."""
+    """A tool box whose observations, by whatever method, are at most `limit` characters long."""
 
     def __init__(self, box: "ToolBox", limit: int) -> None:
         self._box, self._limit = box, limit
 
-    def call(self, call: Call) -> Observation:
-        return cut_observation(self._box.call(call), self._limit)
-
-    def entity_id(self, name: str) -> str:
-        return self._box.entity_id(name)
-
-    def topic_names(self) -> tuple[str, ...]:
-        return self._box.topic_names()
-
-    def signatures(self) -> str:
-        return self._box.signatures()
-
     def __getattr__(self, name: str) -> Any:
-        """What else the box has; observations of its other methods are cut as well."""
         found = getattr(self._box, name)
         return partial(self._run, found) if callable(found) else found
 

@@ -65,6 +65,12 @@ class PropertyTools:
         self._topics = tuple(topic.name or topic.id for topic in question.topic_entities)
         self._ids = {topic.name or topic.id: topic.id for topic in question.topic_entities}
         self._schema = graph.schema()
+        kinds: dict[str, list[str]] = {}
+        for one in self._schema.relationships:
+            kinds[one.type] = [*dict.fromkeys([*kinds.get(one.type, []), *one.keys])]
+        labels = {one.name: [*one.keys] for one in self._schema.labels}
+        self._keys = {"node": labels, "relationship": kinds}
+        """The properties of labels, and of types of relationships."""
         self._shown_values: dict[tuple[str, str], list[Value]] = {}
         self._made: list[Call] = []
 
@@ -108,17 +114,8 @@ class PropertyTools:
         """What a call may ask about, with its properties: labels, or types of relationships."""
         side = call.arguments.get("entity_type", "node" if call.tool != VALUES else "")
         if side in ("node", "relationship"):
-            return self._keys_of(side)
-        return {**self._keys_of("relationship"), **self._keys_of("node")}
-
-    def _keys_of(self, side: str) -> dict[str, list[str]]:
-        """The properties of labels (`node`), or of types of relationships."""
-        found: dict[str, list[str]] = {}
-        if side == "node":
-            return {one.name: [*one.keys] for one in self._schema.labels}
-        for one in self._schema.relationships:
-            found[one.type] = [*dict.fromkeys([*found.get(one.type, []), *one.keys])]
-        return found
+            return self._keys[side]
+        return {**self._keys["relationship"], **self._keys["node"]}
 
     def entity_id(self, name: str) -> str:
         return self._ids.get(name, "")
@@ -184,7 +181,7 @@ class PropertyTools:
     def _unknown_schema(self, side: str, name: str, key: str) -> Observation | None:
         """The mistake of a call that names no label or type of relationship, or no property of
         it."""
-        owners = self._keys_of(side)
+        owners = self._keys[side]
         what, text, known = "label" if side == "node" else "type of relationship", name, [*owners]
         if name in owners:
             what, text, known = f"property of {name}", key, owners[name]
