@@ -90,12 +90,14 @@ class TagProtocol:
         self._markup = _markup(call_tag)
         self._numbers = numbers or {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
+        last = {tool: (key,) for tool, key in self._numbers.items()}
         self._known_keys = {
-            tool: (*call.arguments, *self._last(tool)) for tool, call in self._examples.items()
+            tool: (*call.arguments, *last.get(tool, ())) for tool, call in self._examples.items()
         }
         # Made once: every call that is read may have to be told how it should look.
         self._hints = {tool: self._write_call(call) for tool, call in self._examples.items()}
-        self._order = list(self._hints.values())
+        hints = [*self._hints.values()] or ["tool()"]
+        self._first, self._last = hints[0], hints[-1]
         self.stop: tuple[str, ...] = (f"</{call_tag}>", "</answer>") if tools else ("</answer>",)
 
     @property
@@ -171,10 +173,6 @@ class TagProtocol:
             " </information>",
         )
 
-    def _hint(self, position: int) -> str:
-        """The example of the first tool (0), or of the last one (-1)."""
-        return self._order[position] if self._order else "tool()"
-
     def _split(self, completion: str, thoughts: list[str]) -> tuple[str, str]:
         """The tag and the body of the action; the thoughts before it are collected on the way."""
         marks = self._markup.action
@@ -205,17 +203,17 @@ class TagProtocol:
         for tag in ("answer", self._tag):
             if f"</{tag}>" in completion[position:]:
                 return f"</{tag}> has no opening <{tag}>: write <{tag}> before it"
-        query = f"<{self._tag}> {self._hint(0)} </{self._tag}> or " if self._examples else ""
+        query = f"<{self._tag}> {self._first} </{self._tag}> or " if self._examples else ""
         return f"no action found: write {query}{_ANSWER_FORM}"
 
     def _read_call(self, body: str) -> Call:
         opening = _CALL.match(body)
         if opening is None:
             raise _Unreadable(
-                f"write one call, such as {self._hint(0)}, between <{self._tag}> and </{self._tag}>"
+                f"write one call, such as {self._first}, between <{self._tag}> and </{self._tag}>"
             )
         numbers = opening[1] in self._numbers
-        values = _read_arguments(body, opening.end(), self._hint(-1), numbers, self._tag)
+        values = _read_arguments(body, opening.end(), self._last, numbers, self._tag)
         names = self.parameters(opening[1], len(values))
         return Call(opening[1], dict(zip(names, values, strict=True)))
 
@@ -245,9 +243,6 @@ class TagProtocol:
 
     def _clean(self, thought: str) -> str:
         return (self._markup.escaped.sub("<", thought) if "<" in thought else thought).strip()
-
-    def _last(self, tool: str) -> tuple[str, ...]:
-        return (self._numbers[tool],) if tool in self._numbers else ()
 
 
 def neutral(text: str, call_tag: str = CALL_TAG) -> str:
