@@ -121,11 +121,7 @@ class PathForm:
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
         found = read_path(text)
-        return (
-            (text, None)
-            if found is None
-            else _found_answer(text, tuple(found[0]), "path", found[1])
-        )
+        return _found_answer(text, tuple(found[0]), "path", found[1]) if found else (text, None)
 
     def write(self, answer: FinalAnswer) -> str:
         cells = [int(name) if name.isascii() and name.isdigit() else name for name in answer.names]

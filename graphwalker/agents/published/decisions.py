@@ -20,6 +20,9 @@ from graphwalker.tools.base import Observation, ShownTriple, ToolBox
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, quote
 
+CHARS_PER_TOKEN = 4
+"""A bound for budgets of text that no tokenizer has seen yet."""
+
 
 def prompt_for(role: str) -> str:
     """The prompt of an agent with that role, in a sentence."""

@@ -9,6 +9,7 @@ from graphwalker.agents.dialogue import Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
 from graphwalker.agents.published.decisions import (
+    CHARS_PER_TOKEN,
     DecisionTools,
     EpisodeResources,
     tools_of,
@@ -30,7 +31,6 @@ from graphwalker.tools.base import Observation, ShownTriple
 from graphwalker.tools.namebook import quote
 
 TEXTS = read_texts(__file__)
-CHARS_PER_TOKEN = 4
 
 
 class TextRagOptions(Config):

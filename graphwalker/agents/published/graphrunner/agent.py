@@ -10,7 +10,12 @@ from graphwalker.agents.base import AgentPart, AgentRun
 from graphwalker.agents.dialogue import BudgetSpent, Dialogue, DialogueAgent
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.decisions import DecisionTools, EpisodeResources, tools_of
+from graphwalker.agents.published.decisions import (
+    CHARS_PER_TOKEN,
+    DecisionTools,
+    EpisodeResources,
+    tools_of,
+)
 from graphwalker.agents.published.graphrunner.plans import (
     ACTIONS,
     COMMON,
@@ -49,8 +54,6 @@ TEXTS = read_texts(__file__)
 FORMS: Mapping[str, Mapping[str, object]] = {"plan": {"plan": [{"action": "Find_Node"}]}}
 PLAN = "plan"
 """The annotation that holds a plan in JSON, for questions without a query."""
-CHARS_PER_TOKEN = 4
-"""A bound for budgets of text that no tokenizer has seen yet."""
 
 
 class RunnerOptions(Config):

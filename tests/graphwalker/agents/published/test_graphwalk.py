@@ -141,13 +141,10 @@ WRITTEN_ROWS = [
 ]
 
 
-def test_rows_are_read_wherever_they_stand() -> None:
+def test_rows_are_read_wherever_they_stand_and_what_holds_none_gives_none() -> None:
     for text, rows, how in WRITTEN_ROWS:
         found = read_rows(text)
         assert found is not None and (found[0], found[1].how) == (rows, how)
-
-
-def test_what_holds_no_rows_gives_none() -> None:
     for text in ("", "no rows", "[1, 2]", "[{", "[" * 5000, '["a", {"k": 1'):
         assert read_rows(text) is None
 
