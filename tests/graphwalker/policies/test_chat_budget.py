@@ -88,6 +88,14 @@ def test_a_refused_request_costs_nothing():
         assert (policy.usage.requests, policy.usage.cost) == (1, 0.0)
 
 
+def test_an_attempt_that_may_have_been_billed_counts_against_the_cap():
+    slow = {"timeout_s": 0.2, "retries": 2, "prices": {"max_requests": 2}}
+    with serve(Act(drip_s=0.05)) as server, asking(server, **slow) as policy:
+        policy.submit(request())
+        policy.collect()
+    assert len(server.requests) == 2
+
+
 def test_a_cap_without_prices_is_refused():
     with pytest.raises(UserError, match="needs prices"):
         parse_config(ChatApiConfig, {"prices": {"max_cost": 1}}, "test")

@@ -231,6 +231,7 @@ def test_without_an_index_only_exact_names_are_found_and_that_is_said(tmp_path, 
 INJECTIONS = [
     "m.1> ?p ?o } ; DROP ALL ; SELECT * { <x> ?a ?b",
     "m.0ada> . ?s ?p ?o . <m.0ada",
+    "m.1>.#",
     '"} UNION { ?s ?p ?o } #',
     'Verria\\" } #',
     "Ver\nria",
