@@ -257,16 +257,10 @@ def ask_sparql(
         from graphwalker.graphs.sparql_engine.engine import QueryLimits, engine_of
     except ImportError:
         raise UserError("SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'") from None
-    found = engine_of(graph).query(query, QueryLimits(timeout_s))
+    engine = engine_of(graph)
+    found = engine.query(query, QueryLimits(timeout_s))
     if found.is_ask:
         return any(True for _ in found.rows)
-    read = found.terms.id_of
-    rows = [[None if one is None else read(one) for one in row] for row in found.rows]
-    return [
-        {name: Entity(one, graph.name(one)) for name, one in _bound(found.variables, row)}
-        for row in rows
-    ]
-
-
-def _bound(names: Sequence[str], ids: Sequence[str | None]) -> Iterator[tuple[str, str]]:
-    return ((name, one) for name, one in zip(names, ids, strict=True) if one is not None)
+    read = engine.graph.id_of_term
+    ids = [{str(name): read(term) for name, term in row.items()} for row in found.rows]
+    return [{name: Entity(one, graph.name(one)) for name, one in row.items()} for row in ids]

@@ -1,5 +1,6 @@
 """SPARQL over a compiled graph: rdflib parses a query and translates it, our joins answer it."""
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyparsing import ParseException
-from rdflib.plugins.sparql.algebra import translateQuery, traverse  # pyright: ignore
-from rdflib.plugins.sparql.parser import parseQuery
+from rdflib import URIRef, Variable
+from rdflib.plugins.sparql.sparql import Query
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
@@ -18,11 +18,10 @@ from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import FREEBASE
-from graphwalker.graphs.sparql_engine.algebra import keep_constant_filter
-from graphwalker.graphs.sparql_engine.patterns import QueryRun, SolutionRow
-from graphwalker.graphs.sparql_engine.plan import Planner, PlanPart
+from graphwalker.graphs.sparql_engine.algebra import translate
+from graphwalker.graphs.sparql_engine.evaluate import QueryRun, solutions
 from graphwalker.graphs.sparql_engine.terms import NumberedGraph, QueryTerms
-from graphwalker.graphs.sparql_engine.wording import QueryShape, read_shape
+from graphwalker.graphs.sparql_engine.wording import PLACE, QueryShape, read_shape
 
 KEPT = 1024
 """Plans that are remembered."""
@@ -38,26 +37,13 @@ class QueryLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """What a shape became: variables in order (none for ASK), and the slot of each."""
-
-    part: PlanPart
-    constants: tuple[str | int, ...]
-    width: int
-    variables: tuple[str, ...]
-    slots: tuple[int, ...]
-    is_ask: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Solutions:
-    """The answer of a query: rows of terms' numbers by variable, made as they are read. An ASK is
+    """The answer of a query: rows of rdflib's terms by variable, made as they are read. An ASK is
     true where there is a row."""
 
     is_ask: bool
-    variables: tuple[str, ...]
-    rows: Iterator[SolutionRow]
-    terms: QueryTerms
+    variables: tuple[Variable, ...]
+    rows: Iterator[Any]
 
 
 class SparqlEngine:
@@ -75,16 +61,14 @@ class SparqlEngine:
         limits = limits or QueryLimits()
         shape = read_shape(text, self._prefixes)
         try:
-            plan = make_plan(shape.text)
+            query, variables = _translate(shape.text)
         except UserError as error:
             raise UserError(_fill(str(error), shape)) from None
+        written = enumerate(shape.constants)
+        constants = {URIRef(f"{PLACE}{n}"): self.graph.constant(one) for n, one in written}
         terms = QueryTerms(self.graph, time.monotonic() + limits.timeout_s, limits.held_rows)
-        written = (shape.constants[c] if isinstance(c, int) else c for c in plan.constants)
-        run = QueryRun(terms, [terms.constant(one) for one in written], plan.width)
-        rows = plan.part.solve(run, iter((run.empty,)))
-        slots = plan.slots
-        found = (tuple(row[at] for at in slots) for row in rows)
-        return Solutions(plan.is_ask, plan.variables, found, terms)
+        rows = solutions(QueryRun(terms, constants), query.algebra.p)
+        return Solutions(query.algebra.name == "AskQuery", variables, rows)
 
 
 @lru_cache(maxsize=4)
@@ -114,42 +98,17 @@ def engine_of(graph: KnowledgeGraph) -> SparqlEngine:
 
 
 @lru_cache(maxsize=KEPT)
-def make_plan(text: str) -> QueryPlan:
-    """The plan of a query, whose constants are the places of a shape. Raises `UserError`."""
-    algebra = _translate(text)
-    name = algebra.name.removesuffix("Query").upper()
-    if name not in ("SELECT", "ASK"):
-        raise UserError(f"{name} is not served: ask by SELECT or ASK")
-    planner = Planner()
-    try:
-        part = planner.plan(algebra.p)
-    except RecursionError:
-        raise UserError("the query is nested too deeply: write it flatter") from None
-    variables = [] if name == "ASK" else [str(one) for one in algebra.PV]
-    places = {one: text.find(f"?{one}") for one in variables}
+def _translate(text: str) -> tuple[Query, tuple[Variable, ...]]:
+    """The query of a shape, and its variables in order (none of an ASK). Raises `UserError`."""
+    query = translate(text)
+    variables = list[Variable](query.algebra.PV) if query.algebra.name == "SelectQuery" else []
     if "*" in text.partition("{")[0]:
-        variables.sort(key=lambda one: places[one])
-    slots = tuple(planner.slot(one) for one in variables)
-    constants, width = tuple(planner.constants), len(planner.slots)
-    return QueryPlan(part, constants, width, tuple(variables), slots, name == "ASK")
-
-
-def _translate(text: str) -> Any:
-    try:
-        parsed = parseQuery(text)
-        traverse(parsed[1], visitPre=keep_constant_filter)
-        return translateQuery(parsed).algebra
-    except ParseException as error:
-        near = text[error.loc :][:60].split("\n")[0]
-        where = f"at {near!r}" if near.strip() else "at its end"
-        raise UserError(f"37000: the query is not SPARQL 1.1 {where}: {error.msg}") from None
-    except RecursionError:
-        raise UserError("the query is nested too deeply: write it flatter") from None
-    except Exception as error:  # what its translation raises is not documented
-        raise UserError(f"37000: {' '.join(str(error).split())[:200]}") from None
+        found = list(map(str, re.findall(r"[?$](\w+)", text)))
+        variables.sort(key=lambda one: found.index(str(one)))
+    return query, tuple(variables)
 
 
 def _fill(text: str, shape: QueryShape) -> str:
     for place, constant in enumerate(shape.constants):
-        text = text.replace(f"<x-constant:{place}>", constant)
+        text = text.replace(f"<{PLACE}{place}>", constant)
     return text

@@ -1,56 +1,51 @@
 """Triple patterns joined: the cheapest next, by a count for the rows at hand."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
+
+from rdflib import BNode, Literal, Variable
+from rdflib.plugins.sparql.sparql import Prologue
+from rdflib.term import Identifier
 
 from graphwalker.graphs.sparql_engine.predicates import Predicates
 from graphwalker.graphs.sparql_engine.terms import CHUNK, QueryTerms
 
-SolutionRow = tuple[int | None, ...]
-"""The number of each variable's term, by its slot; nothing where it is unbound."""
+NumberRow = tuple[int | None, ...]
+"""The number of each term of a pattern by its slot, nothing where it is unbound; last comes the
+place of the row that it was made from."""
 FEWEST, MOST = 16, 1024
 """Rows that are joined together: few at first, so that a LIMIT stops early."""
 SAMPLED = 4
 ANYWHERE = 1e15
 
 
-@dataclass(slots=True)
 class QueryRun:
-    """One execution of a plan."""
+    """One execution of a query. rdflib's functions ask it for `now`, `bnodes` and `prologue`."""
 
-    terms: QueryTerms
-    constants: list[int]
-    width: int
-    predicates: Predicates = field(init=False)
-    kept: dict[int, Any] = field(default_factory=dict[int, Any])
-    """Results of parts that do not depend on the rows they are joined with."""
+    def __init__(self, terms: QueryTerms, constants: dict[Any, Any]) -> None:
+        self.terms, self.predicates = terms, Predicates(terms)
+        self.constants = constants
+        """The terms that stand in the places of the query's shape."""
+        self.kept: dict[int, Any] = {}
+        """What was found for a part of the query, once for all rows."""
+        self.now, self.prologue = datetime.now(UTC), Prologue()
+        self.bnodes: dict[Any, Any] = defaultdict(BNode)
 
-    def __post_init__(self) -> None:
-        self.predicates = Predicates(self.terms)
+    def pattern(self, part: Any) -> "BasicPattern":
+        """A basic pattern of rdflib as numbers."""
+        if id(part) not in self.kept:
+            self.kept[id(part)] = BasicPattern(self, part.triples, part.starts)
+        return self.kept[id(part)]
 
-    @property
-    def empty(self) -> SolutionRow:
-        return (None,) * self.width
-
-
-Condition = Callable[[QueryRun, SolutionRow], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class RowFilter:
-    """A condition on rows, and the slots that it reads."""
-
-    holds: Condition
-    slots: frozenset[int]
-    is_local: bool
-    """Whether it reads those slots alone: EXISTS looks at others, too."""
-    equals: tuple[int, int] | None = None
-    """The slot and the constant where it is `?x = constant`."""
+    def encode(self, term: Any) -> int:
+        return self.terms.encode(self.constants.get(term, term))
 
 
-def put(row: SolutionRow, slot: int, value: int) -> SolutionRow | None:
+def put(row: NumberRow, slot: int, value: int) -> NumberRow | None:
     """The row with that value; nothing where it has another already."""
     known = row[slot]
     if known is None:
@@ -60,19 +55,19 @@ def put(row: SolutionRow, slot: int, value: int) -> SolutionRow | None:
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """Positions of subject, predicate, object: a slot, or `~k` for the constant k."""
+    """The slots of subject, predicate and object."""
 
     head: int
     over: int
     tail: int
 
     @property
-    def slots(self) -> frozenset[int]:
-        return frozenset(at for at in (self.head, self.over, self.tail) if at >= 0)
+    def slots(self) -> tuple[int, ...]:
+        return self.head, self.over, self.tail
 
-    def cost(self, run: QueryRun, row: SolutionRow) -> float:
+    def cost(self, run: QueryRun, row: NumberRow) -> float:
         """About how many rows the pattern makes of one."""
-        head, over, tail = (_at(run, row, at) for at in (self.head, self.over, self.tail))
+        head, over, tail = row[self.head], row[self.over], row[self.tail]
         if head is not None and tail is not None:
             return 0.5
         if over is None:
@@ -87,49 +82,43 @@ class TriplePattern:
             return predicate.count_backward(tail)
         return 10.0 + predicate.total()
 
-    def extend(self, run: QueryRun, rows: Sequence[SolutionRow]) -> Iterator[SolutionRow]:
+    def extend(self, run: QueryRun, rows: Sequence[NumberRow]) -> Iterator[NumberRow]:
         """The rows, each with every way to match the pattern."""
         self._prepare(run, rows)
         head_at, over_at, tail_at = self.head, self.over, self.tail
-        predicates, constants = run.predicates, run.constants
         for row in rows:
-            head = row[head_at] if head_at >= 0 else constants[~head_at]
-            over = row[over_at] if over_at >= 0 else constants[~over_at]
-            tail = row[tail_at] if tail_at >= 0 else constants[~tail_at]
+            head, over, tail = row[head_at], row[over_at], row[tail_at]
             if over is None:
                 yield from self._any(run, row, head, tail)
+                continue
+            predicate = run.predicates[over]
+            if head is not None and tail is not None:
+                if predicate.has(head, tail):
+                    yield row
             elif head is not None:
-                predicate = predicates[over]
-                if tail is not None:
-                    if predicate.has(head, tail):
-                        yield row
-                    continue
                 before, after = row[:tail_at], row[tail_at + 1 :]
                 for end in predicate.forward(head):
                     yield (*before, end, *after)
             elif tail is not None:
                 before, after = row[:head_at], row[head_at + 1 :]
-                for end in predicates[over].backward(tail):
+                for end in predicate.backward(tail):
                     yield (*before, end, *after)
             else:
-                for pair in predicates[over].scan():
+                for pair in predicate.scan():
                     first = put(row, head_at, pair[0])
                     if first is not None and (found := put(first, tail_at, pair[1])) is not None:
                         yield found
 
-    def _prepare(self, run: QueryRun, rows: Sequence[SolutionRow]) -> None:
+    def _prepare(self, run: QueryRun, rows: Sequence[NumberRow]) -> None:
         """Look for the heads of many literals at once."""
-        over = run.constants[~self.over] if self.over < 0 else None
-        if over is None or self.head < 0:
-            return
-        tails = {_at(run, row, self.tail) for row in rows if row[self.head] is None}
+        tails = {row[self.tail] for row in rows if row[self.head] is None}
         literals = [tail for tail in tails if tail is not None and run.terms.graph.is_literal(tail)]
-        if literals:
+        if literals and (over := rows[0][self.over]) is not None:
             run.predicates[over].find_heads(literals)
 
     def _any(
-        self, run: QueryRun, row: SolutionRow, head: int | None, tail: int | None
-    ) -> Iterator[SolutionRow]:
+        self, run: QueryRun, row: NumberRow, head: int | None, tail: int | None
+    ) -> Iterator[NumberRow]:
         """Over any predicate."""
         found: Iterable[tuple[int, int, int]]
         if head is not None and tail is not None:
@@ -143,11 +132,10 @@ class TriplePattern:
             found = ((end, over, tail) for over, ends in ways for end in ends)
         else:
             found = run.predicates.all()
-        slots = (self.head, self.over, self.tail)
         for triple in found:
-            matched: SolutionRow | None = row
-            for slot, value in zip(slots, triple, strict=True):
-                if slot >= 0 and matched is not None:
+            matched: NumberRow | None = row
+            for slot, value in zip(self.slots, triple, strict=True):
+                if matched is not None:
                     matched = put(matched, slot, value)
             if matched is not None:
                 yield matched
@@ -155,7 +143,7 @@ class TriplePattern:
 
 PropertyPath = tuple[Any, ...]
 """`("link", k)`, `("back", path)`, `("chain", paths)`, `("either", paths)`, `("repeat", path,
-zero, more)` or `("not", ks)`, where k is a constant."""
+zero, more)` or `("not", ks)`, where k is the number of a predicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +155,16 @@ class PathPattern:
     tail: int
 
     @property
-    def slots(self) -> frozenset[int]:
-        return frozenset(at for at in (self.head, self.tail) if at >= 0)
+    def slots(self) -> tuple[int, ...]:
+        return self.head, self.tail
 
-    def cost(self, run: QueryRun, row: SolutionRow) -> float:
-        unbound = (_at(run, row, self.head) is None) + (_at(run, row, self.tail) is None)
+    def cost(self, run: QueryRun, row: NumberRow) -> float:
+        unbound = (row[self.head] is None) + (row[self.tail] is None)
         return (20.0, 100.0, ANYWHERE / 2)[unbound]
 
-    def extend(self, run: QueryRun, rows: Sequence[SolutionRow]) -> Iterator[SolutionRow]:
+    def extend(self, run: QueryRun, rows: Sequence[NumberRow]) -> Iterator[NumberRow]:
         for row in rows:
-            head, tail = _at(run, row, self.head), _at(run, row, self.tail)
+            head, tail = row[self.head], row[self.tail]
             if head is None and tail is not None:
                 for end in walk(run, self.path, tail, False):
                     if (found := put(row, self.head, end)) is not None:
@@ -186,10 +174,7 @@ class PathPattern:
                 run.terms.check()
                 begun = (put(row, self.head, start) or row) if head is None else row
                 for end in walk(run, self.path, start, True):
-                    if self.tail < 0:
-                        if end == tail:
-                            yield begun
-                    elif (found := put(begun, self.tail, end)) is not None:
+                    if (found := put(begun, self.tail, end)) is not None:
                         yield found
 
 
@@ -197,7 +182,7 @@ def walk(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterable[in
     """The nodes at the end of a path, once for each way, but for repeated paths."""
     kind = path[0]
     if kind == "link":
-        predicate = run.predicates[run.constants[path[1]]]
+        predicate = run.predicates[path[1]]
         return predicate.forward(node) if out else predicate.backward(node)
     if kind == "back":
         return walk(run, path[1], node, not out)
@@ -207,15 +192,15 @@ def walk(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterable[in
         return _follow(run, path[1] if out else path[1][::-1], node, out)
     if kind == "repeat":
         return _repeat(run, path, node, out)
-    return _walk_others(run, path, node, out)
+    around = run.predicates.around(node, out)
+    return (end for over, ends in around if over not in path[1] for end in ends)
 
 
-def _follow(run: QueryRun, parts: Sequence[PropertyPath], node: int, out: bool) -> Iterator[int]:
-    for middle in walk(run, parts[0], node, out):
-        if len(parts) == 1:
-            yield middle
-        else:
-            yield from _follow(run, parts[1:], middle, out)
+def _follow(run: QueryRun, parts: Sequence[PropertyPath], node: int, out: bool) -> Iterable[int]:
+    middle = walk(run, parts[0], node, out)
+    if len(parts) == 1:
+        return middle
+    return chain.from_iterable(_follow(run, parts[1:], one, out) for one in middle)
 
 
 def _repeat(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterator[int]:
@@ -236,116 +221,109 @@ def _repeat(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterator
         ring = found if more else []
 
 
-def _walk_others(run: QueryRun, path: PropertyPath, node: int, out: bool) -> Iterator[int]:
-    """Over every predicate but those named."""
-    refused: set[int] = {run.constants[k] for k in path[1]}
-    for over, ends in run.predicates.around(node, out):
-        if over not in refused:
-            yield from ends
+AnyPattern = TriplePattern | PathPattern
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantHint:
-    """A filter `?x = <IRI>`, from which a join may start; it is tested all the same. A literal may
-    equal others, and is no start."""
+class BasicPattern:
+    """The patterns of one group: `solve` joins rows of terms with their solutions."""
 
-    slot: int
-    constant: int
+    def __init__(self, run: QueryRun, triples: Sequence[Any], starts: Mapping[Any, Any]) -> None:
+        self._run, self._slots, self._row = run, dict[Any, int](), list[int | None]()
+        patterns = [self._pattern(*triple) for triple in triples]
+        self._patterns: tuple[AnyPattern, ...] = tuple(patterns)
+        self._names = [(name, at) for name, at in self._slots.items() if isinstance(name, Variable)]
+        for name, constant in starts.items():
+            if not isinstance(run.constants.get(constant), Literal):  # it may equal others
+                self._row[self._slots[name]] = run.encode(constant)
 
-    @property
-    def slots(self) -> frozenset[int]:
-        return frozenset((self.slot,))
-
-    def cost(self, run: QueryRun, row: SolutionRow) -> float:
-        return 2 * ANYWHERE if run.terms.is_literal(run.constants[self.constant]) else 0.1
-
-    def extend(self, run: QueryRun, rows: Sequence[SolutionRow]) -> Iterator[SolutionRow]:
-        for row in rows:
-            yield put(row, self.slot, run.constants[self.constant]) or row
-
-
-AnyPattern = TriplePattern | PathPattern | ConstantHint
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedPatterns:
-    """Patterns of one group with the filters that read their variables alone."""
-
-    patterns: tuple[AnyPattern, ...]
-    filters: tuple[RowFilter, ...]
-
-    def solve(self, run: QueryRun, rows: Iterator[SolutionRow]) -> Iterator[SolutionRow]:
-        """The rows joined with the solutions of the patterns."""
-        size = FEWEST
+    def solve(self, rows: Iterator[dict[Any, Any]]) -> Iterator[dict[Any, Any]]:
+        """Each row with each solution that fits it."""
+        size, names, decode = FEWEST, self._names, self._run.terms.decode
         while batch := list(islice(rows, size)):
-            yield from _join(run, batch, self.patterns, self.filters, frozenset())
+            begun = (self._begin(row, place) for place, row in enumerate(batch))
+            starts = [row for row in begun if row is not None]
+            made = _join(self._run, starts, self._patterns, (*self._row, None))
+            for found in made if starts else ():
+                solution = batch[found[-1] or 0].copy()
+                for name, at in names:
+                    solution[name] = decode(found[at] or 0)
+                yield solution
             size = min(size * 4, MOST)
+
+    def _begin(self, given: Mapping[Any, Any], place: int) -> NumberRow | None:
+        row: NumberRow | None = (*self._row, place)
+        for name, at in self._names:
+            if row is not None and (term := given.get(name)) is not None:
+                row = put(row, at, self._run.terms.encode(term))
+        return row
+
+    def _slot(self, term: Any) -> int:
+        if term not in self._slots:
+            self._slots[term] = len(self._row)
+            is_open = isinstance(term, Variable | BNode)
+            self._row.append(None if is_open else self._run.encode(term))
+        return self._slots[term]
+
+    def _pattern(self, head: Any, over: Any, tail: Any) -> AnyPattern:
+        if isinstance(over, tuple):
+            return PathPattern(self._slot(head), self._path(over), self._slot(tail))
+        return TriplePattern(self._slot(head), self._slot(over), self._slot(tail))
+
+    def _path(self, path: Any) -> PropertyPath:
+        if isinstance(path, Identifier):
+            return "link", self._run.encode(path)
+        kind, inner = path[:2]
+        if kind == "not":
+            return kind, [self._run.encode(one) for one in inner]
+        made = self._path(inner) if kind in ("back", "repeat") else [*map(self._path, inner)]
+        return kind, made, *path[2:]
 
 
 def _join(
-    run: QueryRun,
-    rows: list[SolutionRow],
-    patterns: tuple[AnyPattern, ...],
-    filters: tuple[RowFilter, ...],
-    bound: frozenset[int],
-) -> Iterator[SolutionRow]:
+    run: QueryRun, rows: list[NumberRow], patterns: tuple[AnyPattern, ...], empty: NumberRow
+) -> Iterator[NumberRow]:
     if not patterns:
         yield from rows
         return
     best = patterns[0] if len(patterns) == 1 else _cheapest(run, rows, patterns)
     left = tuple(pattern for pattern in patterns if pattern is not best)
-    bound |= best.slots
-    made = best.extend(run, rows)
-    tests = [one for one in filters if one.slots <= bound]
-    if len(rows) > 1 and _is_apart(run, rows, best):
-        made = _multiply(run, rows, best, [one for one in tests if one.slots <= best.slots])
-        tests = [one for one in tests if not one.slots <= best.slots]
-    ready = [one.holds for one in tests]
-    later = tuple(one for one in filters if not one.slots <= bound)
-    found: list[SolutionRow] = []
-    size = FEWEST if left else 1
+    is_apart = len(rows) > 1 and _is_apart(run, rows, best, empty)
+    made = _multiply(run, rows, best, empty) if is_apart else best.extend(run, rows)
+    found: list[NumberRow] = []
+    size = FEWEST
     for number, row in enumerate(made):
         if not number & 1023:
             run.terms.check()
-        if ready and not all(holds(run, row) for holds in ready):
-            continue
         if not left:
             yield row
             continue
         found.append(row)
         if len(found) >= size:
-            yield from _join(run, found, left, later, bound)
+            yield from _join(run, found, left, empty)
             found, size = [], min(size * 4, MOST)
     if found:
-        yield from _join(run, found, left, later, bound)
+        yield from _join(run, found, left, empty)
 
 
-def _is_apart(run: QueryRun, rows: list[SolutionRow], pattern: AnyPattern) -> bool:
+def _is_apart(run: QueryRun, rows: list[NumberRow], pattern: AnyPattern, empty: NumberRow) -> bool:
     """Whether the pattern shares no variable with the rows, and matches little."""
-    slots = pattern.slots
-    if any(row[at] is not None for row in rows for at in slots):
+    open_ends = [at for at in pattern.slots if empty[at] is None]
+    if any(row[at] is not None for row in rows for at in open_ends):
         return False
-    return pattern.cost(run, run.empty) <= CHUNK
+    return pattern.cost(run, empty) <= CHUNK
 
 
 def _multiply(
-    run: QueryRun, rows: list[SolutionRow], pattern: AnyPattern, tests: list[RowFilter]
-) -> Iterator[SolutionRow]:
-    """Every row with every match: the pattern is matched, and its filters are tested, once."""
-    matches = pattern.extend(run, [run.empty])
-    found = [one for one in matches if all(test.holds(run, one) for test in tests)]
+    run: QueryRun, rows: list[NumberRow], pattern: AnyPattern, empty: NumberRow
+) -> Iterator[NumberRow]:
+    """Every row with every match: the pattern is matched once."""
+    found = list(pattern.extend(run, [empty]))
     for row in rows:
         for one in found:
             yield tuple(b if a is None else a for a, b in zip(row, one, strict=True))
 
 
-def _cheapest(
-    run: QueryRun, rows: list[SolutionRow], patterns: tuple[AnyPattern, ...]
-) -> AnyPattern:
+def _cheapest(run: QueryRun, rows: list[NumberRow], patterns: tuple[AnyPattern, ...]) -> AnyPattern:
     """The pattern that makes the fewest rows of those at hand."""
     some = rows[:: max(1, len(rows) // SAMPLED)][:SAMPLED]
     return min(patterns, key=lambda pattern: sum(pattern.cost(run, row) for row in some))
-
-
-def _at(run: QueryRun, row: SolutionRow, position: int) -> int | None:
-    return row[position] if position >= 0 else run.constants[~position]

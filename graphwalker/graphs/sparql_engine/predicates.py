@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +13,33 @@ from graphwalker.graphs.sparql_engine.terms import CHUNK, QueryTerms
 EdgeEnds = tuple[int, int]
 
 
-class PredicateEdges(Protocol):
-    """Edges of one predicate, by the numbers of their ends."""
+class PredicateEdges:
+    """Edges of one predicate, by the numbers of their ends; counts are for choosing an order."""
 
-    def forward(self, head: int) -> Iterable[int]: ...
-    def backward(self, tail: int) -> Iterable[int]: ...
+    def __init__(self, terms: QueryTerms) -> None:
+        self._terms, self._graph = terms, terms.graph
+
+    def forward(self, head: int) -> Iterable[int]:
+        return ()
+
+    def backward(self, tail: int) -> Iterable[int]:
+        return ()
+
+    def scan(self) -> Iterable[EdgeEnds]:
+        return ()
+
     def has(self, head: int, tail: int) -> bool:
         return tail in self.forward(head)
 
-    def count_forward(self, head: int) -> int: ...
-    def count_backward(self, tail: int) -> int: ...
-    def total(self) -> int: ...
-    def scan(self) -> Iterable[EdgeEnds]: ...
+    def count_forward(self, head: int) -> int:
+        return 2
+
+    def count_backward(self, tail: int) -> int:
+        return 2
+
+    def total(self) -> int:
+        return self._graph.nodes
+
     def find_heads(self, tails: Collection[int]) -> None:
         """Look for the heads of literals in one pass: `backward` of each is asked next."""
 
@@ -33,7 +48,8 @@ class RelationEdges(PredicateEdges):
     """The edges of a relation. A literal's edges are known from their heads alone."""
 
     def __init__(self, terms: QueryTerms, relation: int) -> None:
-        self._terms, self._graph, self._relation = terms, terms.graph, relation
+        super().__init__(terms)
+        self._relation = relation
         self._heads: dict[int, list[int]] = {}
 
     def forward(self, head: int) -> Iterable[int]:
@@ -47,9 +63,7 @@ class RelationEdges(PredicateEdges):
         return self._ends(self._graph.into, tail)
 
     def has(self, head: int, tail: int) -> bool:
-        if not 0 <= head < self._graph.nodes:
-            return False
-        start, end = self._graph.out.run(head, self._relation)
+        start, end = self._run(self._graph.out, head)
         nodes = self._graph.out.nodes
         at = bisect_left(nodes, tail, start, end)
         return at < end and nodes[at] == tail
@@ -91,26 +105,22 @@ class RelationEdges(PredicateEdges):
                 heads = np.searchsorted(side.start_array, places, side="right") - 1
                 yield np.where(heads < rows.first, heads, heads + rows.gap), side.node_array[places]
 
+    def _run(self, side: Any, node: int) -> tuple[int, int]:
+        return side.run(node, self._relation) if 0 <= node < self._graph.nodes else (0, 0)
+
     def _ends(self, side: Any, node: int) -> Iterable[int]:
-        if not 0 <= node < self._graph.nodes:
-            return ()
-        start, end = side.run(node, self._relation)
+        start, end = self._run(side, node)
         if end - start > CHUNK:
             return self._terms.in_chunks(side.nodes, start, end)
         return side.nodes[start:end].tolist()
 
     def _count(self, side: Any, node: int) -> int:
-        if not 0 <= node < self._graph.nodes:
-            return 0
-        start, end = side.run(node, self._relation)
+        start, end = self._run(side, node)
         return end - start
 
 
 class NameEdges(PredicateEdges):
     """The names of nodes, in English."""
-
-    def __init__(self, terms: QueryTerms) -> None:
-        self._terms, self._graph = terms, terms.graph
 
     def forward(self, head: int) -> Iterable[int]:
         name = self._graph.name(head) if 0 <= head < self._graph.nodes else ""
@@ -123,15 +133,6 @@ class NameEdges(PredicateEdges):
         name = literal_name(text)
         found = self._graph.graph.resolve(name)
         return [self._graph.graph.node_number(e.id) for e in found if e.name == name]
-
-    def count_forward(self, head: int) -> int:
-        return 1
-
-    def count_backward(self, tail: int) -> int:
-        return 2
-
-    def total(self) -> int:
-        return self._graph.nodes
 
     def scan(self) -> Iterator[EdgeEnds]:
         rows = self._graph.rows
@@ -146,9 +147,6 @@ class NameEdges(PredicateEdges):
 class TypeEdges(PredicateEdges):
     """The types of nodes."""
 
-    def __init__(self, terms: QueryTerms) -> None:
-        self._terms, self._graph = terms, terms.graph
-
     def forward(self, head: int) -> Iterable[int]:
         if not 0 <= head < self._graph.nodes:
             return ()
@@ -156,40 +154,25 @@ class TypeEdges(PredicateEdges):
 
     def backward(self, tail: int) -> Iterable[int]:
         kind = self._graph.kind_at.get(tail)
-        return () if kind is None else (head for head, _ in self._pairs(kind))
-
-    def count_forward(self, head: int) -> int:
-        return 4
+        nodes = () if kind is None else self._graph.nodes_of_types[kind]
+        return self._terms.in_chunks(nodes, 0, len(nodes))
 
     def count_backward(self, tail: int) -> int:
         kind = self._graph.kind_at.get(tail)
-        return 0 if kind is None else int(self._graph.type_totals[kind])
+        return 0 if kind is None else len(self._graph.nodes_of_types[kind])
 
     def total(self) -> int:
-        return len(self._graph.type_arrays[1])
+        return sum(map(len, self._graph.nodes_of_types))
 
     def scan(self) -> Iterator[EdgeEnds]:
-        return self._pairs(None)
-
-    def _pairs(self, kind: int | None) -> Iterator[EdgeEnds]:
-        """Nodes with that type, or with any."""
-        graph, kinds = self._graph, np.array(self._graph.kinds)
-        starts, every = graph.type_arrays
-        for first in range(0, len(starts) - 1, CHUNK):
-            self._terms.check()
-            places = starts[first : first + CHUNK + 1]
-            items = every[int(places[0]) : int(places[-1])]
-            heads = np.arange(first, first + len(places) - 1).repeat(np.diff(places))
-            if kind is not None:
-                heads, items = heads[items == kind], items[items == kind]
-            heads = np.where(heads < graph.rows.first, heads, heads + graph.rows.gap)
-            yield from zip(heads.tolist(), kinds[items].tolist(), strict=True)
+        return ((head, kind) for kind in self._graph.kinds for head in self.backward(kind))
 
 
 class SeveralEdges(PredicateEdges):
     """What stands under one predicate from several sources, or from none."""
 
-    def __init__(self, parts: list[PredicateEdges]) -> None:
+    def __init__(self, terms: QueryTerms, parts: list[PredicateEdges]) -> None:
+        super().__init__(terms)
         self._parts = parts
 
     def forward(self, head: int) -> Iterator[int]:
@@ -234,7 +217,7 @@ class Predicates(dict[int, PredicateEdges]):
             parts.append(NameEdges(self.terms))
         if number in self._graph.kind_predicates:
             parts.append(TypeEdges(self.terms))
-        self[number] = parts[0] if len(parts) == 1 else SeveralEdges(parts)
+        self[number] = parts[0] if len(parts) == 1 else SeveralEdges(self.terms, parts)
         return self[number]
 
     def around(self, node: int, out: bool) -> Iterator[tuple[int, Iterable[int]]]:

@@ -33,8 +33,6 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:")
 _FREEBASE_ID = re.compile(r"[mg]\.[0-9a-z_]+")
 _UNSAFE = re.compile(r'[\x00-\x20<>"{}|^`\\%]')
 
-Array = np.ndarray[Any, Any]
-
 
 class NumberedGraph:
     """The arrays of a compiled graph, for joins on numbers.
@@ -71,20 +69,13 @@ class NumberedGraph:
         self.kind_predicates = {numbers[one] for one in self.kind_ids}
 
     @cached_property
-    def type_arrays(self) -> tuple[Array, Array]:
-        """For queries that go through all types: where those of each row start, and the types."""
-        nodes = chain(range(self.rows.first), range(self.rows.end, self.nodes))
-        sizes, items = array("I"), array("I")
-        for found in map(self.types, nodes):
-            sizes.append(len(found))
-            items.extend(found)
-        starts = np.concatenate([[0], np.cumsum(np.asarray(sizes), dtype=np.int64)])
-        return starts, np.asarray(items)
-
-    @cached_property
-    def type_totals(self) -> Array:
-        """Nodes of each type."""
-        return np.bincount(self.type_arrays[1], minlength=len(self.type_ids))
+    def nodes_of_types(self) -> list["array[int]"]:
+        """The nodes of each type, for queries that start from one."""
+        found = [array("I") for _ in self.type_ids]
+        for node in chain(range(self.rows.first), range(self.rows.end, self.nodes)):
+            for kind in self.types(node):
+                found[kind].append(node)
+        return found
 
     def number(self, node_id: str) -> int:
         """The number of an id, -1 where the graph has none."""
@@ -108,6 +99,31 @@ class NumberedGraph:
         local = unquote(iri[len(self.base) :])
         return iri if not local or (self.number(local) < 0 <= self.number(iri)) else local
 
+    def id_of_term(self, term: Any) -> str:
+        """The id of a term of rdflib."""
+        if isinstance(term, URIRef):
+            return self.id_of_iri(str(term))
+        if isinstance(term, BNode):
+            return f"_:{term}"
+        suffix = f"@{term.language}" if term.language else ""
+        if term.datatype and str(term.datatype) != XSD_STRING:
+            suffix = f"^^<{term.datatype}>"
+        return literal_id(str(term), suffix)
+
+    def constant(self, written: str) -> Any:
+        """The term of `<IRI>`, or of a literal's id."""
+        return URIRef(written[1:-1]) if written.startswith("<") else self.term(written)
+
+    def term(self, node_id: str) -> Any:
+        """The term of rdflib of an id."""
+        if node_id.startswith("_:"):
+            return BNode(node_id[2:])
+        if not is_literal(node_id):
+            return str.__new__(URIRef, self.iri(node_id))  # it is one: rdflib need not look
+        suffix = node_id[node_id.rfind('"') + 1 :]
+        tag = suffix[1:] if suffix.startswith("@") else None
+        return literal(literal_name(node_id), suffix[3:-1] if suffix[:2] == "^^" else None, tag)
+
     def is_literal(self, number: int) -> bool:
         return self.rows.first <= number < self.rows.end
 
@@ -124,14 +140,6 @@ class NumberedGraph:
         return FREEBASE if sum(looks) * 2 >= len(looks) else PLAIN_BASE
 
 
-def id_of_literal(term: Any) -> str:
-    """The id of a literal of rdflib."""
-    suffix = f"@{term.language}" if term.language else ""
-    if term.datatype and str(term.datatype) != XSD_STRING:
-        suffix = f"^^<{term.datatype}>"
-    return literal_id(str(term), suffix)
-
-
 class QueryTerms:
     """The terms of one query, and what it may still take."""
 
@@ -140,6 +148,7 @@ class QueryTerms:
         self._extra: list[str] = []
         self._extra_at: dict[str, int] = {}
         self._terms: dict[int, Any] = {}
+        self._numbers: dict[Any, int] = {}
         self._held = 0
 
     def check(self) -> None:
@@ -161,29 +170,33 @@ class QueryTerms:
 
     def encode_id(self, node_id: str) -> int:
         """The number of an id; one that the graph lacks gets a number below zero."""
-        found = self._extra_at.get(node_id)
-        if found is None:
-            found = self.graph.number(node_id)
-            if found < 0:
-                self._extra.append(node_id)
-                found = -len(self._extra)
-            if len(self._extra_at) < self.most_rows:
-                self._extra_at[node_id] = found
+        found = self.graph.number(node_id)
+        if found < 0 and (found := self._extra_at.get(node_id, 0)) == 0:
+            self._extra.append(node_id)
+            found = self._extra_at[node_id] = -len(self._extra)
         return found
-
-    def constant(self, written: str) -> int:
-        """The number of `<IRI>`, or of a literal's id."""
-        if written.startswith("<"):
-            return self.encode_id(self.graph.id_of_iri(written[1:-1]))
-        return self.encode_id(written)
 
     def encode(self, term: Any) -> int:
         """The number of a term of rdflib."""
-        if isinstance(term, URIRef):
-            return self.encode_id(self.graph.id_of_iri(str(term)))
-        if isinstance(term, BNode):
-            return self.encode_id(f"_:{term}")
-        return self.encode_id(id_of_literal(term))
+        found = self._numbers.get(term)
+        if found is None:
+            found = self.encode_id(self.graph.id_of_term(term))
+            self._remember(found, term)
+        return found
+
+    def decode(self, number: int) -> Any:
+        """The term of rdflib."""
+        found = self._terms.get(number)
+        if found is None:
+            found = self.graph.term(self.id_of(number))
+            self._remember(number, found)
+        return found
+
+    def _remember(self, number: int, term: Any) -> None:
+        if len(self._terms) >= CHUNK:
+            self._terms.clear()
+            self._numbers.clear()
+        self._terms[number], self._numbers[term] = term, number
 
     def id_of(self, number: int) -> str:
         return self.graph.id_of(number) if number >= 0 else self._extra[-number - 1]
@@ -193,27 +206,8 @@ class QueryTerms:
             return is_literal(self._extra[-number - 1])
         return self.graph.is_literal(number)
 
-    def decode(self, number: int) -> Any:
-        """The term of rdflib."""
-        found = self._terms.get(number)
-        if found is None:
-            found = self._decode(self.id_of(number))
-            if len(self._terms) >= CHUNK:
-                self._terms.clear()
-            self._terms[number] = found
-        return found
-
     def in_chunks(self, numbers: Any, first: int, last: int) -> Iterator[int]:
         """The integers of a long run, a piece at a time."""
         for start in range(first, last, CHUNK):
             self.check()
             yield from numbers[start : min(start + CHUNK, last)].tolist()
-
-    def _decode(self, node_id: str) -> Any:
-        if node_id.startswith("_:"):
-            return BNode(node_id[2:])
-        if not is_literal(node_id):
-            return URIRef(self.graph.iri(node_id))
-        suffix = node_id[node_id.rfind('"') + 1 :]
-        tag = suffix[1:] if suffix.startswith("@") else None
-        return literal(literal_name(node_id), suffix[3:-1] if suffix[:2] == "^^" else None, tag)

@@ -1,46 +1,32 @@
-"""Values of literals: how they compare, what they count, and casts as lenient as Virtuoso's."""
+"""Values of literals: how they compare, and casts as lenient as Virtuoso's."""
 
 import logging
 import math
 import re
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
+from rdflib.plugins.sparql.sparql import SPARQLError
 
 from graphwalker.graphs.sparql_engine.wording import XSD
 
-_INTEGERS = (
-    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
-    "negativeInteger unsignedLong unsignedInt unsignedShort unsignedByte"
-)
-INTEGER, DECIMAL, FLOAT, DOUBLE = range(4)
-"""Ranks of numbers: what is calculated from two has the higher one."""
-_RANKS = {
-    **dict.fromkeys((XSD + name for name in _INTEGERS.split()), INTEGER),
-    **{XSD + "decimal": DECIMAL, XSD + "float": FLOAT, XSD + "double": DOUBLE},
-}
-_TYPES = [URIRef(XSD + name) for name in ("integer", "decimal", "float", "double")]
 _MOMENTS = {XSD + name for name in ("dateTime", "date", "gYear", "gYearMonth")}
 _MOMENT = re.compile(
     r"(-?\d{4,})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::(\d\d)(?::(\d\d(?:\.\d+)?))?)?)?)?)?"
     r"(Z|[+-]\d\d:\d\d)?"
 )
 _STRING = URIRef(XSD + "string")
+_WHOLE = ("integer", "int", "long")
 _LARGEST = 10_000
-"""Digits of a number: more would take a calculation too long."""
-_CACHED = 200
-"""Characters of a text whose value is remembered."""
+"""Characters of a number: more would take a calculation too long."""
 TRUE, FALSE = Literal(True), Literal(False)
 # rdflib logs a traceback for each literal that is not what its type says, such as a year alone.
 logging.getLogger("rdflib.term").setLevel(logging.ERROR)
-Number = tuple[int, Any]
-"""A rank and a value."""
 
 
-class ValueFault(Exception):
+class ValueFault(SPARQLError):
     """An expression has no value; in a filter that is false, in a BIND unbound."""
 
 
@@ -53,54 +39,22 @@ def literal(lexical: str, datatype: str | None = None, tag: str | None = None) -
 def kind_of(term: Any) -> tuple[str, Any]:
     """What kind of value a literal is (number, moment, boolean, string, @tag, ^^type), and which.
     Values of one kind compare; a `^^type` only with itself."""
-    make = _kind if len(term) < _CACHED else _kind.__wrapped__
-    return make(str(term), term.datatype, term.language)
+    if term.language:
+        return f"@{term.language.lower()}", str(term)
+    if term.datatype is None or term.datatype == _STRING:
+        return "string", str(term)
+    if str(term.datatype) in _MOMENTS:
+        if (seconds := _seconds(str(term).strip())) is not None:
+            return "moment", seconds
+    elif isinstance(term.value, bool):
+        return "boolean", term.value
+    elif isinstance(term.value, int | float | Decimal):
+        return "number", term.value
+    return f"^^{term.datatype}", str(term)
 
 
-def number(term: Any) -> Number:
-    """The number that a literal is. Raises `ValueFault`."""
-    kind, value = kind_of(term) if isinstance(term, Literal) else ("", None)
-    if kind != "number":
-        raise ValueFault
-    return _RANKS[str(term.datatype)], value
-
-
-def number_literal(rank: int, value: Any) -> Any:
-    """The literal of a number."""
-    if rank == DECIMAL:
-        text = f"{value:f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    elif rank == INTEGER:
-        text = str(int(value))
-    else:
-        value = float(value)
-        text = (
-            repr(value)
-            if math.isfinite(value)
-            else {"inf": "INF", "nan": "NaN"}.get(str(value), "-INF")
-        )
-    return Literal(text, datatype=_TYPES[rank], normalize=False)
-
-
-def calculate(operator: str, left: Number, right: Number) -> Number:
-    """The sum, difference, product or quotient of two numbers. Raises `ValueFault`."""
-    rank = max(left[0], right[0], DECIMAL if operator == "/" else INTEGER)
-    a, b = (_as_rank(value, rank) for _, value in (left, right))
-    if operator == "/" and not b:
-        if rank < FLOAT or not a or math.isnan(a):
-            raise ValueFault
-        return rank, math.copysign(math.inf, a)
-    if operator == "*" and rank == INTEGER and a.bit_length() + b.bit_length() > _LARGEST:
-        raise ValueFault
-    return rank, _OPERATIONS[operator](a, b)
-
-
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-}
+def is_number(term: Any) -> bool:
+    return isinstance(term, Literal) and kind_of(term)[0] == "number"
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -143,11 +97,9 @@ def truth(term: Any) -> bool:
     if term is TRUE or term is FALSE:
         return term is TRUE
     kind, value = kind_of(term) if isinstance(term, Literal) else ("^^", None)
-    if kind == "number":
-        return bool(value) and value == value
     if kind.startswith("^^") or kind == "moment":
         raise ValueFault
-    return bool(value)
+    return bool(value) and value == value
 
 
 def moment_parts(term: Any) -> tuple[int, int, int, int, int, Decimal]:
@@ -160,7 +112,7 @@ def moment_parts(term: Any) -> tuple[int, int, int, int, int, Decimal]:
     return (*parts, Decimal(second or 0))
 
 
-def cast(kind: str, term: Any) -> Any:
+def cast_to(kind: str, term: Any) -> Any:
     """The term as that type of XSD, by its local name. Raises `ValueFault`.
 
     A date, a year, or a text that begins like one is a dateTime: benchmarks written for Virtuoso
@@ -168,95 +120,60 @@ def cast(kind: str, term: Any) -> Any:
     """
     if isinstance(term, BNode) or (kind != "string" and not isinstance(term, Literal)):
         raise ValueFault
-    text = str(term).strip()
     if kind == "string":
-        return Literal(str(term), datatype=_STRING, normalize=False)
+        return literal(str(term), _STRING)
     if kind in ("dateTime", "date"):
-        year, month, day, hour, minute, second = moment_parts(term)
-        zone = _MOMENT.fullmatch(text)
-        date = f"{year:05d}" if year < 0 else f"{year:04d}"
-        date += f"-{month:02d}-{day:02d}"
-        if kind == "dateTime":
-            whole = f"{second:02f}".rstrip("0").rstrip(".") if second % 1 else f"{int(second):02d}"
-            date += f"T{hour:02d}:{minute:02d}:{whole}"
-        return literal(date + ((zone[7] if zone else "") or ""), XSD + kind)
-    if kind == "boolean":
-        return _as_boolean(term, text)
-    rank = _RANKS.get(XSD + kind)
-    if rank is None:
+        return _as_moment(kind, term)
+    known, value = kind_of(term)
+    if known not in ("number", "boolean", "string"):
         raise ValueFault
-    known = kind_of(term)
-    if known[0] in ("number", "boolean"):
-        value = known[1]
-    elif known[0] != "string":
-        raise ValueFault
-    else:
-        value = _parse(text, INTEGER if rank == INTEGER and "." not in text else DOUBLE)
-        if rank == DECIMAL:
-            value = _parse(text, DECIMAL)
     try:
-        return number_literal(rank, _as_rank(value, rank))
+        if kind == "boolean":
+            return _as_boolean(value)
+        if known == "string":
+            value = _read_number(value.strip(), kind)
+        make: Any = Decimal if kind == "decimal" else int if kind in _WHOLE else float
+        return Literal(make(value), datatype=URIRef(XSD + kind))
     except (ValueError, OverflowError, InvalidOperation):
         raise ValueFault from None
 
 
-def _as_boolean(term: Any, text: str) -> Any:
-    kind, value = kind_of(term)
-    if kind in ("number", "boolean"):
-        return TRUE if value else FALSE
-    if kind == "string" and text in ("true", "1", "false", "0"):
-        return TRUE if text in ("true", "1") else FALSE
-    raise ValueFault
+def _as_boolean(value: Any) -> Any:
+    if isinstance(value, str):
+        value = {"true": True, "1": True, "false": False, "0": False}.get(value.strip())
+    if value is None:
+        raise ValueFault
+    return TRUE if value else FALSE
 
 
-def _as_rank(value: Any, rank: int) -> Any:
-    if rank == INTEGER:
-        return int(value)
-    if rank == DECIMAL:
-        return value if isinstance(value, Decimal) else Decimal(value)
-    return float(value)
-
-
-def _parse(text: str, rank: int) -> Any:
+def _read_number(text: str, kind: str) -> Any:
     if len(text) > _LARGEST:
         raise ValueFault
-    try:
-        if rank == INTEGER:
-            return int(text)
-        if rank == DECIMAL:
-            return Decimal(text)
-        return float(text.replace("INF", "inf"))
-    except (ValueError, InvalidOperation):
-        raise ValueFault from None
+    if kind == "decimal":
+        return Decimal(text)
+    return int(text) if kind in _WHOLE and "." not in text else float(text)
+
+
+def _as_moment(kind: str, term: Any) -> Any:
+    year, month, day, hour, minute, second = moment_parts(term)
+    zone = _MOMENT.fullmatch(str(term))
+    date = f"{year:05d}" if year < 0 else f"{year:04d}"
+    date += f"-{month:02d}-{day:02d}"
+    if kind == "dateTime":
+        whole = f"{second:02f}".rstrip("0").rstrip(".") if second % 1 else f"{int(second):02d}"
+        date += f"T{hour:02d}:{minute:02d}:{whole}"
+    return literal(date + ((zone[7] if zone else "") or ""), XSD + kind)
 
 
 @lru_cache(maxsize=1 << 16)
-def _kind(text: str, datatype: Any, tag: str | None) -> tuple[str, Any]:
-    if tag:
-        return f"@{tag.lower()}", text
-    if datatype is None or datatype == _STRING:
-        return "string", text
-    kind = str(datatype)
-    try:
-        if kind in _RANKS:
-            return "number", _parse(text.strip(), _RANKS[kind])
-        if kind in _MOMENTS:
-            return "moment", _seconds(text.strip())
-        if kind == XSD + "boolean" and text in ("true", "false", "1", "0"):
-            return "boolean", text in ("true", "1")
-    except ValueFault:
-        pass
-    return f"^^{kind}", text
-
-
-def _seconds(text: str) -> Decimal:
+def _seconds(text: str) -> Decimal | None:
     """Seconds since the year 1 in a calendar without a gap, UTC where no zone is given."""
     found = _MOMENT.fullmatch(text)
     if found is None or len(found[1]) > 12:
-        raise ValueFault
+        return None
     year, month, day, hour, minute, second = moment_parts(Literal(text))
     if not (1 <= month <= 12 and 1 <= day <= 31):
-        raise ValueFault
+        return None
     shifted = year - (month < 3)
     days = 365 * shifted + shifted // 4 - shifted // 100 + shifted // 400
     days += (153 * ((month + 9) % 12) + 2) // 5 + day
