@@ -18,6 +18,7 @@ from graphwalker.graphs.sparql_engine.values import (
     equal,
     kind_of,
     less,
+    literal,
     moment_parts,
     truth,
 )
@@ -123,7 +124,7 @@ def _member(expression: Any, value: Any, wanted: bool) -> Any:
     return FALSE if wanted else TRUE
 
 
-def _connective(decisive: bool) -> "Form":
+def _connective(decisive: bool) -> "ExpressionForm":
     """OR, decided by one that is true, and AND, by one that is false; else an error counts."""
 
     def evaluate(expression: Any, run: Any) -> Any:
@@ -151,7 +152,7 @@ def _multiply(expression: Any, run: Any) -> Any:
         if operator == "*":
             total = total * other
         elif type(total) is float and total and not other:
-            return Literal("INF" if total > 0 else "-INF", datatype=URIRef(f"{XSD}double"))
+            return literal("INF" if total > 0 else "-INF", f"{XSD}double")
         else:
             total = (Decimal(total) if type(total) is int else total) / other
     return Literal(total)
@@ -164,7 +165,7 @@ def _number(term: Any) -> Any:
     return value
 
 
-def _moment_part(part: int) -> "Form":
+def _moment_part(part: int) -> "ExpressionForm":
     def evaluate(expression: Any, run: Any) -> Any:
         return Literal(moment_parts(expression.arg)[part])
 
@@ -190,9 +191,9 @@ def _not(expression: Any, run: Any) -> Any:
     return FALSE if truth(expression._value(_part(expression, "expr"))) else TRUE
 
 
-Form = Callable[[Any, Any], Any]
+ExpressionForm = Callable[[Any, Any], Any]
 _PARTS = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS")
-FORMS: dict[str, Form] = {
+FORMS: dict[str, ExpressionForm] = {
     "RelationalExpression": _relation,
     "ConditionalOrExpression": _connective(True),
     "ConditionalAndExpression": _connective(False),

@@ -3,6 +3,7 @@
 import logging
 import math
 import re
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -157,12 +158,12 @@ def _read_number(text: str, kind: str) -> Any:
 def _as_moment(kind: str, term: Any) -> Any:
     year, month, day, hour, minute, second = moment_parts(term)
     zone = _MOMENT.fullmatch(str(term))
-    date = f"{year:05d}" if year < 0 else f"{year:04d}"
-    date += f"-{month:02d}-{day:02d}"
+    text = f"{year:05d}" if year < 0 else f"{year:04d}"
+    text += f"-{month:02d}-{day:02d}"
     if kind == "dateTime":
         whole = f"{second:02f}".rstrip("0").rstrip(".") if second % 1 else f"{int(second):02d}"
-        date += f"T{hour:02d}:{minute:02d}:{whole}"
-    return literal(date + ((zone[7] if zone else "") or ""), XSD + kind)
+        text += f"T{hour:02d}:{minute:02d}:{whole}"
+    return literal(text + ((zone[7] if zone else "") or ""), XSD + kind)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -172,11 +173,11 @@ def _seconds(text: str) -> Decimal | None:
     if found is None or len(found[1]) > 12:
         return None
     year, month, day, hour, minute, second = moment_parts(Literal(text))
-    if not (1 <= month <= 12 and 1 <= day <= 31):
+    cycle, year = divmod(year, 400)  # Python's dates begin with the year 1
+    try:
+        days = cycle * 146_097 + date(year + 400, month, day).toordinal()
+    except ValueError:
         return None
-    shifted = year - (month < 3)
-    days = 365 * shifted + shifted // 4 - shifted // 100 + shifted // 400
-    days += (153 * ((month + 9) % 12) + 2) // 5 + day
     zone = found[7] or "Z"
     minutes = 0 if zone == "Z" else int(zone[1:3]) * 60 + int(zone[4:6])
     minutes = -minutes if zone[0] == "-" else minutes

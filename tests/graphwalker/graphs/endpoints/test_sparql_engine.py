@@ -110,6 +110,43 @@ def test_a_partial_date_is_a_datetime(engine):
     assert ids(engine, query) == ["m.0ada"]
 
 
+def test_exists_sees_the_row_in_all_of_its_pattern(engine):
+    where = (
+        "ns:m.0ada ns:people.person.children ?x FILTER EXISTS { BIND(?x AS ?y) FILTER(?y = ID) }"
+    )
+    assert ids(engine, f"SELECT ?x {{ {where.replace('ID', 'ns:m.0eve')} }}") == ["m.0eve"]
+    assert ids(engine, f"SELECT ?x {{ {where.replace('ID', 'ns:m.0tom')} }}") == []
+
+
+@pytest.mark.parametrize(
+    "head, values, found",
+    [
+        ("(MIN(?x) AS ?y)", "ns:b ns:a", "<http://rdf.freebase.com/ns/a>"),
+        ("(SUM(?x) AS ?y)", "1 'a'", ""),
+        ("(SUM(?x) AS ?y)", "", "0"),
+        ("(SUM(DISTINCT ?x) AS ?y)", "2 2 UNDEF 0.5", "2.5"),
+        ("(MAX(?x) AS ?y)", "'1960-01-01'^^xsd:date '1961'^^xsd:gYear", "1961"),
+        ("(2 * 3 AS ?y)", "1", "6"),
+        ("(1e0 / 0 AS ?y)", "1", "INF"),
+        ("(!(?u && false) AS ?y)", "1", "true"),
+        ("(1 IN (?u, 1.0) AS ?y)", "1", "true"),
+        ("('a' < 1 AS ?y)", "1", ""),
+        ("('2000-01-01T00:00:00' < xsd:dateTime('-0044') AS ?y)", "1", ""),
+        ("(xsd:dateTime('-0044') < '0001-01-01'^^xsd:date AS ?y)", "1", "true"),
+        ("(YEAR('-0044'^^xsd:gYear) AS ?y)", "1", "-44"),
+    ],
+)
+def test_values_are_those_of_the_standard_and_of_virtuosos_casts(engine, head, values, found):
+    (row,) = engine.query(f"SELECT {head} {{ VALUES ?x {{ {values} }} }}").rows
+    assert [one.n3() if "//" in one else str(one) for one in row.values()] == [found][: bool(found)]
+
+
+def test_rows_that_have_no_value_to_sort_by_come_first_and_groups_of_nothing_are_none(engine):
+    query = "SELECT ?x { VALUES ?x { '1961' 'a' '1960' } } ORDER BY xsd:dateTime(?x)"
+    assert ids(engine, query) == ['"a"', '"1960"', '"1961"']
+    assert ids(engine, "SELECT ?x { ?x ns:none ?y } GROUP BY ?x") == []
+
+
 @pytest.mark.parametrize(
     "query, words",
     [
