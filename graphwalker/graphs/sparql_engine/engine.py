@@ -24,7 +24,7 @@ from graphwalker.graphs.sparql_engine.terms import NumberedGraph, QueryTerms
 from graphwalker.graphs.sparql_engine.wording import PLACE, QueryShape, read_shape
 
 KEPT = 1024
-"""Plans that are remembered."""
+"""Shapes of queries that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)

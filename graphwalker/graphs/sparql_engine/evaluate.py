@@ -23,7 +23,10 @@ def solve(run: QueryRun, part: Any, rows: Rows) -> Rows:
 
 def solutions(run: QueryRun, part: Any) -> Rows:
     """The solutions of a part by itself, found as they are read."""
-    yield from solve(run, part, iter((TermRow(),)))
+    for number, row in enumerate(solve(run, part, iter((TermRow(),)))):
+        if not number & 1023:
+            run.terms.check()
+        yield row
 
 
 def _fits(row: TermRow, other: TermRow) -> bool:
