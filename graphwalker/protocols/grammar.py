@@ -269,11 +269,10 @@ def _arguments(
         return ""
     name, rest = left[0], left[1:]
     parameter = function.parameters[name]
-    kinds = [parameter.kind] if isinstance(parameter.kind, str) else [*parameter.kind]
     found = choices(Call(function.name, given), name) if choices else None
     values = [*(found or parameter.choices)]
     key = literal(f"{'' if first else ', '}{_json(name)}: ")
-    if values and "array" not in kinds:
+    if values and "array" not in parameter.kinds:
         groups: dict[str, list[str]] = {}
         for value in values:
             more = _arguments(function, rest, {**given, name: value}, False, choices, rules)
@@ -282,7 +281,7 @@ def _arguments(
         expression = f"{key} ({' | '.join(parts)})"
     else:
         one = f'"[" {rules.list_of([*map(_json, values)])} "]"' if values else ""
-        free = rules.rule(one or " | ".join(_FREE[kind] for kind in kinds))
+        free = rules.rule(one or " | ".join(_FREE[kind] for kind in parameter.kinds))
         expression = f"{key} {free} {_arguments(function, rest, given, False, choices, rules)}"
     if parameter.required:
         return rules.rule(expression)

@@ -29,9 +29,14 @@ class Parameter:
     choices: tuple[str, ...] = ()
     required: bool = True
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The JSON types that will do."""
+        return (self.kind,) if isinstance(self.kind, str) else self.kind
+
     def to_json(self) -> dict[str, Any]:
-        kinds = [self.kind] if isinstance(self.kind, str) else list(self.kind)
-        schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+        kinds = self.kinds
+        schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else [*kinds]}
         if "array" in kinds:
             schema["items"] = {"type": "string"}
         schema["description"] = self.description
@@ -39,10 +44,9 @@ class Parameter:
 
     def takes(self, value: Any) -> bool:
         """Whether the value is of the kind, and one of the choices where there are some."""
-        kinds = [self.kind] if isinstance(self.kind, str) else self.kind
         if isinstance(value, bool):  # to Python a number, to JSON none
-            return "boolean" in kinds
-        if not any(isinstance(value, _KINDS[kind]) for kind in kinds):
+            return "boolean" in self.kinds
+        if not any(isinstance(value, _KINDS[kind]) for kind in self.kinds):
             return False
         if isinstance(value, list | tuple):
             return all(isinstance(item, str) for item in value)  # pyright: ignore[reportUnknownVariableType]
@@ -125,9 +129,8 @@ def signatures_of(functions: Sequence[Function]) -> str:
 def _describe_parameter(parameter: Parameter) -> str:
     if parameter.choices:
         return " or ".join(json.dumps(choice) for choice in parameter.choices)
-    kinds = [parameter.kind] if isinstance(parameter.kind, str) else parameter.kind
     names = ("a list of strings" if k == "array" else f"{'an' if k[0] in 'ai' else 'a'} {k}"
-             for k in kinds)  # fmt: skip
+             for k in parameter.kinds)  # fmt: skip
     return f"{' or '.join(names)}, such as {json.dumps(parameter.example, ensure_ascii=False)}"
 
 
