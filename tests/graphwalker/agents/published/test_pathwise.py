@@ -78,6 +78,11 @@ def test_a_beam_of_three_loses_more_than_three_answers():
     assert score(wide)["em"] == 1.0
 
 
+def test_togs_oracle_fills_in_the_form_that_is_asked_for_whatever_it_was_shown():
+    done = by_oracle("tog", HUB, max_observation_chars=120)
+    assert done.stop is StopReason.ANSWERED and not any(turn.error for turn in done.turns)
+
+
 def test_tog_refuses_relations_that_were_not_listed_and_scores_that_are_none():
     line = {"relations": [{"relation": "no.such", "score": 1}]}
     done = play("tog", json.dumps(line), '{"answer": []}')
