@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from pydantic.fields import FieldInfo
@@ -130,13 +131,16 @@ def test_paths_addresses_and_variables_are_no_plain_text():
                 assert name in by_hand, f"{model.__name__}.{name}"
 
 
-def test_a_text_without_a_mark_is_refused():
+def test_a_text_without_a_mark_is_refused_and_a_mark_holds_for_numbers_too():
     class Later(Config):
         script: str = ""
         count: int = 0
+        port: Annotated[int, ByHand("receive data")] = 0
 
     with pytest.raises(UserError, match=r"f\.json: script=x\.sh would be taken unchecked.*--trust"):
         check_trust(Later, {"script": "x.sh", "count": 3}, "f.json")
+    with pytest.raises(UserError, match="port=80 would receive data"):
+        check_trust(Later, {"port": 80}, "f.json")
     assert check_trust(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
 
 

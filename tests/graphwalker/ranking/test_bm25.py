@@ -33,6 +33,12 @@ def test_the_order_is_that_of_rank_bm25() -> None:
         assert rank_relations(" ".join(query), relations) == tuple(relations[i] for i in order)
 
 
+def test_equal_scores_stand_in_the_order_of_their_ids_however_they_came() -> None:
+    relations = ("c.ends", "a.born", "b.ends")
+    for given in (relations, relations[::-1]):
+        assert rank_relations("who was born", given) == ("a.born", "b.ends", "c.ends")
+
+
 @pytest.mark.parametrize("name", RANKERS)
 def test_a_word_that_half_of_the_relations_have_still_counts(name: str) -> None:
     for relations in (
