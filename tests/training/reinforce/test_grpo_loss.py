@@ -127,6 +127,8 @@ def test_rows_without_advantage_are_left_out_exactly(batch):
     trainer.beta = 0.0
     inputs["advantages"][:] = 0.0
     assert not any(g.any() for g in gradients(trainer, our_loss(trainer, inputs)))
+    trainer.beta = BETA
+    assert any(g.any() for g in gradients(trainer, our_loss(trainer, inputs)))
 
 
 def test_environment_tokens_have_no_gradient_and_their_scores_do_not_count(grpo_world, tmp_path):

@@ -119,6 +119,13 @@ def test_packed_rows_give_the_loss_and_gradient_of_padded_ones(
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
 
 
+def test_no_row_of_a_pack_predicts_the_first_token_of_the_next() -> None:
+    rows = [{"input_ids": ids, "labels": ids} for ids in ([5, 6], [7, 8, 9])]
+    packed = PackingCollator()(rows)
+    assert packed["labels"].tolist() == [[IGNORED, 6, IGNORED, 8, 9]]
+    assert packed["position_ids"].tolist() == [[0, 1, 0, 1, 2]]
+
+
 def test_steps_hold_rows_of_like_length_and_packed_ones_real_tokens_alone(place) -> None:
     lengths = [10 + 7 * (n % 13) for n in range(500)]
     config = sft_config(place, place / "r", tokens_per_step=300, packing=True, max_steps=0)
