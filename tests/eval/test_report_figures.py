@@ -62,7 +62,7 @@ class Row:
         blank = {**first, "shown": [], "error": "", "graph_calls": 0, "observation": ""}
         question = {
             "id": self.id,
-            "question": f"What is {self.id}?",
+            "question": f"What is <i>{self.id}</i>?",
             "topic_entities": [{"id": "t", "name": "T"}],
             "answers": [{"id": "", "name": name} for name in self.gold],
             "structure": self.structure,
@@ -278,6 +278,11 @@ def test_baselines_and_the_ceiling_stand_beside_the_run(stages: list[dict[str, A
     assert rule["agent_minus"]["em"] == pytest.approx(stages[1]["gain"])
     assert rule["agent_minus"]["won"] == 3
     assert stages[1]["ceiling"] == CEILING
+
+
+def test_the_page_shows_questions_as_text(folder: Path, stages: list[dict[str, Any]]) -> None:
+    page = (folder / "page/report.html").read_text()
+    assert "&lt;i&gt;q3&lt;/i&gt;" in page and "<i>q" not in page
 
 
 def test_analyse_counts_the_same(folder: Path, stages: list[dict[str, Any]]) -> None:
