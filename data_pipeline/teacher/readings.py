@@ -99,7 +99,7 @@ class TextReadings:
                 if len(rivals) == MOST_RIVALS:
                     break
             if rivals:
-                start = _starts(query, run, place)[0].name
+                start = _starts(run, place)[0].name
                 yield Doubt(start, noun, hop, tuple(rivals))
 
     def _best(self, hop: Hop, words: frozenset[str]) -> frozenset[str]:
@@ -140,7 +140,7 @@ class TextReadings:
         hop = dict(_places(query))[place]
         sides = [
             Side(entity.id, direction)
-            for entity in _starts(query, run, place)[:LOOKED_AT]
+            for entity in _starts(run, place)[:LOOKED_AT]
             for direction in Direction
         ]
         found = {
@@ -160,27 +160,27 @@ class TextReadings:
         return tuple(dict.fromkeys(words - kinds or words for words in found if words))
 
 
+def _paths(query: Query) -> list[tuple[Hop, ...]]:
+    return [*(branch.hops for branch in query.branches), query.tail]
+
+
 def _places(query: Query) -> Iterator[tuple[Place, Hop]]:
-    for b, branch in enumerate(query.branches):
-        for k, hop in enumerate(branch.hops):
-            yield (b, k), hop
-    for k, hop in enumerate(query.tail):
-        yield (-1, k), hop
+    *branches, tail = _paths(query)
+    for path, hops in (*enumerate(branches), (-1, tail)):
+        yield from (((path, k), hop) for k, hop in enumerate(hops))
 
 
-def _starts(query: Query, run: Execution, place: Place) -> Sequence[Entity]:
-    branch, k = place
-    return run.tail_frontiers[k] if branch < 0 else run.frontiers[branch][k]
+def _starts(run: Execution, place: Place) -> Sequence[Entity]:
+    path, k = place
+    return [*run.frontiers, run.tail_frontiers][path][k]
 
 
 def _replace_hop(query: Query, place: Place, hop: Hop) -> Query:
-    branch, k = place
-    if branch < 0:
-        return replace(query, tail=(*query.tail[:k], hop, *query.tail[k + 1 :]))
-    hops = query.branches[branch].hops
-    changed = Branch(query.branches[branch].topic, (*hops[:k], hop, *hops[k + 1 :]))
-    before, after = query.branches[:branch], query.branches[branch + 1 :]
-    return replace(query, branches=(*before, changed, *after))
+    paths, (path, k) = _paths(query), place
+    paths[path] = (*paths[path][:k], hop, *paths[path][k + 1 :])
+    *own, tail = paths
+    branches = (Branch(b.topic, hops) for b, hops in zip(query.branches, own, strict=True))
+    return replace(query, branches=tuple(branches), tail=tail)
 
 
 def _without(text: str, topics: Sequence[Entity]) -> str:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from data_pipeline.certificates import FRONTIER_LIMIT
 from data_pipeline.teacher.client import Chats, TeacherClient
@@ -19,7 +20,7 @@ from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.protocols.base import ActionProtocol
-from graphwalker.query.draft import Draft
+from graphwalker.query.draft import Draft, plain_wording
 from graphwalker.query.query import Execution, Hop, Query, execute
 from graphwalker.trajectory import Trajectory
 
@@ -120,14 +121,8 @@ class ChatTeacher(Teacher):
         }
         prompt = self._client.prompts.fill(name, values)
         text = self._client.request("question", prompt, read_question, fields=("question",))
-        plain = Draft(
-            text,
-            tuple(tuple(map(self._phrase, branch.hops)) for branch in query.branches),
-            tuple(map(self._phrase, query.tail)),
-            tuple(tuple((hop,) for hop in branch.hops) for branch in query.branches),
-            tuple((hop,) for hop in query.tail),
-            forms_of(query.constraint)[0] if query.constraint else "",
-        )
+        form = forms_of(query.constraint)[0] if query.constraint else ""
+        plain = replace(plain_wording(query, self._phrase), constraint=form)
         return self._readings.of(text, query, run, plain)
 
     def check(
