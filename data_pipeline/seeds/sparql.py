@@ -8,44 +8,20 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.ntriples import FREEBASE
+from graphwalker.graphs.sparql_engine.wording import PLACE, read_shape
 
-PREFIXES = {
-    "": FREEBASE,
-    "ns": FREEBASE,
-    "fb": FREEBASE,
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "wd": "http://www.wikidata.org/entity/",
-    "wdt": "http://www.wikidata.org/prop/direct/",
-    "p": "http://www.wikidata.org/prop/",
-    "ps": "http://www.wikidata.org/prop/statement/",
-    "pq": "http://www.wikidata.org/prop/qualifier/",
-}
+PREFIXES: dict[str, str] = dict.fromkeys(("", "ns", "fb"), FREEBASE)
 """Prefixes that queries use without declaring them, as the papers' endpoints allow."""
 NAMING = frozenset(
     {
         "type.object.type",
         "type.object.name",
         "common.topic.notable_types",
-        PREFIXES["rdf"] + "type",
-        PREFIXES["rdfs"] + "label",
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
+        "http://www.w3.org/2000/01/rdf-schema#label",
     }
 )
 """Predicates that name or classify: no hop takes them, and what they lead to is no topic entity."""
-
-_TOKEN = re.compile(
-    r"""(?P<declared>\bPREFIX\s+(?P<prefix>[\w.-]*):\s*<(?P<iri>[^<>"{}|^`\\\s]*)>)
-    |(?P<kept>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$]\w+)
-    |(?P<name>(?<![\w.-])(?P<short>[A-Za-z][\w-]*|):(?P<local>[\w.%-]*))
-    |(?P<word>\b(?:OR|AND)\b)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_FREEBASE_ENTITY = re.compile(rf"<{re.escape(FREEBASE)}[mg]\.[0-9a-z_]+>")
-_BARE = re.compile(
-    r"(?<![(\w])(COUNT|MAX|MIN|SUM|AVG)\s*(\((?:[^()]|\([^()]*\))*\))", re.IGNORECASE
-)
-_SELECT = re.compile(r"\bSELECT\b(.*?)(?=\bWHERE\b|\bFROM\b|\{)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,74 +33,39 @@ class SparqlIds:
 
 
 def read_sparql(sparql: str) -> SparqlIds:
-    """What a query uses, read by rdflib's SPARQL 1.1 parser after `standard`.
+    """What a query uses, read by rdflib's parser once it is standard SPARQL 1.1 (`read_shape`).
 
     Entities that a FILTER compares with (those excluded from the answers) are set aside, and so are
     the classes behind `NAMING`. Raises `UserError` for what is no SPARQL.
     """
-    # Training questions share few forms: with their entities masked, each is parsed once.
-    masks: dict[str, str] = {}
-    masked = _FREEBASE_ENTITY.sub(
-        lambda match: masks.setdefault(match[0], f"<{FREEBASE}m.{len(masks)}>"), standard(sparql)
-    )
-    uses = _read_masked(masked)
-    ids = {node_id(mask[1:-1]): node_id(iri[1:-1]) for iri, mask in masks.items()}
-    return SparqlIds(uses.predicates, frozenset(ids.get(one, one) for one in uses.entities))
+    try:
+        shape = read_shape(sparql, PREFIXES)
+        triples, values = _patterns(shape.text)
+    except UserError as error:
+        raise UserError(f"no SPARQL ({error})") from None
 
-
-@lru_cache(maxsize=16_384)
-def _read_masked(text: str) -> SparqlIds:
-    triples, values = _patterns(text)
-    from rdflib import URIRef  # below: `_patterns` says what to install where it is not there
+    def ids(term: Any) -> Iterator[str]:
+        """The ids of the IRIs that a term or a property path holds."""
+        for part in _parts(term):
+            if str(part).startswith(PLACE):
+                constant = shape.constants[int(str(part).removeprefix(PLACE))]
+                if constant.startswith("<"):
+                    yield node_id(constant[1:-1])
 
     predicates: set[str] = set()
-    entities = {identifier for term in values if (identifier := _entity(term))}
+    entities = {one for term in values for one in ids(term) if is_entity(one)}
     for subject, predicate, tail in triples:
-        named = {node_id(str(part)) for part in _parts(predicate) if isinstance(part, URIRef)}
+        named = frozenset(ids(predicate))
         predicates |= named - NAMING
         ends = (subject,) if named & NAMING else (subject, tail)
-        entities |= {identifier for term in ends if (identifier := _entity(term))}
+        entities |= {one for term in ends for one in ids(term) if is_entity(one)}
     return SparqlIds(frozenset(predicates), frozenset(entities))
 
 
-def standard(sparql: str) -> str:
-    """The query with Virtuoso's dialect put into SPARQL 1.1: `OR` and `AND` in filters, aggregates
-    selected without a name, prefixes that nobody declared. Prefixed names are written out;
-    strings and comments stay. Raises `UserError` for an unknown prefix.
-
-    >>> standard("SELECT ?x WHERE { ns:m.01 ?p ?x FILTER (!isLiteral(?x) OR ?x = ' OR ') }")[-47:]
-    " ?p ?x FILTER (!isLiteral(?x) || ?x = ' OR ') }"
-    """
-    prefixes = dict(PREFIXES)
-
-    def plain(match: re.Match[str]) -> str:
-        if match["declared"]:
-            prefixes[match["prefix"]] = match["iri"]
-            return ""
-        if match["name"]:
-            return _written_out(match, prefixes)
-        if match["word"]:
-            return "||" if match["word"].upper() == "OR" else "&&"
-        return match[0]
-
-    text = _TOKEN.sub(plain, sparql)
-    return _SELECT.sub(lambda match: _BARE.sub(_alias, match[0]), text)
-
-
-def _written_out(match: re.Match[str], prefixes: dict[str, str]) -> str:
-    prefix, local = match["short"], match["local"]
-    if prefix not in prefixes:
-        raise UserError(f"no SPARQL (the prefix {prefix}: is not declared)")
-    bare = local.rstrip(".")
-    return f"<{prefixes[prefix]}{bare}>{local[len(bare) :]}"
-
-
-def _alias(match: re.Match[str]) -> str:
-    return f"({match[0]} AS ?aggregate{match.start()})"
-
-
+@lru_cache(maxsize=16_384)
 def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
-    """All triple patterns of a query, and all values of its VALUES."""
+    """All triple patterns of a query, and all values of its VALUES. Training questions share few
+    forms: with their constants taken out, each is parsed once."""
     try:
         from pyparsing import ParseException
         from rdflib.plugins.sparql.parser import parseQuery
@@ -136,16 +77,16 @@ def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
     try:
         tree = parseQuery(text)
     except ParseException as error:
-        raise UserError(f"no SPARQL (line {error.lineno}: {error.msg})") from None
+        raise UserError(f"line {error.lineno}: {error.msg}") from None
     except RecursionError:
-        raise UserError("no SPARQL (nested too deeply)") from None
+        raise UserError("nested too deeply") from None
     triples: list[tuple[Any, Any, Any]] = []
     values: list[Any] = []
     for node in (part for part in _parts(tree) if isinstance(part, CompValue)):
         for row in node.get("triples") or ():
             triples += [(row[i], row[i + 1], row[i + 2]) for i in range(0, len(row) - 2, 3)]
         if node.name in ("InlineData", "ValuesClause"):
-            values += _parts(node.get("value"))
+            values.append(node.get("value"))
     return triples, values
 
 
@@ -158,16 +99,6 @@ def _parts(tree: Any) -> Iterator[Any]:
     if isinstance(tree, dict | list | tuple | ParseResults):
         for child in children:
             yield from _parts(child)
-
-
-def _entity(term: Any) -> str:
-    """The id of an entity; `""` for a variable, a literal, a class or any other IRI."""
-    from rdflib import URIRef
-
-    if not isinstance(term, URIRef):
-        return ""
-    found = node_id(str(term))
-    return found if is_entity(found) else ""
 
 
 _ENTITY = re.compile(r"[mg]\.[0-9a-z_]+|http://www\.wikidata\.org/entity/Q\d+")
