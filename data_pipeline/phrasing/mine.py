@@ -170,19 +170,15 @@ def _own(frames: dict[Hop, Counter[str]], words: _Words) -> dict[Hop, Counter[st
     uses: Counter[str] = Counter()
     for counts in frames.values():
         uses.update(counts)
-    return {
-        hop: kept
+
+    def is_own(frame: str, count: int) -> bool:
+        return count >= OWN_SHARE * uses[frame] and words.are_no_names(frame)
+
+    own = {
+        hop: Counter({frame: n for frame, n in counts.items() if is_own(frame, n)})
         for hop, counts in sorted(frames.items())
-        if (
-            kept := Counter(
-                {
-                    frame: count
-                    for frame, count in counts.items()
-                    if count >= OWN_SHARE * uses[frame] and words.are_no_names(frame)
-                }
-            )
-        )
     }
+    return {hop: counts for hop, counts in own.items() if counts}
 
 
 LONGEST = 16
