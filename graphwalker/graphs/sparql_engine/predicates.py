@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,90 +14,77 @@ EdgeEnds = tuple[int, int]
 
 
 class PredicateEdges:
-    """Edges of one predicate, by the numbers of their ends; counts are for choosing an order."""
+    """Edges of one predicate, by the numbers of their ends: those of a relation, and the names of
+    nodes in English or their types where these stand under it. Counts are for choosing an order."""
 
-    def __init__(self, terms: QueryTerms) -> None:
+    def __init__(self, terms: QueryTerms, number: int) -> None:
         self._terms, self._graph = terms, terms.graph
-
-    def forward(self, head: int) -> Iterable[int]:
-        return ()
-
-    def backward(self, tail: int) -> Iterable[int]:
-        return ()
-
-    def scan(self) -> Iterable[EdgeEnds]:
-        return ()
-
-    def has(self, head: int, tail: int) -> bool:
-        return tail in self.forward(head)
-
-    def count_forward(self, head: int) -> int:
-        return 2
-
-    def count_backward(self, tail: int) -> int:
-        return 2
-
-    def total(self) -> int:
-        return self._graph.nodes
-
-    def find_heads(self, tails: Collection[int]) -> None:
-        """Look for the heads of literals in one pass: `backward` of each is asked next."""
-
-
-class RelationEdges(PredicateEdges):
-    """The edges of a relation. A literal's edges are known from their heads alone."""
-
-    def __init__(self, terms: QueryTerms, relation: int) -> None:
-        super().__init__(terms)
-        self._relation = relation
+        self._relation = self._graph.relation_at.get(number)
+        self._is_name = number in self._graph.name_predicates
+        self._is_kind = number in self._graph.kind_predicates
         self._heads: dict[int, list[int]] = {}
 
     def forward(self, head: int) -> Iterable[int]:
-        return self._ends(self._graph.out, head)
+        found = self._ends(self._graph.out, head)
+        return chain(found, self._stated(head)) if self._is_name or self._is_kind else found
 
     def backward(self, tail: int) -> Iterable[int]:
-        if self._graph.is_literal(tail):
-            if tail not in self._heads:
-                self.find_heads((tail,))
-            return self._heads[tail]
-        return self._ends(self._graph.into, tail)
+        is_literal = self._graph.is_literal(tail)
+        if is_literal and self._relation is not None:
+            self.find_heads((tail,))
+        found = self._heads.get(tail, ()) if is_literal else self._ends(self._graph.into, tail)
+        if self._is_name:
+            return chain(found, self._nodes_of_name(tail))
+        return chain(found, self._nodes_of_kind(tail)) if self._is_kind else found
 
     def has(self, head: int, tail: int) -> bool:
         start, end = self._run(self._graph.out, head)
         nodes = self._graph.out.nodes
         at = bisect_left(nodes, tail, start, end)
-        return at < end and nodes[at] == tail
+        return (at < end and nodes[at] == tail) or tail in self._stated(head)
 
     def count_forward(self, head: int) -> int:
-        return self._count(self._graph.out, head)
+        start, end = self._run(self._graph.out, head)
+        return end - start + 2 * (self._is_name or self._is_kind)
 
     def count_backward(self, tail: int) -> int:
-        if self._graph.is_literal(tail):
-            return self.total()
-        return self._count(self._graph.into, tail)
+        start, end = self._run(self._graph.into, tail)
+        found = self._edges() if self._graph.is_literal(tail) else end - start
+        return found + 2 * self._is_name + (self._is_kind and self._count_of_kind(tail))
 
     def total(self) -> int:
-        return int(self._graph.relation_totals[self._relation])
+        nodes = map(len, self._graph.nodes_of_types if self._is_kind else ())
+        return self._edges() + self._graph.nodes * self._is_name + sum(nodes)
 
     def scan(self) -> Iterator[EdgeEnds]:
         for heads, tails in self._chunks():
             yield from zip(heads.tolist(), tails.tolist(), strict=True)
+        if self._is_kind:
+            kinds = self._graph.kinds
+            yield from ((head, kind) for kind in kinds for head in self._nodes_of_kind(kind))
+        rows = self._graph.rows
+        for head in chain(range(rows.first), range(rows.end, self._graph.nodes)):
+            if not self._is_name:
+                break
+            if not head & 1023:
+                self._terms.check()
+            yield from ((head, name) for name in self._stated(head))
 
     def find_heads(self, tails: Collection[int]) -> None:
+        """Look for the heads of literals, which are known from their heads alone, in one pass:
+        `backward` of each is asked next."""
         wanted = [tail for tail in tails if tail not in self._heads]
-        if not wanted:
-            return
         self._heads.update({tail: [] for tail in wanted})
         values = np.array(wanted)
-        for heads, ends in self._chunks():
+        for heads, ends in self._chunks() if wanted else ():
             hit = np.isin(ends, values)
             for head, tail in zip(heads[hit].tolist(), ends[hit].tolist(), strict=True):
                 self._heads[tail].append(head)
 
     def _chunks(self) -> Iterator[tuple[Any, Any]]:
-        """Heads and tails of all edges."""
+        """Heads and tails of all edges of the relation."""
         side, rows = self._graph.out, self._graph.rows
-        for first in range(0, len(side.nodes), CHUNK):
+        for first in range(0, len(side.nodes) if self._edges() else 0, CHUNK):
             self._terms.check()
             found = np.flatnonzero(side.relation_array[first : first + CHUNK] == self._relation)
             if len(found):
@@ -105,8 +92,14 @@ class RelationEdges(PredicateEdges):
                 heads = np.searchsorted(side.start_array, places, side="right") - 1
                 yield np.where(heads < rows.first, heads, heads + rows.gap), side.node_array[places]
 
+    def _edges(self) -> int:
+        totals = self._graph.relation_totals
+        return 0 if self._relation is None else int(totals[self._relation])
+
     def _run(self, side: Any, node: int) -> tuple[int, int]:
-        return side.run(node, self._relation) if 0 <= node < self._graph.nodes else (0, 0)
+        if self._relation is None or not 0 <= node < self._graph.nodes:
+            return 0, 0
+        return side.run(node, self._relation)
 
     def _ends(self, side: Any, node: int) -> Iterable[int]:
         start, end = self._run(side, node)
@@ -114,19 +107,16 @@ class RelationEdges(PredicateEdges):
             return self._terms.in_chunks(side.nodes, start, end)
         return side.nodes[start:end].tolist()
 
-    def _count(self, side: Any, node: int) -> int:
-        start, end = self._run(side, node)
-        return end - start
+    def _stated(self, head: int) -> list[int]:
+        """The name or the types of a node."""
+        if not 0 <= head < self._graph.nodes:
+            return []
+        if self._is_kind:
+            return [self._graph.kinds[kind] for kind in self._graph.types(head)]
+        name = self._graph.name(head) if self._is_name else ""
+        return [self._terms.encode_id(literal_id(name, "@en"))] if name else []
 
-
-class NameEdges(PredicateEdges):
-    """The names of nodes, in English."""
-
-    def forward(self, head: int) -> Iterable[int]:
-        name = self._graph.name(head) if 0 <= head < self._graph.nodes else ""
-        return (self._terms.encode_id(literal_id(name, "@en")),) if name else ()
-
-    def backward(self, tail: int) -> Iterable[int]:
+    def _nodes_of_name(self, tail: int) -> list[int]:
         text = self._terms.id_of(tail)
         if not text.endswith('"@en'):
             return []
@@ -134,71 +124,14 @@ class NameEdges(PredicateEdges):
         found = self._graph.graph.resolve(name)
         return [self._graph.graph.node_number(e.id) for e in found if e.name == name]
 
-    def scan(self) -> Iterator[EdgeEnds]:
-        rows = self._graph.rows
-        for first, last in ((0, rows.first), (rows.end, self._graph.nodes)):
-            for head in range(first, last):
-                if not head & 1023:
-                    self._terms.check()
-                for name in self.forward(head):
-                    yield head, name
-
-
-class TypeEdges(PredicateEdges):
-    """The types of nodes."""
-
-    def forward(self, head: int) -> Iterable[int]:
-        if not 0 <= head < self._graph.nodes:
-            return ()
-        return [self._graph.kinds[kind] for kind in self._graph.types(head)]
-
-    def backward(self, tail: int) -> Iterable[int]:
+    def _nodes_of_kind(self, tail: int) -> Iterator[int]:
         kind = self._graph.kind_at.get(tail)
         nodes = () if kind is None else self._graph.nodes_of_types[kind]
         return self._terms.in_chunks(nodes, 0, len(nodes))
 
-    def count_backward(self, tail: int) -> int:
+    def _count_of_kind(self, tail: int) -> int:
         kind = self._graph.kind_at.get(tail)
         return 0 if kind is None else len(self._graph.nodes_of_types[kind])
-
-    def total(self) -> int:
-        return sum(map(len, self._graph.nodes_of_types))
-
-    def scan(self) -> Iterator[EdgeEnds]:
-        return ((head, kind) for kind in self._graph.kinds for head in self.backward(kind))
-
-
-class SeveralEdges(PredicateEdges):
-    """What stands under one predicate from several sources, or from none."""
-
-    def __init__(self, terms: QueryTerms, parts: list[PredicateEdges]) -> None:
-        super().__init__(terms)
-        self._parts = parts
-
-    def forward(self, head: int) -> Iterator[int]:
-        return (end for part in self._parts for end in part.forward(head))
-
-    def backward(self, tail: int) -> Iterator[int]:
-        return (end for part in self._parts for end in part.backward(tail))
-
-    def has(self, head: int, tail: int) -> bool:
-        return any(part.has(head, tail) for part in self._parts)
-
-    def count_forward(self, head: int) -> int:
-        return sum(part.count_forward(head) for part in self._parts)
-
-    def count_backward(self, tail: int) -> int:
-        return sum(part.count_backward(tail) for part in self._parts)
-
-    def total(self) -> int:
-        return sum(part.total() for part in self._parts)
-
-    def scan(self) -> Iterator[EdgeEnds]:
-        return (pair for part in self._parts for pair in part.scan())
-
-    def find_heads(self, tails: Collection[int]) -> None:
-        for part in self._parts:
-            part.find_heads(tails)
 
 
 class Predicates(dict[int, PredicateEdges]):
@@ -210,14 +143,7 @@ class Predicates(dict[int, PredicateEdges]):
         self._special = (*terms.graph.name_predicates, *terms.graph.kind_predicates)
 
     def __missing__(self, number: int) -> PredicateEdges:
-        parts: list[PredicateEdges] = []
-        if number in self._graph.relation_at:
-            parts.append(RelationEdges(self.terms, self._graph.relation_at[number]))
-        if number in self._graph.name_predicates:
-            parts.append(NameEdges(self.terms))
-        if number in self._graph.kind_predicates:
-            parts.append(TypeEdges(self.terms))
-        self[number] = parts[0] if len(parts) == 1 else SeveralEdges(self.terms, parts)
+        self[number] = PredicateEdges(self.terms, number)
         return self[number]
 
     def around(self, node: int, out: bool) -> Iterator[tuple[int, Iterable[int]]]:
