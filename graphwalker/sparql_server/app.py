@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from graphwalker.graphs.sparql_engine.results import choose_form
 from graphwalker.serve.asking import RequestLimits
-from graphwalker.serve.guard import Guard, bounded_protocol
+from graphwalker.serve.guard import Guard, server_config
 from graphwalker.serve.server import listen
 from graphwalker.sparql_server.workers import QueryWorkers, ServedAnswer, refuse
 
@@ -76,14 +76,5 @@ def serve_sparql(
     shown = f"[{host}]" if ":" in host else host
     with closing(workers), listening:
         note(f"http://{shown}:{listening.getsockname()[1]}/sparql")
-        config = uvicorn.Config(
-            build_app(workers, hosts),
-            http=bounded_protocol(RequestLimits(max_body=MAX_BODY)),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=3,
-            lifespan="off",
-            ws="none",
-        )
+        config = server_config(build_app(workers, hosts), RequestLimits(max_body=MAX_BODY))
         uvicorn.Server(config).run(sockets=[listening])

@@ -55,18 +55,18 @@ class NumberedGraph:
         self.relation_totals = np.asarray(layout.array("relation_counts"))
         self.base = base or self._usual_base()
         own = self.base == FREEBASE
-        self.name_ids = (RDFS_LABEL, NAME) if own else (RDFS_LABEL,)
-        self.kind_ids = (RDF_TYPE, TYPE) if own else (RDF_TYPE,)
+        name_ids = (RDFS_LABEL, NAME) if own else (RDFS_LABEL,)
+        kind_ids = (RDF_TYPE, TYPE) if own else (RDF_TYPE,)
         self.schema: list[str] = []
         self._schema_at: dict[str, int] = {}
-        schema = (*self.relation_ids, *self.type_ids, *self.name_ids, *self.kind_ids)
+        schema = (*self.relation_ids, *self.type_ids, *name_ids, *kind_ids)
         numbers = {one: self._number(one) for one in schema}
         self.relations = [numbers[one] for one in self.relation_ids]
         self.relation_at = {n: r for r, n in enumerate(self.relations)}
         self.kinds = [numbers[one] for one in self.type_ids]
         self.kind_at = {n: t for t, n in enumerate(self.kinds)}
-        self.name_predicates = {numbers[one] for one in self.name_ids}
-        self.kind_predicates = {numbers[one] for one in self.kind_ids}
+        self.name_predicates = {numbers[one] for one in name_ids}
+        self.kind_predicates = {numbers[one] for one in kind_ids}
 
     @cached_property
     def nodes_of_types(self) -> list["array[int]"]:
