@@ -3,7 +3,7 @@ set -euo pipefail
 exec </dev/null
 export DEBIAN_FRONTEND=noninteractive
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$results"' EXIT
 
 section() { printf '\n=== %s (%ss)\n' "$*" "$SECONDS"; }
 
