@@ -11,12 +11,12 @@ from support.paths import ROOT
 
 SMALLER = {
     "--entities 3000": "--entities 1000",
-    "--count 5000": "--count 30",
-    "--count 2000": "--count 20",
-    "--count 300": "--count 4",
-    "--count 400": "--count 6",
-    "samples=8": "samples=0 max_tokens=16",
-    "output_dir=runs/sft1": "output_dir=runs/sft1 max_steps=2",
+    "--out runs/synth": "--out runs/synth --count 30",
+    "--out runs/rl": "--out runs/rl --count 20",
+    "--out runs/test": "--out runs/test --count 4",
+    "--out runs/roll": "--out runs/roll --count 6",
+    "samples=0": "samples=0 max_tokens=16",
+    "max_steps=400": "max_steps=2",
     "output_dir=runs/sft2": "output_dir=runs/sft2 max_steps=2",
     "output_dir=runs/grpo": "output_dir=runs/grpo steps=1 prompts_per_step=2 samples=2"
     " micro_batch=4",
