@@ -25,6 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("own")
     for name, code in FILES.items():
         (folder / name).write_text(code)
+        sys.modules.pop(name.removesuffix(".py"), None)  # of another test
     for line in COMMANDS:
         words = shlex.split(line)
         if words[0] == "accelerate":
