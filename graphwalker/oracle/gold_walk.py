@@ -1,5 +1,6 @@
 """The oracle of agents that ask for decisions: one walk of the query, written in their forms."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from copy import copy
 from typing import Any
@@ -35,7 +36,7 @@ class DecisionOracle(PresetOracle):
         return super().move(request)
 
 
-class WalkOracle(DecisionOracle):
+class WalkOracle(DecisionOracle, ABC):
     """Walks the question's query, hop by hop: its subclass says how the agent looks along one.
 
     `question` and `view` are those of an episode, whose plan is a copy's.
@@ -79,10 +80,10 @@ class WalkOracle(DecisionOracle):
         return [topic]
         yield  # an agent may have to look for it
 
+    @abstractmethod
     def look(self, frontier: list[Entity], hop: Hop, last: bool, over: bool) -> EntitySearch:
         """Where the hop leads from all of these. `last`: it leads to answers; `over`: after it
         nothing is left to be looked up."""
-        raise NotImplementedError
 
     def _follow(
         self, frontier: list[Entity], hops: Sequence[Hop], last: bool, over: bool

@@ -22,7 +22,7 @@ def world(graph: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def asked(world: Path) -> Path:
+def exam(world: Path) -> Path:
     """The world with sixty questions about it, in `questions/questions.jsonl`."""
     mix = {"1-hop": 1.0, "2-hop": 4.0, "3-hop": 1.0, "4-hop": 1.0, "2I": 3.0}
     make_questions(world / "graph", SynthConfig(count=60, seed=1, mix=mix), world / "questions")

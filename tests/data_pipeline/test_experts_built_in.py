@@ -26,24 +26,24 @@ from graphwalker.trajectory import Trajectory
 
 
 @pytest.fixture(scope="module")
-def corpus(asked) -> list[Question]:
-    found = read_records(asked / "questions" / "questions.jsonl", read_worded)
+def corpus(exam) -> list[Question]:
+    found = read_records(exam / "questions" / "questions.jsonl", read_worded)
     return [question for question in found if question.hops <= 2]
 
 
-def made(asked: Path, out: Path, questions: list[Question], **values: Any) -> list[Trajectory]:
+def made(exam: Path, out: Path, questions: list[Question], **values: Any) -> list[Trajectory]:
     out.mkdir(exist_ok=True)
     write_jsonl(out / "q.jsonl", [q.to_json() for q in questions])
     config = parse_config(ExpertConfig, {"count": len(questions), "mix": {}, **values}, "t")
-    make_experts(asked / "graph", config, out / "q.jsonl", out / "made")
+    make_experts(exam / "graph", config, out / "q.jsonl", out / "made")
     return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
 
 
-def one_way_episodes(asked, out, corpus, preset, **values):
+def one_way_episodes(exam, out, corpus, preset, **values):
     """Of questions of one and two hops, with tools that look in one direction."""
     questions = [q for q in corpus if q.structure != "2I"][:40]
     environment = {"preset": preset, "max_turns": 12}
-    return made(asked, out, questions, environment=environment, **values)
+    return made(exam, out, questions, environment=environment, **values)
 
 
 EXPLAINED = {
@@ -57,8 +57,8 @@ EXPLAINED = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("preset", ["search-on-graph", "kg-r1", "graphwalker-code"])
-def test_an_error_is_made_marked_and_put_right_by_the_next_turn(asked, corpus, tmp_path, preset):
-    kept = one_way_episodes(asked, tmp_path, corpus, preset, error_rate=1.0)
+def test_an_error_is_made_marked_and_put_right_by_the_next_turn(exam, corpus, tmp_path, preset):
+    kept = one_way_episodes(exam, tmp_path, corpus, preset, error_rate=1.0)
     kinds = Counter(error["kind"] for one in kept for error in one.provenance["errors"])
     assert len(kinds) >= 3 and set(kinds) <= set(DIRECTED_ERRORS)
     for one in kept:
@@ -72,17 +72,17 @@ def test_an_error_is_made_marked_and_put_right_by_the_next_turn(asked, corpus, t
                 assert EXPLAINED[wrong.error] in right.thought, wrong.error
 
 
-def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(asked, corpus, tmp_path):
+def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(exam, corpus, tmp_path):
     plain = {"error_rate": 0.0, "plain_thoughts": True}
-    honest = one_way_episodes(asked, tmp_path / "a", corpus, "kg-r1", **plain)
+    honest = one_way_episodes(exam, tmp_path / "a", corpus, "kg-r1", **plain)
     assert not any(one.provenance["errors"] for one in honest)
-    twice = [one_way_episodes(asked, tmp_path / name, corpus, "kg-r1", seed=3) for name in "bc"]
+    twice = [one_way_episodes(exam, tmp_path / name, corpus, "kg-r1", seed=3) for name in "bc"]
     assert twice[0] == twice[1] != honest
 
 
-def test_errors_that_the_tools_do_not_allow_are_refused_by_name(asked, corpus, tmp_path):
+def test_errors_that_the_tools_do_not_allow_are_refused_by_name(exam, corpus, tmp_path):
     with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
-        one_way_episodes(asked, tmp_path, corpus, "kg-r1", injected_errors=["dead_end"])
+        one_way_episodes(exam, tmp_path, corpus, "kg-r1", injected_errors=["dead_end"])
 
 
 def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
@@ -90,9 +90,9 @@ def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
 
 
 def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_found(
-    asked, corpus
+    exam, corpus
 ) -> None:
-    graph, hits = open_graph(asked / "graph"), 0
+    graph, hits = open_graph(exam / "graph"), 0
     for question in corpus:
         found = list(queries_to(graph, question, 2))
         gold = {answer.id for answer in question.answers}
@@ -105,37 +105,37 @@ def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_
 
 
 @pytest.mark.long
-def test_neither_words_nor_query_of_a_question_are_read(asked, corpus, tmp_path) -> None:
+def test_neither_words_nor_query_of_a_question_are_read(exam, corpus, tmp_path) -> None:
     bare = [
         replace(q, text=f"Zork {n}?", query=None, wording=None, relation_path=())
         for n, q in enumerate(corpus)
     ]
     plain = {"plain_thoughts": True}
-    whole = made(asked, tmp_path / "a", corpus, searched=2, **plain)
-    searched = made(asked, tmp_path / "b", bare, searched=2, **plain)
+    whole = made(exam, tmp_path / "a", corpus, searched=2, **plain)
+    searched = made(exam, tmp_path / "b", bare, searched=2, **plain)
     # Which relations a list shows first goes by the question's words; what is taken does not.
     assert actions(searched) == actions(whole)
     assert len(whole) == len(corpus) and all(t.scores["em"] == 1.0 for t in whole)
-    assert whole == made(asked, tmp_path / "c", corpus, searched=2, **plain, workers=2)
+    assert whole == made(exam, tmp_path / "c", corpus, searched=2, **plain, workers=2)
 
 
-def test_a_question_without_a_walk_is_dropped(asked, corpus, tmp_path) -> None:
+def test_a_question_without_a_walk_is_dropped(exam, corpus, tmp_path) -> None:
     nobody = replace(corpus[0], answers=(*corpus[0].answers, Answer("No such", "m.none")))
-    kept = made(asked, tmp_path / "a", [*corpus[:3], replace(nobody, id="lost")], searched=2)
+    kept = made(exam, tmp_path / "a", [*corpus[:3], replace(nobody, id="lost")], searched=2)
     assert [t.question.id for t in kept] == [q.id for q in corpus[:3]]
     dropped = list(read_jsonl(tmp_path / "a" / "made" / "dropped.jsonl"))
     assert [(line["id"], line["reason"]) for line in dropped] == [("lost#0", "gave_up")]
 
 
-def run_way_back(asked: Path, out: Path, **settings) -> dict:
+def run_way_back(exam: Path, out: Path, **settings) -> dict:
     policy = {"model": "random-relation"}
     given = {"count": 20, "mix": {}, "policy": policy, "way_back": True, **settings}
     config = parse_config(ExpertConfig, given, "t")
-    return make_experts(asked / "graph", config, asked / "questions" / "questions.jsonl", out)
+    return make_experts(exam / "graph", config, exam / "questions" / "questions.jsonl", out)
 
 
-def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(asked, tmp_path):
-    card = run_way_back(asked, tmp_path)
+def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(exam, tmp_path):
+    card = run_way_back(exam, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert len(rows) == card["count"] == 20
     assert all(row.scores["em"] == row.scores["grounded"] == 1.0 for row in rows)
@@ -149,19 +149,19 @@ def test_what_a_weak_policy_gets_wrong_is_kept_with_the_way_back(asked, tmp_path
         assert row.policy == "random-relation+oracle"
 
 
-def test_another_concurrency_and_a_kill_give_the_same_file(asked, tmp_path):
-    run_way_back(asked, tmp_path / "a", concurrency=64)
-    run_way_back(asked, tmp_path / "b", concurrency=1)
+def test_another_concurrency_and_a_kill_give_the_same_file(exam, tmp_path):
+    run_way_back(exam, tmp_path / "a", concurrency=64)
+    run_way_back(exam, tmp_path / "b", concurrency=1)
     one, other = (tmp_path / name / "graphroll.jsonl" for name in "ab")
     assert one.read_bytes() == other.read_bytes()
     whole = one.read_bytes()
     one.write_bytes(whole[: len(whole) // 2])
-    run_way_back(asked, tmp_path / "a")
+    run_way_back(exam, tmp_path / "a")
     assert one.read_bytes() == whole
 
 
-def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(asked, corpus):
-    graph = open_graph(asked / "graph")
+def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(exam, corpus):
+    graph = open_graph(exam / "graph")
     environment = Environment(graph, EnvironmentConfig())
     question = next(q for q in corpus if q.structure == "2-hop")
     topic = question.topic_entities[0].name
@@ -183,8 +183,8 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(asked, corpu
     assert set(back.answer or ()) == {entity.name for entity in question.answers}
 
 
-def test_an_episode_without_a_call_has_no_way_back(asked, corpus):
-    environment = Environment(open_graph(asked / "graph"), EnvironmentConfig())
+def test_an_episode_without_a_call_has_no_way_back(exam, corpus):
+    environment = Environment(open_graph(exam / "graph"), EnvironmentConfig())
     policy = ScriptedPolicy({corpus[0].id: ['<answer> ["no idea"] </answer>']})
     (failed,) = rollout(corpus[:1], environment, policy)
     assert not list(ways_back(failed, environment, seed=0))

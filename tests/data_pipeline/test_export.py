@@ -20,10 +20,10 @@ MIX = {"2-hop": 1, "2I": 1}
 
 
 @pytest.fixture(scope="module")
-def roll(asked, tmp_path_factory) -> Path:
+def roll(exam, tmp_path_factory) -> Path:
     """Expert trajectories on the world's questions."""
-    out, questions = tmp_path_factory.mktemp("roll"), asked / "questions/questions.jsonl"
-    make_experts(asked / "graph", ExpertConfig(count=8, mix=MIX), questions, out)
+    out, questions = tmp_path_factory.mktemp("roll"), exam / "questions/questions.jsonl"
+    make_experts(exam / "graph", ExpertConfig(count=8, mix=MIX), questions, out)
     return out / "graphroll.jsonl"
 
 
@@ -52,9 +52,9 @@ def test_llama_factory_is_told_of_every_export_in_a_folder(roll, tmp_path):
     assert info["graphwalker_graphroll"]["formatting"] == "sharegpt"
 
 
-def test_prompts_of_rl_are_what_the_environment_shows_first(asked, roll, tmp_path):
-    environment = Environment(open_graph(asked / "graph"), EnvironmentConfig())
-    questions = asked / "questions/questions.jsonl"
+def test_prompts_of_rl_are_what_the_environment_shows_first(exam, roll, tmp_path):
+    environment = Environment(open_graph(exam / "graph"), EnvironmentConfig())
+    questions = exam / "questions/questions.jsonl"
     rows = parquet(export(questions, "verl", tmp_path, environment).file)
     first = next(read_records(roll, Trajectory.from_json))
     prompts = {row["extra_info"]["id"]: row for row in rows}
@@ -74,8 +74,8 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     assert (done.rows, done.set_aside) == (7, 1)
 
 
-def test_bad_input_is_told_in_one_line(asked, roll, tmp_path):
-    questions = asked / "questions/questions.jsonl"
+def test_bad_input_is_told_in_one_line(exam, roll, tmp_path):
+    questions = exam / "questions/questions.jsonl"
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     for source, to, fault in (

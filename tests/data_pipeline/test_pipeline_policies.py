@@ -92,13 +92,13 @@ def test_an_expert_does_not_read_the_gold_hops():
         assert [expert(asked, seed).turns for seed in range(5)] == [run.turns for run in runs]
 
 
-def run_experts(asked: Path, out: Path, **settings) -> dict:
+def run_experts(exam: Path, out: Path, **settings) -> dict:
     config = ExpertConfig(**{"count": 30, **settings})
-    return make_experts(asked / "graph", config, asked / "questions" / "questions.jsonl", out)
+    return make_experts(exam / "graph", config, exam / "questions" / "questions.jsonl", out)
 
 
-def test_most_trajectories_err_and_recover_by_default(asked, tmp_path):
-    card = run_experts(asked, tmp_path)
+def test_most_trajectories_err_and_recover_by_default(exam, tmp_path):
+    card = run_experts(exam, tmp_path)
     rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
     assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
     for row in rows:
@@ -111,31 +111,31 @@ def test_most_trajectories_err_and_recover_by_default(asked, tmp_path):
 
 
 @pytest.mark.long
-def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(asked, tmp_path):
+def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(exam, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    run_experts(asked, one)
-    run_experts(asked, two, workers=2)
+    run_experts(exam, one)
+    run_experts(exam, two, workers=2)
     whole = (one / "graphroll.jsonl").read_bytes()
     assert (two / "graphroll.jsonl").read_bytes() == whole
     (two / "graphroll.jsonl").write_bytes(whole[:-700])
-    run_experts(asked, two)
+    run_experts(exam, two)
     assert (two / "graphroll.jsonl").read_bytes() == whole
     assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
 
 
-def test_a_structure_without_questions_is_reported_before_any_work(asked, tmp_path):
+def test_a_structure_without_questions_is_reported_before_any_work(exam, tmp_path):
     with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
-        run_experts(asked, tmp_path, mix={"5-hop": 1})
+        run_experts(exam, tmp_path, mix={"5-hop": 1})
     assert not list(tmp_path.iterdir())  # another run may take the folder
 
 
 @pytest.mark.long
-def test_datasets_reads_graphsynth_and_graphroll_together_in_either_order(asked, tmp_path):
+def test_datasets_reads_graphsynth_and_graphroll_together_in_either_order(exam, tmp_path):
     from datasets import load_dataset
 
     config = SynthConfig(count=10, seed=2, mix={"2-hop": 2, "2I": 1})
-    synthesize(asked / "graph", config, tmp_path / "synth")
-    run_experts(asked, tmp_path / "roll", count=10, tries=3)
+    synthesize(exam / "graph", config, tmp_path / "synth")
+    run_experts(exam, tmp_path / "roll", count=10, tries=3)
     files = [str(tmp_path / name) for name in ("synth/graphsynth.jsonl", "roll/graphroll.jsonl")]
     for given in (files, files[::-1]):
         rows = load_dataset("json", data_files=given, split="train", cache_dir=str(tmp_path))

@@ -93,8 +93,8 @@ def test_a_killed_merge_goes_on(graph, whole, parts):
     assert same(whole, parts)
 
 
-def test_shards_of_experts_merge_into_the_same_trajectories(asked, tmp_path):
-    graph, questions = asked / "graph", asked / "questions/questions.jsonl"
+def test_shards_of_experts_merge_into_the_same_trajectories(exam, tmp_path):
+    graph, questions = exam / "graph", exam / "questions/questions.jsonl"
     make_experts(graph, EXPERTS, questions, tmp_path / "whole")
     for index in range(2):
         make_experts(graph, EXPERTS, questions, tmp_path / "parts", shard=Shard(index, 2))

@@ -205,16 +205,16 @@ def _aggregate(part: Any) -> Any:
     """Keys and what is counted become variables, unbound where an expression has no value."""
     inner, by = part.p.p, list[Any]()
     for one in part.p.expr or ():
-        inner, variable = _named(inner, one)
+        inner, variable = _as_variable(inner, one)
         by.append(variable)
     for one in part.A:
         if str(one.vars) != "*":
-            inner, one["vars"] = _named(inner, one.vars)
+            inner, one["vars"] = _as_variable(inner, one.vars)
     results = frozenset(one.res for one in part.A)
     return _mark(part, results, NONE, frozenset((_ANY,)), p=prepare(inner), by=by)
 
 
-def _named(part: Any, expression: Any) -> tuple[Any, Any]:
+def _as_variable(part: Any, expression: Any) -> tuple[Any, Any]:
     if isinstance(expression, Variable):
         return part, expression
     fresh = Variable(f"_{BNode()}")

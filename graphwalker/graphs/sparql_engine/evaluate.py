@@ -136,12 +136,12 @@ def _extend(run: QueryRun, part: Any, rows: Rows) -> Rows:
 def _by_itself(answer: Callable[[QueryRun, Any], Iterable[TermRow]]) -> "Solve":
     """What a sub-select is made of: it does not see the rows that it is joined with."""
 
-    def joined(run: QueryRun, part: Any, rows: Rows) -> Rows:
+    def join_rows(run: QueryRun, part: Any, rows: Rows) -> Rows:
         for row in rows:
             found = answer(run, part)
             yield from ({**row, **one} for one in found if _fits(row, one)) if row else found
 
-    return joined
+    return join_rows
 
 
 def _project(run: QueryRun, part: Any) -> Rows:

@@ -26,7 +26,7 @@ class PredicateEdges:
 
     def forward(self, head: int) -> Iterable[int]:
         found = self._ends(self._graph.out, head)
-        return chain(found, self._stated(head)) if self._is_name or self._is_kind else found
+        return chain(found, self._names_or_types(head)) if self._is_name or self._is_kind else found
 
     def backward(self, tail: int) -> Iterable[int]:
         is_literal = self._graph.is_literal(tail)
@@ -41,7 +41,7 @@ class PredicateEdges:
         start, end = self._run(self._graph.out, head)
         nodes = self._graph.out.nodes
         at = bisect_left(nodes, tail, start, end)
-        return (at < end and nodes[at] == tail) or tail in self._stated(head)
+        return (at < end and nodes[at] == tail) or tail in self._names_or_types(head)
 
     def count_forward(self, head: int) -> int:
         start, end = self._run(self._graph.out, head)
@@ -68,7 +68,7 @@ class PredicateEdges:
                 break
             if not head & 1023:
                 self._terms.check()
-            yield from ((head, name) for name in self._stated(head))
+            yield from ((head, name) for name in self._names_or_types(head))
 
     def find_heads(self, tails: Collection[int]) -> None:
         """Look for the heads of literals, which are known from their heads alone, in one pass:
@@ -107,7 +107,7 @@ class PredicateEdges:
             return self._terms.in_chunks(side.nodes, start, end)
         return side.nodes[start:end].tolist()
 
-    def _stated(self, head: int) -> list[int]:
+    def _names_or_types(self, head: int) -> list[int]:
         """The name or the types of a node."""
         if not 0 <= head < self._graph.nodes:
             return []

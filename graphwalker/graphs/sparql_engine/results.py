@@ -40,7 +40,7 @@ def choose_form(accept: str, wanted: str = "") -> str:
 def write_results(found: Solutions, form: str, most_rows: int) -> bytes:
     """The solutions in a form. Raises `QueryLimitError` for more than so many."""
     holds = found.is_ask and any(True for _ in found.rows)
-    rows = _bounded(found.rows, most_rows)
+    rows = _limit_rows(found.rows, most_rows)
     if form == JSON:
         text = _write_json(found, rows, holds)
     elif form == XML:
@@ -56,7 +56,7 @@ def write_results(found: Solutions, form: str, most_rows: int) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _bounded(rows: Iterator[Any], most_rows: int) -> Iterator[Any]:
+def _limit_rows(rows: Iterator[Any], most_rows: int) -> Iterator[Any]:
     for number, row in enumerate(rows):
         if number >= most_rows:
             raise QueryLimitError(f"42000: more than {most_rows:,} rows; ask for less, or by LIMIT")
