@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from data_pipeline.experts.search import INJECTED_ERRORS, OutOfTurns, PhrasedHop, Search, places
+from data_pipeline.experts.search import INJECTED_ERRORS, OutOfTurns, PhrasedHop, Search
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
@@ -45,16 +45,17 @@ class ExpertPolicy(PlannedPolicy):
         inverse: Inverse = lambda hop: None,
         says: Says = says_nothing,
         speaker: Speaker | None = WALKER,
+        word: Callable[[Question], Question] = lambda question: question,
     ) -> None:
         """`plain`: every kind of thought has one form; `inverse`: a hop's, which says the same;
-        `says`: what thoughts call a hop."""
+        `says`: what thoughts call a hop; `word` gives a question phrases where it has none."""
         if abilities_of(speaker).directed:
             raise UserError(
                 "this expert reads phrases with tools that look both ways; this preset's look one "
                 "way: the oracle errs with them (experts/erring_oracle.py)"
             )
         super().__init__(graph, protocol, speaker)
-        self._plain, self._inverse, self._says = plain, inverse, says
+        self._plain, self._inverse, self._says, self._word = plain, inverse, says, word
         self._max_turns = max_turns
         self._error_rate, self._kinds = error_rate, injected_errors
         self._seed = seed
@@ -62,7 +63,7 @@ class ExpertPolicy(PlannedPolicy):
 
     def plan(self, key: str, question: Question) -> Plan:
         rng = random.Random(f"{self._seed}/{key}/expert")
-        query, wording = query_and_wording(question)
+        query, wording = query_and_wording(self._word(question))
         branches = [
             _slots(phrases, readings, rng, self._inverse)
             for phrases, readings in zip(wording.phrases, wording.readings, strict=True)
@@ -86,6 +87,16 @@ class ExpertPolicy(PlannedPolicy):
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
         search = self._searches.pop(key, None)
         return search.errors if search else []
+
+
+def places(kind: str, lengths: Sequence[int]) -> list[int]:
+    """The hops (counted over the paths of those lengths) at which such an error can be made; all of
+    them where no hop is better than another."""
+    hops = list(range(sum(lengths)))
+    ends = {sum(lengths[: k + 1]) - 1 for k in range(len(lengths))}
+    if kind == "dead_end":  # it needs a next hop to miss
+        return [hop for hop in hops if hop not in ends] or hops
+    return hops[1:] or hops if kind == "wrong_entity" else hops
 
 
 class Asks(NamedTuple):

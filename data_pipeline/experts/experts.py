@@ -9,6 +9,12 @@ from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.by_policy import Expert, any_questions, play_policy
 from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS, ErringOracle
 from data_pipeline.experts.expert import ExpertPolicy
+from data_pipeline.experts.given import (
+    refusal,
+    refuse_all_without_query,
+    resolve_given,
+    with_wording,
+)
 from data_pipeline.experts.rejection import (
     GRAPHROLL,
     ExpertGoal,
@@ -16,6 +22,7 @@ from data_pipeline.experts.rejection import (
     ending,
     quotas_of,
     recoveries,
+    refused,
 )
 from data_pipeline.experts.searched import SearchedWalks
 from data_pipeline.jobs.goals import fill, streams
@@ -31,10 +38,10 @@ from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
-from graphwalker.files import digest, read_records
+from graphwalker.files import digest
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.triples import Direction, Side
-from graphwalker.question import Question, read_worded
+from graphwalker.question import Question
 from graphwalker.tools.base import abilities_of
 
 MET_AT = 20
@@ -72,6 +79,7 @@ def built_in(
             max_turns=config.environment.max_turns,
             injected_errors=config.injected_errors,
             inverse=hand_written_inverses().get,
+            word=lambda question: with_wording(question, lexicon),
             **common,
         )
     return Expert(environment, policy, config, lambda done: policy.errors(done.id))
@@ -112,8 +120,9 @@ def make_experts(
             "shards and workers are for the built-in expert: with a policy, set concurrency"
         )
     opened = open_shared(graph, config.environment)
-    of_any_kind = config.policy is not None or config.searched > 0
-    read = any_questions(questions, config, opened) if of_any_kind else _by_structure(questions)
+    read = any_questions(questions, config, opened)
+    if config.policy is None and not config.searched and not opened.is_remote:
+        refuse_all_without_query([q for some in read.values() for q in some], str(questions))
     refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))
     about = {"checksum": opened.checksum}
     facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}
@@ -152,12 +161,14 @@ def expert_maker(
 ) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
-    expert = built_in(open_shared(graph, config.environment), config, met)
-    return lambda question: ending(*next(expert.endings([question])))
+    opened = open_shared(graph, config.environment)
+    expert = built_in(opened, config, met)
 
+    def play(question: Question) -> Unit:
+        if not config.searched:
+            question = resolve_given(question, opened)
+            if reason := refusal(question):
+                return refused(question, reason)
+        return ending(*next(expert.endings([question])))
 
-def _by_structure(path: Path) -> dict[str, list[Question]]:
-    found: dict[str, list[Question]] = {}
-    for question in read_records(path, read_worded):
-        found.setdefault(question.structure, []).append(question)
-    return found
+    return play

@@ -138,6 +138,12 @@ def ending(trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()) ->
     return [(DROPPED, dropped)]
 
 
+def refused(question: Question, reason: str) -> Unit:
+    """The record of a question that is not played."""
+    about = {"id": unit(question), "structure": question.structure}
+    return [(DROPPED, {**about, "stage": "expert", "reason": reason, "errors": []})]
+
+
 def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
     """What went wrong and was put right, over the kept trajectories; where questions had several
     tries, how many episodes there were and why they were rejected."""

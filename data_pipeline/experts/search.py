@@ -33,16 +33,6 @@ INSISTS = 0.5
 """Share of dead ends at which a stubborn expert first asks for what is not listed."""
 
 
-def places(kind: str, lengths: Sequence[int]) -> list[int]:
-    """The hops (counted over the paths of those lengths) at which such an error can be made; all of
-    them where no hop is better than another."""
-    hops = list(range(sum(lengths)))
-    ends = {sum(lengths[: k + 1]) - 1 for k in range(len(lengths))}
-    if kind == "dead_end":  # it needs a next hop to miss
-        return [hop for hop in hops if hop not in ends] or hops
-    return hops[1:] or hops if kind == "wrong_entity" else hops
-
-
 class OutOfTurns(Exception):
     """The turn budget is spent: answer with what there is."""
 
@@ -73,6 +63,7 @@ class Search:
         self.choice = None if plain else rng
         self.errors: list[dict[str, Any]] = []
         self.listings: dict[str, set[str]] = {}
+        self._hidden: dict[str, int] = {}
         self._looked_up: dict[tuple[str, str], tuple[Turn, int]] = {}
         self._left = max_turns
         self._turn = -1
@@ -210,10 +201,21 @@ class Search:
                 opening = ""
                 yield from self.look(entity, why)
         self.say(opening)
+        yield from self._read_on(frontier[0], frontier, slot)
 
     def look(self, entity: Entity, why: str) -> Steps:
         turn = yield from self.do(why, self.view.look(entity))
         self.listings[entity.id] = set() if turn.error else listed_in(turn)
+        self._hidden[entity.id] = 0 if turn.error else turn.hidden
+
+    def _read_on(self, entity: Entity, frontier: Sequence[Entity], slot: PhrasedHop) -> Steps:
+        """Page by page, until a relation that fits the phrase has been listed."""
+        page, pages = 2, self.view.abilities.pages
+        while pages and self._hidden.get(entity.id) and not self.listed_readings(frontier, slot):
+            call = pages.relations_page(self.view.name(entity), page)
+            turn = yield from self.do(thoughts.next_relations(self.choice), call)
+            self.listings[entity.id] |= set() if turn.error else listed_in(turn)
+            self._hidden[entity.id], page = 0 if turn.error else turn.hidden, page + 1
 
     def _follow(self, frontier: Sequence[Entity], hop: Hop, phrase: str) -> Steps:
         found: dict[str, Entity] = {}

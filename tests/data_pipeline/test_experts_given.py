@@ -1,0 +1,77 @@
+"""The scripted expert plays questions that somebody else wrote: a path or a query, no phrases."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_pipeline.config import ExpertConfig
+from data_pipeline.experts.experts import make_experts
+from graphwalker.config import parse_config
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.question import Question
+from graphwalker.trajectory import Trajectory
+
+WIDE = {"preset": "graphwalker-wide", "top_relations": 2}
+
+
+@pytest.fixture(scope="module")
+def published(exam) -> list[dict[str, Any]]:
+    """The exam in the form of a published file: a gold path, no query and no phrases."""
+    found = read_records(exam / "questions" / "questions.jsonl", Question.from_json)
+    return [as_published(question) for question in found if question.structure != "2I"]
+
+
+def as_published(question: Question) -> dict[str, Any]:
+    assert question.query
+    return {
+        "id": question.id,
+        "question": question.text,
+        "topic_entities": {topic.id: topic.name for topic in question.topic_entities},
+        "answers": [answer.name for answer in question.answers],
+        "answer_mids": [answer.id for answer in question.answers],
+        "relation_path": [hop.relation for hop in question.query.branches[0].hops],
+    }
+
+
+def play(exam: Path, out: Path, records: list[dict[str, Any]], **values: Any) -> dict[str, Any]:
+    out.mkdir(exist_ok=True)
+    write_jsonl(out / "q.jsonl", records)
+    settings = {"count": len(records), "mix": {}, "environment": WIDE, **values}
+    config = parse_config(ExpertConfig, settings, "t")
+    return make_experts(exam / "graph", config, out / "q.jsonl", out / "made")
+
+
+def kept(out: Path) -> list[Trajectory]:
+    return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
+
+
+def test_questions_with_a_gold_path_are_played_with_errors_and_pages(exam, published, tmp_path):
+    card = play(exam, tmp_path, published)
+    made = kept(tmp_path)
+    assert len(made) >= 0.9 * len(published) and card["with_an_error"] >= len(made) / 4
+    calls = [turn.action["arguments"] for one in made for turn in one.turns[:-1]]
+    assert any(call.get("page") == 2 for call in calls)
+
+
+def test_a_query_that_finds_more_than_the_gold_is_dropped_and_counted(exam, published, tmp_path):
+    wide = next(record for record in published if len(record["answers"]) > 1)
+    less = {key: wide[key][:1] for key in ("answers", "answer_mids")}
+    card = play(exam, tmp_path, [*published[:3], {**wide, "id": "more", **less}])
+    assert card["dropped"]["expert: superset"] == 1
+    reasons = {line["id"]: line["reason"] for line in read_jsonl(tmp_path / "made/dropped.jsonl")}
+    assert reasons["more#0"] == "superset"
+
+
+def test_a_file_without_any_query_is_refused_with_the_causes(exam, published, tmp_path):
+    bare = [{**record, "relation_path": []} for record in published[:3]]
+    with pytest.raises(UserError, match=r"no question has a query .*\(3 no_path\): set searched=2"):
+        play(exam, tmp_path, bare)
+
+
+def test_errors_of_a_given_question_are_a_json_text_of_a_list(exam, published, tmp_path):
+    play(exam, tmp_path, published[:10], error_rate=1.0)
+    rows = list(read_jsonl(tmp_path / "made" / "graphroll.jsonl"))
+    assert all(isinstance(json.loads(row["provenance"]["errors"]), list) for row in rows)
