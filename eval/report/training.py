@@ -34,11 +34,6 @@ PANELS = (
         },
         METRICS,
     ),
-    (
-        "Advantage by length",
-        {"advantage_short": "short", "advantage_middle": "middle", "advantage_long": "long"},
-        METRICS,
-    ),
     ("Tokens an episode", {"tokens_right": "right", "tokens_wrong": "wrong"}, METRICS),
     (
         "Shares to watch",
@@ -47,7 +42,6 @@ PANELS = (
     ),
     ("Entropy, nats a token", {"entropy": "entropy"}, METRICS),
     ("KL from the reference", {"kl": "KL"}, METRICS),
-    ("Weights moved", {"weights_moved": "from the start", "step_moved": "by a step"}, METRICS),
     ("Gradient norm", {"grad_norm": "norm"}, METRICS),
 )
 
@@ -111,7 +105,7 @@ def write_training_report(
 
 def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
     """A row for each evaluation on dev questions; where a run has none, its last step."""
-    head = ("Step", "Dev EM", "Gain over the start", "Sampled EM", "Training EM", "Weights moved")
+    head = ("Step", "Dev EM", "Gain over the start", "Sampled EM", "Training EM")
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         for step in [*run.evaluations] or [max(run.metrics)]:
@@ -125,7 +119,6 @@ def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
                     _cell(line, "eval_gain", sign=True),
                     _cell(line, "eval_sampled_em"),
                     _cell(line, "em"),
-                    _cell(line, "weights_moved", digits=5),
                 )
             )
     return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")

@@ -66,7 +66,7 @@ def config_models() -> dict[str, type[Config]]:
     from graphwalker.policies.chat.config import ChatApiConfig
     from graphwalker.policies.vllm.config import VllmConfig
     from graphwalker.ranking.chat import RerankerConfig
-    from training.config import EvaluationSettings, LoraSettings, RftConfig, SftConfig
+    from training.config import EvaluationSettings, LoraSettings, SftConfig
     from training.grpo_config import GrpoConfig
     from training.tiny.config import TinyModelConfig
 
@@ -84,7 +84,6 @@ def config_models() -> dict[str, type[Config]]:
         "model": TinyModelConfig,
         "sft": SftConfig,
         "grpo": GrpoConfig,
-        "rft": RftConfig,
         "eval": EvalConfig,
         "judge": AnswerJudgeConfig,
         "ask": AskConfig,

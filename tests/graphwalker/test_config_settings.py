@@ -13,7 +13,7 @@ from graphwalker.errors import UserError
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
 
-STAGES = ("synth", "experts", "sft", "grpo", "rft", "eval")
+STAGES = ("synth", "experts", "sft", "grpo", "eval")
 
 
 def test_a_stage_shows_about_twenty_settings_first():

@@ -80,9 +80,7 @@ def poisoned_records(trap: Trap, corpus: Path, environment: dict[str, Any]) -> P
 
 
 def test_no_command_takes_a_name_from_a_model_folder(trap: Trap, corpus: Path):
-    from training.config import RftConfig
     from training.grpo import run_grpo
-    from training.rft import run_rft
 
     graph, questions = corpus / "graph", corpus / "synth/questions.jsonl"
     for number, poison in enumerate(variants(trap)):
@@ -100,12 +98,9 @@ def test_no_command_takes_a_name_from_a_model_folder(trap: Trap, corpus: Path):
         # An agent that is typed is refused as another one than the model's, before any name.
         assert refusal("compare", "--agents", "tog", *asked, "--model", model, "--out", out)
         grpo = grpo_config(corpus, out, model=str(model), environment=EnvironmentConfig())
-        shared = {key: getattr(grpo, key) for key in ("model", "graph", "output_dir", "format")}
-        rft = RftConfig(**shared, questions=str(questions))
-        for run, config in ((run_grpo, grpo), (run_rft, rft)):
-            with pytest.raises(UserError) as refused:
-                run(config)
-            said.append(str(refused.value))
+        with pytest.raises(UserError) as refused:
+            run_grpo(grpo)
+        said.append(str(refused.value))
         for message in said:  # the text of the prompt stands in the file itself
             named(message, poison, without=("environment.prompt",))
             assert f"{model}/graphwalker.json" in message

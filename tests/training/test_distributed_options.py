@@ -10,10 +10,8 @@ from graphwalker.files import read_jsonl, write_jsonl
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played
 from support.paths import ROOT
-from support.run_toys import curve, grpo_config, largest_difference, launch, lines
-from training.config import RftConfig
+from support.run_toys import grpo_config, largest_difference, launch, lines
 from training.grpo import run_grpo
-from training.rft import run_rft
 
 ROUNDING = 2e-4
 TESTS = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
@@ -80,36 +78,6 @@ def test_evaluation(grpo_world, tmp_path, layout) -> None:
 @pytest.mark.slow
 def test_groups_drawn_again(grpo_world, tmp_path) -> None:
     both(grpo_world, tmp_path, zero_variance="resample", resample_tries=1)
-
-
-@pytest.mark.slow
-def test_rft(grpo_world, tmp_path) -> None:
-    """Drawn by one process, trained by two."""
-    config = RftConfig(
-        model=str(grpo_world / "model"),
-        questions=str(grpo_world / "questions.jsonl"),
-        graph=str(grpo_world / "graph"),
-        output_dir=str(tmp_path / "one"),
-        format="inline",
-        environment=SMALL,
-        samples=4,
-        max_turn_tokens=40,
-        max_length=512,
-        grounded=False,
-        batch_size=4,
-        max_steps=6,
-        lr=1e-3,
-        log_steps=1,
-        progress=False,
-    )
-    run_rft(config)
-    two = config.model_copy(update={"output_dir": str(tmp_path / "two")})
-    run_rft(two.model_copy(update={"draw_only": True}))
-    launch("rft.py", two, "ddp")
-    assert (tmp_path / "one/own.jsonl").read_bytes() == (tmp_path / "two/own.jsonl").read_bytes()
-    pairs = zip(curve(tmp_path / "two/sft"), curve(tmp_path / "one/sft"), strict=True)
-    assert all(a == pytest.approx(b, rel=1e-3, abs=1e-5) for a, b in pairs)
-    assert largest_difference(tmp_path / "two", tmp_path / "one") < ROUNDING
 
 
 def needs(layout: str) -> None:

@@ -149,8 +149,11 @@ def facts_of(trajectory: Trajectory, tokens: EpisodeTokens, max_turn_tokens: int
     )
 
 
-def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
-    """Means over episodes, or their turns or tokens. Infrastructure failures count apart."""
+def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float | None]:
+    """Return means over episodes, turns or tokens; `None` where there is none to take a mean of.
+
+    Infrastructure failures count apart.
+    """
     valid = [f for f in facts if f.reward is not None]
     turns, tokens = sum(f.turns for f in valid), sum(f.tokens for f in valid)
     rewards = [f.reward or 0.0 for f in valid]
@@ -163,12 +166,15 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
         for group, same in zip(groups, uniform, strict=True)
         if same
     ]
+    right = [f.tokens for f in valid if f.em]
+    wrong = [f.tokens for f in valid if not f.em]
     return {
         "reward": mean,
         "reward_std": _mean([(r - mean) ** 2 for r in rewards]) ** 0.5,
         "em": _mean([f.em for f in valid]),
         "f1": _mean([f.f1 for f in valid]),
         "zero_variance": _mean(uniform),
+        "informative_groups": float(len(uniform) - sum(uniform)),
         **{why: reasons.count(why) / len(groups) for why in ZERO_VARIANCE},
         "answered": _mean([f.answered for f in valid]),
         "forced": _mean([f.forced for f in valid]),
@@ -176,6 +182,10 @@ def summary(facts: Sequence[EpisodeFacts], samples: int) -> dict[str, float]:
         "errors": sum(f.errors for f in valid) / max(1, turns),
         "turns": _mean([f.turns for f in valid]),
         "tokens": float(tokens),
+        "tokens_right": _mean(right) if right else None,
+        "tokens_wrong": _mean(wrong) if wrong else None,
+        "ungrounded": _mean([not f.grounded for f in valid if (f.reward or 0.0) > 0]),
+        "cut_turns": sum(f.cut_turns for f in valid) / max(1, turns),
         "observation_tokens": float(sum(f.observation_tokens for f in valid)),
         # On the policy's own draws -log p is an unbiased estimate of the entropy, and free.
         "entropy": -sum(f.logprob for f in valid) / max(1, tokens),

@@ -15,7 +15,6 @@ from graphwalker.files import JsonlAppender, read_jsonl
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, summary
 from training.reinforce.groups import ZERO_VARIANCE
-from training.reinforce.instruments import instruments
 from training.reinforce.monitor import Monitor
 from training.runs.checkpoints import lines_until
 from training.runs.distributed import agree_on_first
@@ -96,9 +95,7 @@ class StepLog:
         moved = drift.facts()
         if not self._config.beta:  # no reference
             moved["kl"] = None
-        samples, scale = self._config.samples, self._config.scale_rewards
-        known = instruments(batch.facts, samples, scale)
-        return {**summary(batch.facts, samples), **known, **drawn, **moved}
+        return {**summary(batch.facts, self._config.samples), **drawn, **moved}
 
     def write(
         self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch

@@ -17,7 +17,6 @@ from graphwalker.errors import UserError
 from graphwalker.workers import count_work
 from training.evaluation.callback import RolloutEvaluation
 from training.models.heads import add_selective_head, has_plain_head
-from training.reinforce.instruments import Movement
 from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.reinforce.rows import pad_right, regroup, token_logps, trim_padding, with_contexts
@@ -45,8 +44,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         """This process's part of the replay's cross-entropy in the step at hand."""
         self.replay: Replay | None = None
         self.evaluation: RolloutEvaluation | None = None
-        self._movement = Movement(cast(torch.nn.Module, self.model))
-        self.add_callback(self._movement)
         self.optimizer_of: Callable[[Any], torch.optim.Optimizer | None] = lambda model: None
         """The optimizer of a model; None: TRL's AdamW."""
         self._takes_old = False
@@ -240,7 +237,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             return
         drift = sum(gather_all([self._drift]), Drift())
         facts, self._drift = self._record.facts(self.rollouts.batch, drift), Drift()
-        facts |= self._movement.take()
         if self.replay is not None:
             facts["replay_loss"] = sum(gather_all([self._replayed]))
             self._replayed = 0.0

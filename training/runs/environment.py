@@ -15,12 +15,11 @@ from graphwalker.files import read_jsonl
 from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.trust import check_trust
-from training.config import RftConfig, SftConfig, TrainingConfig
+from training.config import SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
 
 log = logging.getLogger(__name__)
 
-C = TypeVar("C", GrpoConfig, RftConfig)
 T = TypeVar("T", bound=TrainingConfig)
 DECODING = "constrained"
 """A setting of how a model is decoded: demonstrations are the same with it and without."""
@@ -29,9 +28,9 @@ DECODING = "constrained"
 def with_local_files(config: T) -> T:
     """The config, with data sets of the Hub as their files on this machine. Raises `UserError`."""
     update: dict[str, Any] = {}
-    if isinstance(config, SftConfig | RftConfig):
+    if isinstance(config, SftConfig):
         update["data"] = tuple(str(local_path(one, DEMONSTRATION_FILES)) for one in config.data)
-    if isinstance(config, GrpoConfig | RftConfig):
+    if isinstance(config, GrpoConfig):
         update["questions"] = str(local_path(config.questions, QUESTION_FILES))
     if isinstance(config, SftConfig | GrpoConfig) and (dev := config.evaluation):
         questions = str(local_path(dev.questions, QUESTION_FILES))
@@ -87,7 +86,7 @@ def merge_environments(
     return chosen
 
 
-def in_its_environment(config: C) -> C:
+def in_its_environment(config: GrpoConfig) -> GrpoConfig:
     """The config, with the settings of its model's `graphwalker.json` where the user set nothing.
 
     Raises `UserError` for another preset than the model's, unless `force_environment` is set.
