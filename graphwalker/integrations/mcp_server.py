@@ -3,7 +3,9 @@
 Source: the official SDK `mcp` 2.x. https://modelcontextprotocol.io
 """
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphwalker import __version__
@@ -77,10 +79,41 @@ def serve_mcp(
     async def talk() -> None:
         from mcp.server.stdio import stdio_server
 
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+            send, receive = anyio.create_memory_object_stream[Any]()
+            tasks.start_soon(_forward, read, send, write)
+            await server.run(cast(Any, receive), write, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
     anyio.run(talk)
+
+
+async def _forward(read: Any, send: Any, write: Any) -> None:
+    """Hand on the messages that the SDK could read; the others, to which it says nothing, get an
+    error here, so that no client waits for ever."""
+    from mcp.shared.message import SessionMessage
+
+    async with send:
+        async for item in read:
+            if isinstance(item, Exception):
+                await write.send(SessionMessage(_refusal(item)))
+            else:
+                await send.send(item)
+
+
+def _refusal(error: Exception) -> Any:
+    """The JSON-RPC error for a line that is no message, under the id that stands in it."""
+    from mcp import types
+
+    found: list[Any] = cast(Any, error).errors() if hasattr(error, "errors") else [{}]
+    why, inputs = found[0], [one.get("input") for one in found]
+    with suppress(ValueError, RecursionError, TypeError):
+        inputs.append(json.loads(inputs[0]))
+    number = next((cast(Any, one).get("id") for one in inputs if isinstance(one, dict)), None)
+    is_id = type(number) is int or (isinstance(number, str) and number.isascii())
+    code = types.PARSE_ERROR if why.get("type") == "json_invalid" else types.INVALID_REQUEST
+    about = types.ErrorData(code=code, message=f"not a message: {why.get('msg', error)}")
+    return types.JSONRPCError(jsonrpc="2.0", id=number if is_id else None, error=about)
 
 
 def answer_call(

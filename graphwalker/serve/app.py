@@ -33,7 +33,13 @@ from graphwalker.serve.asking import (
     session_events,
 )
 from graphwalker.serve.guard import LOOPBACK, App, Guard
-from graphwalker.serve.openai_api import Reply, error_body, question_text, read_sampling
+from graphwalker.serve.openai_api import (
+    Reply,
+    check_request,
+    error_body,
+    question_text,
+    read_sampling,
+)
 from graphwalker.serve.sessions import HEARTBEAT, Busy, Event, Sessions, sse
 from graphwalker.viewer.assets import digest, page_script, viewer_style
 
@@ -159,6 +165,7 @@ class _Views:
         """The agent as a chat model."""
         try:
             body = await _json(request)
+            check_request(body, self._model)
             text, sampling = question_text(body), read_sampling(body, self.limits.max_tokens)
             events = self._events(await self._question(text, body.get("topics")), sampling)
             await anext(events)

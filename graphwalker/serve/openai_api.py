@@ -24,22 +24,57 @@ def question_text(body: Mapping[str, Any]) -> str:
 def _text(content: Any) -> str:
     """A plain text, or the text parts of a list of parts."""
     if isinstance(content, list):
-        parts = [cast(Json, p) for p in cast(list[Any], content) if isinstance(p, dict)]
-        content = "\n".join(str(p.get("text", "")) for p in parts if p.get("type") == "text")
+        parts = [cast(Json, p) if isinstance(p, dict) else {} for p in cast(list[Any], content)]
+        if not all(part.get("type") == "text" for part in parts):
+            raise UserError("the content of the question must be text alone")
+        content = "\n".join(str(part.get("text", "")) for part in parts)
     if not isinstance(content, str):
         raise UserError("the content of a message must be a text")
     return content
 
 
-def read_sampling(body: Mapping[str, Any], max_tokens: int) -> Sampling:
-    """Greedy unless a temperature is asked for; `max_tokens` is of a turn. Raises `UserError`."""
+def check_request(body: Mapping[str, Any], model: str) -> None:
+    """Raise `UserError` for another model than the one served, and for what this agent cannot do:
+    a client that asks for tools or a JSON schema would take the answer for one that has them."""
+    name = body.get("model") or model
+    if name not in (model, model.partition("/")[2]):
+        raise UserError(f"model {str(name)[:80]!r} is not served here; there is {model!r}")
+    for field, value in body.items():
+        if value and field not in TAKEN and value not in HARMLESS.get(field, ()):
+            raise UserError(f"{field[:80]} is nothing that this agent can do; leave it out")
+    if not isinstance(body.get("stream") or False, bool):
+        raise UserError("stream must be true or false")
+
+
+TAKEN = (
+    "messages", "model", "topics", "stream", "stream_options", "temperature", "top_p", "seed", "n",
+    "max_tokens", "max_completion_tokens", "user", "metadata", "service_tier", "safety_identifier",
+    "prompt_cache_key", "parallel_tool_calls",
+)  # fmt: skip
+"""Fields of a request that are followed, or that change no answer."""
+HARMLESS = {
+    "tool_choice": ("auto", "none"),
+    "function_call": ("auto", "none"),
+    "response_format": ({"type": "text"},),
+    "modalities": (["text"],),
+}
+"""Values of other fields that ask for what is done anyway, as every empty value does."""
+
+
+def read_sampling(body: Mapping[str, Any], most_tokens: int) -> Sampling:
+    """Return how to draw: greedily unless a temperature is asked for. `max_tokens` is of a turn,
+    `most_tokens` at most. Raises `UserError`."""
     temperature, top_p = _number(body, "temperature", 0.0, 2.0), _number(body, "top_p", 1.0, 1.0)
-    seed = body.get("seed", 0) or 0
-    if not isinstance(seed, int) or top_p == 0:
+    seed, count = body.get("seed") or 0, body.get("n")
+    if type(seed) is not int or top_p == 0:
         raise UserError("seed must be an integer, and top_p more than 0")
-    if body.get("n", 1) not in (1, None):
+    if count is not None and (type(count) is not int or count != 1):
         raise UserError("n must be 1: one request is one episode")
-    return Sampling(temperature, top_p, max_tokens, seed)
+    given = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    limits = [most_tokens, *(limit for limit in given if limit is not None)]
+    if any(type(limit) is not int or limit < 1 for limit in limits):
+        raise UserError("max_tokens must be a number from 1 on: the tokens of a turn")
+    return Sampling(temperature, top_p, min(limits), seed)
 
 
 def _number(body: Mapping[str, Any], name: str, default: float, most: float) -> float:

@@ -1,6 +1,8 @@
 """The tools over the Model Context Protocol, by the SDK's own client."""
 
 import asyncio
+import json
+import subprocess
 import sys
 
 import pytest
@@ -66,6 +68,9 @@ def test_an_entity_is_found_by_a_part_of_its_name():
         ("no_tool", {}),
         ("get_relations", {}),
         ("get_relations", {"entity": "Nobody"}),
+        ("get_relations", {"entity": "a\0yz"}),
+        ("get_relations", {"entity": "\ud800x"}),
+        (FIND, {"text": "x\0yz \udfff"}),
         ("get_relations", {"entity": 3}),
         ("get_relations", {"entity": "x" * LONGEST}),
         ("__init__", {"entity": "x"}),
@@ -98,3 +103,19 @@ def test_the_command_speaks_over_the_standard_streams(tmp_path):
     server = stdio_client(StdioServerParameters(command=sys.executable, args=command))
     _, [(text, failed)] = talk(server, ("get_relations", {"entity": first_entity().name}))
     assert text and not failed
+
+
+def test_a_line_that_the_sdk_cannot_read_is_answered_under_its_id(tmp_path):
+    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
+    call = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "\\ud800"}}'
+    odd = '{"jsonrpc": "2.0", "id": 8, "method": 3}'
+    talking = subprocess.run(
+        [sys.executable, "-m", "graphwalker", "mcp", "--graph", str(tmp_path / "graph")],
+        input=f"{call}\n{odd}\nnot json\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = [json.loads(line) for line in talking.stdout.splitlines()]
+    codes = [(one["id"], one["error"]["code"]) for one in answers]
+    assert codes == [(7, -32700), (8, -32600), (None, -32700)]

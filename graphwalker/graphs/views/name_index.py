@@ -54,13 +54,13 @@ class NameIndex:
         """All entities of that name or alias: names before aliases, exact before case-folded,
         most types, then id."""
         query = "SELECT id, name, alias, types FROM names WHERE folded = ?"
-        rows = self._rows(query, (fold(name),))
+        rows = self._rows(query, (_searchable(name),))
         rows.sort(key=lambda row: (row[2], row[1] != name, -row[3], row[0].encode()))
         return self._entities(dict.fromkeys(row[0] for row in rows)) if name else []
 
     def search(self, text: str, limit: int = 10) -> list[Found]:
         """Entities whose name or alias looks most like `text`, the best first."""
-        wanted = fold(text)
+        wanted = _searchable(text)
         best: dict[str, tuple[float, bool, int, str]] = {}
         for entity_id, name, alias, types in self._candidates(wanted):
             score = _likeness(wanted, fold(name))
@@ -159,6 +159,11 @@ def name_rows(graph: KnowledgeGraph, aliases: Iterable[Sequence[str]] = ()) -> I
     for entity_id, alias in aliases:
         if alias and not names_nothing(graph.name(entity_id)):
             yield entity_id, alias, True, len(graph.types(entity_id))
+
+
+def _searchable(text: str) -> str:
+    """What is typed, folded, without what SQLite cannot take: NUL and half characters."""
+    return fold(text.replace("\0", " ").encode("utf-8", "replace").decode())
 
 
 def _likeness(wanted: str, name: str) -> float:

@@ -38,7 +38,11 @@ def events(response: httpx.Response) -> list[dict[str, Any]]:
 
 
 def chat(server: Served, **fields: Any) -> httpx.Response:
-    body = {"model": "agent", "messages": [{"role": "user", "content": QUESTION}], **fields}
+    body = {
+        "model": "graphwalker/scripted",
+        "messages": [{"role": "user", "content": QUESTION}],
+        **fields,
+    }
     return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
 
 
@@ -205,6 +209,7 @@ def test_a_policy_that_fails_is_no_answer():
         ({"question": QUESTION, "topics": ["Nobody At All"]}, "Nobody At All"),
         ({"question": QUESTION, "topics": "Tom"}, "list of 1 to 8"),
         ({"question": "\ud800 Tom Lindqvist"}, "Unicode"),
+        ({"question": QUESTION, "topics": ["Tom Lindqvist", "a\0yz"]}, "no entity is named"),
         ([], "JSON object"),
     ],
 )
@@ -277,12 +282,32 @@ def test_the_openai_stream_reasons_in_turns_and_ends_with_the_answer(server: Ser
         {"messages": [{"role": "system", "content": "x"}]},
         {"temperature": "hot"},
         {"seed": "x"},
+        {"seed": True},
+        {"n": True},
+        {"max_tokens": True},
+        {"max_completion_tokens": 0},
+        {"model": "gpt-4o"},
+        {"tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"logprobs": True},
+        {"response_format": {"type": "json_object"}},
+        {"stop": ["x"]},
+        {"stream": "yes"},
+        {"topics": ["x", "\0y"]},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
     ],
 )
 def test_a_wrong_chat_request_gets_an_openai_error(server: Served, fields: dict[str, Any]):
     refused = chat(server, **fields)
     assert refused.status_code == 400
     assert refused.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_fields_that_ask_for_nothing_new_are_taken():
+    plain = {"tools": [], "tool_choice": "auto", "response_format": {"type": "text"}, "stop": None}
+    with served() as server:
+        named = chat(server, model="scripted", max_tokens=9, user="ana", n=1, **plain)
+        assert named.status_code == 200, named.text
+        assert server.policy.requests[0].sampling.max_tokens == 9
 
 
 @pytest.mark.parametrize(
