@@ -18,12 +18,11 @@ from eval.analysis.summary import (
     put_rates,
     put_recovery,
 )
-from eval.run.records import JUDGED, SampledEpisode, read_run, read_usage, usage_figures
+from eval.run.records import SampledEpisode, read_run, read_usage, read_verdicts, usage_figures
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import count_expected
 from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
@@ -61,14 +60,9 @@ def analyse(
         "by": {name: by_group(kept, group, row) for name, group in groups.items()},
         "pass_curve": pass_curve(passes, seed),
         "errors": taxonomy(played),
-        "classes": class_shares(kept, _verdicts(Path(folder) / JUDGED)),
+        "classes": class_shares(kept, read_verdicts(Path(folder))),
         "usage": usage_figures(read_usage(Path(folder))),
     }
-
-
-def _verdicts(path: Path) -> dict[str, bool | None]:
-    """What a judge said of each question of the run, where one was asked."""
-    return {str(r["id"]): r.get("judge") for r in read_jsonl(path)} if path.is_file() else {}
 
 
 def figures(group: Sequence[Trajectory], passes: Passes, seed: int) -> dict[str, Any]:

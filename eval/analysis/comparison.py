@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.analysis.summary import add_scores, holm, paired_difference
 from eval.intervals import mean_interval
-from eval.run.records import Run, path_ends, read_usage
+from eval.run.records import Run, path_ends, read_usage, tool_calls
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import read_system
 from eval.tables import (
@@ -218,12 +218,6 @@ def episode_costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[f
     }
     counted = ("turns", "tool_calls")
     return {key: values for key, values in costs.items() if key in counted or any(values)}
-
-
-def tool_calls(trajectory: Trajectory) -> int:
-    """Calls of tools, those of one message one by one."""
-    called = [turn.action for turn in trajectory.turns if "tool" in turn.action]
-    return sum(1 + len(action.get("further", ())) for action in called)
 
 
 def _figure(row: dict[str, Any], key: str, brief: bool) -> Cell:

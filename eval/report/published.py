@@ -5,11 +5,14 @@ empty. Every figure is copied as printed, errors included; `notes` says where on
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
+from eval.analysis.truth_runs import FIGURES, truth_runs
+from eval.run.records import Run, read_usage, read_verdicts, tool_calls
 from eval.score.files import of_trajectory
 from eval.score.metrics import METRICS
 from eval.score.score import score_record
@@ -34,6 +37,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
+Unit = Literal["percent", "share", "count", "seconds", "points"]
+
+
 class Column(_Part):
     """One column: what was measured on what. `metric` is our name for it where we compute it."""
 
@@ -41,6 +47,24 @@ class Column(_Part):
     label: str
     dataset: str
     metric: str
+    unit: Unit | None = None
+    """Where it is not the table's."""
+    where: dict[str, str] = {}
+    """The part of the dataset that the paper took: values of `structure` or of facets."""
+    over: Literal["mean", "sum", "sd"] = "mean"
+    """How the questions' values become one; `sd` is over the runs of `sampled`."""
+    sampled: bool = False
+    """Of the sampled episodes, sample k of every question as run k; else of the greedy pass."""
+
+    def is_about(self, question: Question) -> bool:
+        """Whether the paper's column has such questions."""
+        known = {"structure": question.structure, **question.facets}
+        return self.has_dataset_of(question) and self.where.items() <= known.items()
+
+    def has_dataset_of(self, question: Question) -> bool:
+        """Whether the question is of the column's dataset, or of its part (`grbench-dblp`)."""
+        name = question.dataset.casefold()
+        return self.dataset in (name, f"{name}-{question.facets.get('graph', '')}")
 
 
 class Method(_Part):
@@ -66,7 +90,7 @@ class PublishedTable(_Part):
     title: str
     paper: str
     source: str
-    unit: str
+    unit: Literal["percent", "as labelled"]
     metric: str
     notes: list[str]
     columns: list[Column]
@@ -77,6 +101,8 @@ class PublishedTable(_Part):
         keys = [column.key for column in self.columns]
         if len(set(keys)) != len(keys):
             raise ValueError("two columns share a key")
+        if self.unit != "percent" and not all(column.unit for column in self.columns):
+            raise ValueError("without a unit of the table each column needs one")
         if not self.rows or len({(row.group, row.label) for row in self.rows}) != len(self.rows):
             raise ValueError("rows must be there and differ in group, method or backbone")
         for row in self.rows:
@@ -87,8 +113,12 @@ class PublishedTable(_Part):
         return self
 
     def column(self, key: str) -> list[float | None]:
-        """The figures of one column, in the order of the rows."""
+        """Return the figures of one column, in the order of the rows."""
         return [row.values[key] for row in self.rows]
+
+    def unit_of(self, column: Column) -> str:
+        """Return the unit in which a column is printed."""
+        return column.unit or self.unit
 
 
 def published_names(folder: Path = FOLDER) -> list[str]:
@@ -123,13 +153,11 @@ def load_published(name: str, folder: Path = FOLDER) -> PublishedTable:
 PublishedRecord = Mapping[str, Any]
 
 
-def published_record(
-    table: PublishedTable, runs: Sequence[tuple[str, Sequence[Trajectory]]]
-) -> dict[str, Any]:
-    """A published table as JSON, with what each run (name, trajectories) reaches.
+def published_record(table: PublishedTable, runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
+    """Return a published table as JSON, with what each run reaches.
 
     `ours[i]["values"]` holds a figure where the run has scored questions of the column's dataset
-    and the column's metric is one that we compute, made by exactly that metric.
+    and part, and the column's metric is one that we compute, made by exactly that metric.
     """
     return {
         "name": table.name,
@@ -137,13 +165,14 @@ def published_record(
         "paper": table.paper,
         "source": table.source,
         "unit": table.unit,
+        "units": {column.key: table.unit_of(column) for column in table.columns},
         "metric": table.metric,
         "notes": list(table.notes),
         "columns": [[column.key, column.label] for column in table.columns],
         "rows": [
             {"group": row.group, "label": row.label, "values": row.values} for row in table.rows
         ],
-        "ours": [_ours(table, run, trajectories) for run, trajectories in runs],
+        "ours": [_measure(table, name, run) for name, run in runs],
     }
 
 
@@ -161,64 +190,101 @@ def published_markdown(records: Sequence[PublishedRecord]) -> list[str]:
     return parts
 
 
-def _ours(table: PublishedTable, run: str, trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    scale = 100.0 if table.unit == "percent" else 1.0
-    values: dict[str, float | None] = {}
-    questions = 0
-    for column in table.columns:
-        found = _figures(column, trajectories)
-        factor = 100.0 if column.label.endswith("%") else scale
-        values[column.key] = factor * sum(found) / len(found) if found else None
-        questions = max(questions, len(found))
-    return {"name": run, "questions": questions, "values": values}
+def _measure(table: PublishedTable, name: str, run: Run) -> dict[str, Any]:
+    """Return the run's row: its figures, of how many questions, and how many are left out."""
+    kept = [one for one in run.trajectories if not one.stop.infrastructure_failure]
+    found = {c.key: _figure_of(c, [t for t in kept if c.is_about(t.question)], run)
+             for c in table.columns}  # fmt: skip
+    filled = [column for column in table.columns if found[column.key] is not None]
+    measured = {t.id for t in kept if any(c.is_about(t.question) for c in filled)}
+    known = {t.id for t in kept if any(c.has_dataset_of(t.question) for c in table.columns)}
+    drawn = {sample.sample for sample in run.samples} if any(c.sampled for c in filled) else set()
+    percent = {c.key for c in table.columns if table.unit_of(c) == "percent"}
+    return {
+        "name": name,
+        "questions": len(measured),
+        "left_out": len(known - measured),
+        **({"runs": len(drawn), "temperature": run.config.get("temperature")} if drawn else {}),
+        "values": {
+            key: value and value * (100.0 if key in percent else 1.0)
+            for key, value in found.items()
+        },
+    }
 
 
-def _figures(column: Column, trajectories: Sequence[Trajectory]) -> list[float]:
-    if column.metric not in METRICS or not column.dataset:
+def _figure_of(column: Column, asked: Sequence[Trajectory], run: Run) -> float | None:
+    """Return a column's figure over these episodes of a run; `None` where it has none."""
+    if column.sampled:
+        names = {metric: name for name, metric in FIGURES.items()}
+        name = names.get(column.metric, "reliability") + ("_sd" if column.over == "sd" else "")
+        return truth_runs(asked, run.samples).get("truth_runs", {}).get(name)
+    values = _values_of(column.metric, asked, run)
+    return sum(values) / (1 if column.over == "sum" else len(values)) if values else None
+
+
+def _values_of(metric: str, asked: Sequence[Trajectory], run: Run) -> list[float]:
+    """Return the metric of each episode that has one."""
+    walks = [one for one in asked if one.turns]
+    if metric == "tool_calls":
+        return [float(tool_calls(one)) for one in walks]
+    if metric == "seconds":
+        spent = {str(one["id"]): one for one in read_usage(run.folder)}
+        spent = {one.id: {**spent.get(one.id, {}), **one.usage} for one in walks}
+        return [float(one["seconds"]) for one in spent.values() if "seconds" in one]
+    if metric not in METRICS:
         return []
-    scores = [
-        score_record(of_trajectory(trajectory), [column.metric])
-        for trajectory in trajectories
-        if column.dataset in _names(trajectory.question)
-        and not trajectory.stop.infrastructure_failure
-    ]
-    return [score[column.metric] for score in scores if column.metric in score]
-
-
-def _names(question: Question) -> tuple[str, str]:
-    """The dataset of a question, and with its part (`grbench-dblp`)."""
-    dataset = question.dataset.casefold()
-    return dataset, f"{dataset}-{question.facets.get('graph', '')}"
+    verdicts = read_verdicts(run.folder) if metric == "graphrunner_judge" else {}
+    records = [replace(of_trajectory(one), judge=verdicts.get(one.question.id)) for one in asked]
+    scores = [score_record(record, [metric]) for record in records]
+    return [score[metric] for score in scores if metric in score]
 
 
 def _origin(record: PublishedRecord) -> str:
+    labels = dict(record["columns"])
+    other = [f"{labels[key]}: {unit}" for key, unit in record["units"].items()
+             if record["unit"] == "percent" and unit not in ("percent", "points")]  # fmt: skip
+    unit = f"{record['unit']} ({'; '.join(other)})" if other else record["unit"]
     return (
         f"Copied as printed from {record['source']} ({record['paper']}), not measured here. "
-        f"Unit: {record['unit']}. Metric: {record['metric']}. Rows marked “measured here” are "
+        f"Unit: {unit}. Metric: {record['metric']}. Rows marked “measured here” are "
         "this report's runs by the same metric, on the questions of that dataset that they hold."
     )
 
 
 def _table(record: PublishedRecord) -> FigureTable:
-    keys = [key for key, _ in record["columns"]]
     head = (Cell("System"), *(Cell(label) for _, label in record["columns"]))
     ours = [
-        (Cell(row["name"], f"measured here, {row['questions']:,} questions"), *_cells(row, keys))
+        (Cell(row["name"], _say_measured(row)), *_cells(row, record))
         for row in record["ours"]
-        if row["questions"]
+        if row["questions"] or row["left_out"]
     ]
     theirs = [
-        (Cell(row["label"], f"published · {row['group']}"), *_cells(row, keys))
+        (Cell(row["label"], f"published · {row['group']}"), *_cells(row, record))
         for row in record["rows"]
     ]
     return FigureTable(head, (*ours, *theirs))
 
 
-def _cells(row: Mapping[str, Any], keys: Sequence[str]) -> list[Cell]:
-    values = [row["values"].get(key) for key in keys]
-    return [Cell("–" if value is None else _written_figure(value)) for value in values]
+def _say_measured(row: Mapping[str, Any]) -> str:
+    """`measured here, 13 questions; 17 of other parts of the dataset left out`."""
+    parts = [f"measured here, {row['questions']:,} questions"]
+    if row.get("runs"):
+        heat = row["temperature"]
+        at = "" if heat is None else f" at temperature {heat:g}"
+        parts.append(f"{row['runs']:,} sampled runs{at}")
+    if row["left_out"]:
+        parts.append(f"{row['left_out']:,} of other parts of the dataset left out")
+    return "; ".join(parts)
 
 
-def _written_figure(value: float) -> str:
-    """One digit after the point, or as many as were printed (two at most)."""
+def _cells(row: Mapping[str, Any], record: PublishedRecord) -> list[Cell]:
+    shown = [(row["values"].get(key), record["units"][key]) for key, _ in record["columns"]]
+    return [Cell("–" if value is None else _write_figure(value, unit)) for value, unit in shown]
+
+
+def _write_figure(value: float, unit: str) -> str:
+    """Return the figure with one digit after the point, or as many as were printed (two at most);
+    a count without any."""
+    if unit == "count" and value == int(value):
+        return f"{value:,.0f}"
     return f"{value:.1f}" if round(value, 1) == round(value, 2) else f"{value:.2f}"

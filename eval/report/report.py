@@ -115,7 +115,7 @@ def write_report(
         "seconds": {**steps, **{s.name: s.seconds for s in stages if s.seconds}},
         **facts,
     }
-    measured = [(s.name, r.trajectories) for s, r in zip(stages, runs, strict=True)]
+    measured = [(stage.name, run) for stage, run in zip(stages, runs, strict=True)]
     report["published"] = [published_record(table, measured) for table in tables]
     walks = choose(runs[main_stage(records)].trajectories)
     report["walks"] = [walk.id for walk in walks]
@@ -266,13 +266,13 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
 
 
 def lean(trajectory: Trajectory) -> Trajectory:
-    """What figures need: scores, costs, how answers were read, the question without its query; no
-    words, no token ids."""
+    """What figures need: scores, costs, which tools were called, how answers were read, the
+    question without its query; no words, no token ids."""
     turns = tuple(
         Turn(
             (),
             "",
-            action={"read": t.action["read"]} if "read" in t.action else {},
+            action=_lean_action(t.action),
             error=t.error,
             graph_calls=t.graph_calls,
             milliseconds=t.milliseconds,
@@ -281,6 +281,12 @@ def lean(trajectory: Trajectory) -> Trajectory:
     )
     question = replace(trajectory.question, query=None, wording=None, annotations={})
     return replace(trajectory, question=question, turns=turns, provenance={})
+
+
+def _lean_action(action: Mapping[str, Any]) -> dict[str, Any]:
+    further = [{}] * len(action.get("further", ()))
+    kept = {key: action[key] for key in ("read", "tool") if key in action}
+    return {**kept, "further": further} if further else kept
 
 
 def _plots(

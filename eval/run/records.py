@@ -182,6 +182,18 @@ COSTS = ("turns", "graph_calls", "prompt_tokens", "completion_tokens", "reasonin
          "seconds", "graph_seconds")  # fmt: skip
 
 
+def tool_calls(trajectory: Trajectory) -> int:
+    """Count an episode's calls of tools, those of one message one by one."""
+    called = [turn.action for turn in trajectory.turns if "tool" in turn.action]
+    return sum(1 + len(action.get("further", ())) for action in called)
+
+
+def read_verdicts(folder: Path) -> dict[str, bool | None]:
+    """Return what a judge said of each question of the run, where one was asked."""
+    path = folder / JUDGED
+    return {str(r["id"]): r.get("judge") for r in read_jsonl(path)} if path.is_file() else {}
+
+
 def usage_record(trajectory: Trajectory) -> dict[str, Any]:
     """One line of usage.jsonl. `seconds` runs from the question to the end of the episode, waiting
     for others in the same batch included; `graph_seconds` is the part spent in tools."""

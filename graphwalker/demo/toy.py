@@ -82,7 +82,8 @@ def _make_questions(folder: Path, file: Path, seed: int) -> None:
     make_questions(str(folder / "world" / "graph"), config, made)
     records = read_jsonl(made / "questions.jsonl")
     file.parent.mkdir(parents=True, exist_ok=True)
-    named = {"dataset": dataset, **({"facets": {"graph": part}} if part else {})}
+    facets = {"graph": part} if part else {"level": "zero-shot"} if dataset == "grailqa" else {}
+    named = {"dataset": dataset, **({"facets": facets} if facets else {})}
     write_jsonl(file, [{**record, **named} for record in records])
 
 

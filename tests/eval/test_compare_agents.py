@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.analysis.comparison import compare_runs, figures_table, read_runs, tool_calls
+from eval.analysis.comparison import compare_runs, figures_table, read_runs
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
+from eval.run.records import tool_calls
 from graphwalker.cli.app import app
 from graphwalker.errors import IncompleteError
 from graphwalker.files import read_json, write_jsonl

@@ -8,6 +8,7 @@ import pytest
 from eval.report.archive import CHUNK, WalkArchive, pack, unpack
 from eval.report.published import load_published, published_record
 from eval.report.report import StageResult, write_report
+from eval.run.records import Run
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
@@ -170,7 +171,8 @@ def test_our_row_is_scored_by_the_column_s_own_metric() -> None:
     walk = scored_walk()
     asked = replace(walk.question, dataset="cwq")
     lax = replace(walk, question=asked, answer=("the town of Bo", "Rome"))
-    ours = published_record(load_published("graphwalker-table2"), [("run", [lax])])["ours"][0]
+    run = Run(Path("run"), [lax], [], [])
+    ours = published_record(load_published("graphwalker-table2"), [("run", run)])["ours"][0]
     assert ours["questions"] == 1
     assert ours["values"]["cwq_em"] == 100.0 and ours["values"]["webqsp_em"] is None
 
