@@ -37,7 +37,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-Unit = Literal["percent", "share", "count", "seconds", "points"]
+ColumnUnit = Literal["percent", "share", "count", "seconds", "points"]
 
 
 class Column(_Part):
@@ -47,7 +47,7 @@ class Column(_Part):
     label: str
     dataset: str
     metric: str
-    unit: Unit | None = None
+    unit: ColumnUnit | None = None
     """Where it is not the table's."""
     where: dict[str, str] = {}
     """The part of the dataset that the paper took: values of `structure` or of facets."""
@@ -212,19 +212,19 @@ def _measure(table: PublishedTable, name: str, run: Run) -> dict[str, Any]:
     }
 
 
-def _figure_of(column: Column, asked: Sequence[Trajectory], run: Run) -> float | None:
+def _figure_of(column: Column, episodes: Sequence[Trajectory], run: Run) -> float | None:
     """Return a column's figure over these episodes of a run; `None` where it has none."""
     if column.sampled:
         names = {metric: name for name, metric in FIGURES.items()}
         name = names.get(column.metric, "reliability") + ("_sd" if column.over == "sd" else "")
-        return truth_runs(asked, run.samples).get("truth_runs", {}).get(name)
-    values = _values_of(column.metric, asked, run)
+        return truth_runs(episodes, run.samples).get("truth_runs", {}).get(name)
+    values = _values_of(column.metric, episodes, run)
     return sum(values) / (1 if column.over == "sum" else len(values)) if values else None
 
 
-def _values_of(metric: str, asked: Sequence[Trajectory], run: Run) -> list[float]:
+def _values_of(metric: str, episodes: Sequence[Trajectory], run: Run) -> list[float]:
     """Return the metric of each episode that has one."""
-    walks = [one for one in asked if one.turns]
+    walks = [one for one in episodes if one.turns]
     if metric == "tool_calls":
         return [float(tool_calls(one)) for one in walks]
     if metric == "seconds":
@@ -234,7 +234,7 @@ def _values_of(metric: str, asked: Sequence[Trajectory], run: Run) -> list[float
     if metric not in METRICS:
         return []
     verdicts = read_verdicts(run.folder) if metric == "graphrunner_judge" else {}
-    records = [replace(of_trajectory(one), judge=verdicts.get(one.question.id)) for one in asked]
+    records = [replace(of_trajectory(one), judge=verdicts.get(one.question.id)) for one in episodes]
     scores = [score_record(record, [metric]) for record in records]
     return [score[metric] for score in scores if metric in score]
 
