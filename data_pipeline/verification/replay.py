@@ -37,6 +37,8 @@ class Replayer:
         """
         self._graph, self._file, self._given, self._trust = graph, file, dict(given), trust
         found, self.named_by = run_environment(file.parent)
+        self.has_run = bool(found)
+        """Whether a run beside the file names its environment."""
         reranker = {**found, **given}.get("reranker")
         self.asks_a_model = isinstance(reranker, Mapping) and bool(reranker.get("base_url"))
         """Whether a chat model chooses what is listed: replaying would ask, and pay, it again."""

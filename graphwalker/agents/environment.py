@@ -1,5 +1,6 @@
 """The environment of an agent: a graph, its tools, and the agent that a preset makes."""
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -156,17 +157,34 @@ class Environment:
             about["options"] = self.config.options
         if self.exemplars:
             about["exemplars"] = [episode.question.id for episode in self.exemplars]
+        if limits := self._limits_set():
+            about["limits"] = json.dumps(limits)
         if self.config.ranker != "bm25":
             about["ranker"] = self.config.ranker
         about |= trained_ranker(self.config.ranker)
         reranker = self.config.reranker
         return {**about, "reranker": reranker.model} if reranker.chats else about
 
+    def _limits_set(self) -> dict[str, int]:
+        """The whole numbers among the settings that are not the preset's defaults."""
+        fields, own = EnvironmentConfig.model_fields, self.preset.own_defaults
+        usual = {name: own.get(name, field.default) for name, field in fields.items()}
+        found = {name: value for name, value in self.config if type(value) is int}
+        return {k: v for k, v in found.items() if v != usual[k] and k != "exemplars"}
+
 
 def settings_named(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of `EnvironmentConfig` that a trajectory's `provenance` names."""
+    """The settings of `EnvironmentConfig` that a trajectory's `provenance` names.
+
+    Raises `UserError` for limits that are no JSON object.
+    """
     names = {"preset": "environment", "prompt": "prompt", "options": "options", "ranker": "ranker"}
-    return {setting: provenance[name] for setting, name in names.items() if name in provenance}
+    try:
+        limits = dict(json.loads(provenance.get("limits", "{}")))
+    except (TypeError, ValueError):
+        raise UserError("provenance.limits: not a JSON object in a text") from None
+    named = {setting: provenance[name] for setting, name in names.items() if name in provenance}
+    return {**limits, **named}
 
 
 def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:

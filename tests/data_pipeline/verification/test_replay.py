@@ -9,6 +9,7 @@ from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.open import open_graph
 
 
@@ -70,8 +71,16 @@ def test_a_file_is_replayed_in_the_environment_of_its_run(world, tmp_path, capsy
     path, moved = tmp_path / "made" / "graphsynth.jsonl", tmp_path / "moved.jsonl"
     assert verify(path, "--graph", world / "graph") == 0
     moved.write_bytes(path.read_bytes())
+    assert verify(moved, "--graph", world / "graph") == 0  # its records name the limits
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in old:
+        del record["digest"]
+        assert json.loads(record["provenance"].pop("limits")) == {"top_relations": 4}
+    write_jsonl(moved, old)
     assert verify(moved, "--graph", world / "graph") == 1
-    assert "context differs" in capsys.readouterr().out  # it tells how many relations are listed
+    told = capsys.readouterr()
+    assert "context differs" in told.out  # it tells how many relations are listed
+    assert "no run.json beside the file" in told.err
     assert verify(moved, "--graph", world / "graph", "environment.top_relations=4") == 0
     assert verify(moved, "--graph", world / "graph", "--no-replay") == 0
 

@@ -110,6 +110,12 @@ def shortcut_record():
         "query": {
             "branches": [{"topic": {"id": i, "name": n}, "hops": [hop]} for i, n, hop in hops],
             "tail": [],
+            "said": {
+                "phrases": [["the film of {x}"], ["the film in {x}"]],
+                "readings": [[[hop]] for _, _, hop in hops],
+                "tail_phrases": [],
+                "tail_readings": [],
+            },
         },
     }  # fmt: skip
 
