@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from graphwalker.hub.cards import (
     model_card,
     with_front_matter,
 )
+from graphwalker.hub.secrets import SECRET_FILES, find_secret, values_of_variables
 from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES
 
 RepoType = Literal["model", "dataset"]
@@ -25,13 +26,6 @@ RAW_STATES = ("optimizer*", "scheduler.pt", "rng_state*", "*.bin", "*.pt", "*.pt
               "*.pickle", "global_step*")  # fmt: skip
 """What a checkpoint has for its trainer, much of it pickled: it is refused."""
 LEFT_OUT = ("*.log", "*.partial", "*.lock", "*.sqlite*", "run.json", "__pycache__")
-SECRET_FILES = ("*.pem", "*.key", "*.p12", "id_rsa*", "id_ed25519*", ".env*", ".netrc", "*.env")
-_SECRET = re.compile(
-    rb"(?<![\w-])(?:hf_[A-Za-z0-9]{30,}|sk-(?=[\w-]*\d)[\w-]{20,}|gh[pousr]_[A-Za-z0-9]{36}|AKIA[0-9A-Z]{16}"
-    rb"|xox[abpr]-[A-Za-z0-9-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
-_SECRET_VARIABLE = re.compile(r"(_|^)(KEY|TOKEN|SECRET|PASSWORD)$")
-_BLOCK = 1 << 22
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -48,6 +42,8 @@ class Publication:
     files: tuple[tuple[str, int], ...]
     """Paths inside the folder with their bytes, without the card."""
     card: str
+    unread: Mapping[str, str]
+    """Files that were not searched for secrets, with what they are."""
 
     @property
     def size(self) -> int:
@@ -70,13 +66,15 @@ def plan_publication(folder: Path, name: str) -> Publication:
         folder = folder / "graph"  # the folder of `graph make`
     paths = list(_files(folder))
     _refuse_states(folder, paths)
-    _refuse_secrets(folder, paths)
+    unread = _refuse_secrets(paths)
     kind, make = _kind(folder, name, paths)
     card = folder / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else make()
     check_card(text, card, kind)
     files = tuple((str(p.relative_to(folder)), p.stat().st_size) for p in paths if p != card)
-    return Publication(folder, name, "model" if kind == "model" else "dataset", kind, files, text)
+    repo_type = "model" if kind == "model" else "dataset"
+    lacking = {str(path.relative_to(folder)): why for path, why in unread.items()}
+    return Publication(folder, name, repo_type, kind, files, text, lacking)
 
 
 def check_card(text: str, where: Path, kind: str) -> None:
@@ -158,31 +156,17 @@ def _refuse_states(folder: Path, paths: list[Path]) -> None:
             )
 
 
-def _refuse_secrets(folder: Path, paths: list[Path]) -> None:
-    known = [
-        value.encode()
-        for name, value in os.environ.items()
-        if _SECRET_VARIABLE.search(name) and len(value) >= 12
-    ]
+def _refuse_secrets(paths: list[Path]) -> dict[Path, str]:
+    """Return the files that could not be searched, and why. Raises `UserError` for a secret."""
+    known, unread = values_of_variables(), dict[Path, str]()
     for path in paths:
         if _any(path.name, SECRET_FILES):
             raise UserError(f"{path}: looks like a file of secrets; remove it from the folder")
-        if path.suffix not in (".safetensors", ".gwk", ".npz") and (found := _secret(path, known)):
+        found, why = find_secret(path, known)
+        if found:
             raise UserError(f"{path}: holds what looks like a secret ({found}); remove it")
-
-
-def _secret(path: Path, known: list[bytes]) -> str:
-    """How the first secret in a file begins, `""` for none. Blocks overlap by a secret's length."""
-    rest = b""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            data = rest + block
-            if found := _SECRET.search(data):
-                return found[0][:6].decode() + "..."
-            if any(value in data for value in known):
-                return "the value of an environment variable"
-            rest = data[-256:]
-    return ""
+        unread |= {path: why} if why else {}
+    return unread
 
 
 def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[], str]]:

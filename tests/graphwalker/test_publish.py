@@ -1,10 +1,17 @@
 """Publishing: cards that the Hub reads, what is refused, a push, and names of the Hub as paths."""
 
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+
 import huggingface_hub
 import pytest
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment
+from graphwalker.cli.runs.doors import publish
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import write_json, write_jsonl
@@ -81,6 +88,57 @@ def test_a_secret_is_refused(run, name, text, monkeypatch):
     (run / "final" / name).write_text(text)
     with pytest.raises(UserError, match="secret"):
         plan_publication(run, "ada/agent")
+
+
+TOKEN = "hf_" + "a1" * 17
+
+
+def zipped(text, name="notes.txt"):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, text)
+    return packed.getvalue()
+
+
+HIDDEN = {
+    "a fine-grained token": b"github_pat_" + b"11ABCDEFG0" * 8,
+    "a Google key": b"key=AIza" + b"SyA-_9xQ" * 4 + b"abc",
+    "a GitLab token": b"glpat-" + b"x1" * 10,
+    "a temporary AWS key": b"ASIA" + b"Q7" * 8,
+    "a PGP key": b"-----BEGIN PGP PRIVATE KEY BLOCK-----",
+    "gzip": gzip.compress(TOKEN.encode()),
+    "bzip2": bz2.compress(TOKEN.encode()),
+    "xz": lzma.compress(TOKEN.encode()),
+    "zip": zipped(TOKEN),
+    "gzip in a zip": zipped(gzip.compress(TOKEN.encode())),
+    "UTF-16": TOKEN.encode("utf-16"),
+    "UTF-32 in gzip": gzip.compress(TOKEN.encode("utf-32-be")),
+    "UTF-16 of a value": b"\xff\xfe" + "value of a variable".encode("utf-16-le"),
+    "the head of weights": (90).to_bytes(8, "little") + f'{{"a":"{TOKEN}"}}'.encode(),
+}
+
+
+@pytest.mark.parametrize("content", HIDDEN.values(), ids=HIDDEN)
+def test_a_secret_is_found_whatever_hides_it(run, content, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "value of a variable")
+    (run / "final/notes").write_bytes(content)
+    with pytest.raises(UserError, match=r"final/notes: holds what looks like a secret"):
+        plan_publication(run, "ada/agent")
+
+
+def test_what_is_no_secret_is_published(run):
+    for number, text in enumerate(("sk-learn and task-oriented", "AIza and hf_home", "xoxo")):
+        (run / f"final/{number}.txt.gz").write_bytes(gzip.compress(text.encode("utf-16")))
+    assert not plan_publication(run, "ada/agent").unread
+
+
+def test_a_file_that_cannot_be_searched_is_named(run, capsys):
+    (run / "final/rows.parquet").write_bytes(b"PAR1" + bytes(20))
+    (run / "final/broken.gz").write_bytes(gzip.compress(TOKEN.encode())[:20])
+    publish(run, "ada/agent")
+    shown = capsys.readouterr().err
+    assert "rows.parquet was not searched for secrets: Parquet" in shown
+    assert "broken.gz was not searched for secrets: an archive" in shown
 
 
 def test_a_link_out_of_the_folder_is_refused(run):

@@ -119,6 +119,8 @@ def publish(
         f"{plan.folder} as {plan.kind} ({seen})",
         {**rows, "README.md": f"{len(plan.card.encode()):,} bytes", "all": f"{plan.size:,} bytes"},
     )
+    for path, kind in plan.unread.items():
+        console.note(f"{path} was not searched for secrets: {kind}")
     if send:
         console.echo(push(plan, public))
         return
