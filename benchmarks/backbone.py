@@ -3,8 +3,8 @@
     python -m benchmarks.backbone --model M --graph G --train TRAIN --test TEST --out runs/backbone
 
 Rows: `baselines` (first relation, a linear ranker, the ceiling), `untrained`, `few-shot` (with
-exemplars and the grammar), `sft1` (on GraphSynth), `sft2` (on its own right episodes on TRAIN),
-`grpo` (on TRAIN), and each of these three with the grammar (`sft1-grammar`).
+exemplars and the grammar), `sft1` (on walks like those of TRAIN), `sft2` (on expert episodes
+of TRAIN), `grpo` (on TRAIN), and each of these three with the grammar (`sft1-grammar`).
 Parts: `real`, questions of TEST at even distances, and `synth`, held-out questions made from G.
 Every step is a command of the product with a section of `configs/smollm2.yaml`. One that is done is
 left, one that was stopped resumes, so rows may be run one at a time; a row trains what it needs.
@@ -35,6 +35,10 @@ GRAMMAR = "-grammar"
 ROWS = ("baselines", "untrained", "few-shot", *TRAINED, *(f"{row}{GRAMMAR}" for row in TRAINED))
 BEFORE = {"sft1": "untrained", "sft2": "sft1", "grpo": "sft2"}
 """The row that another one is compared with; one with the grammar: with itself without it."""
+MAKERS = {"heldout": ("questions", "synth"), "synth": ("synth", "synth"),
+          "roll": ("experts", "experts")}  # fmt: skip
+"""Command and section of the config that make a folder."""
+DEMONSTRATIONS = {"sft1": "synth/graphsynth.jsonl", "sft2": "roll/graphroll.jsonl"}
 PARTS = ("real", "synth")
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "retrieval", "turns")
 ADAPTER = ("lora.r=16", "batch_size=8", "gradient_accumulation=4", "epochs=1", "save_steps=20",
@@ -83,9 +87,9 @@ class Road:
     def make(self, name: str, *words: str) -> None:
         """Run a command of data whose result is the folder `name`."""
         places = (f"graph={self.given.graph}", f"output_dir={self.out / name}")
-        mix, seed = "mix={1-hop: 6, 2-hop: 3, 2I: 1}", f"seed={self.given.seed}"
-        verb = "graphwalker synth" if name == "synth" else "graphwalker questions"
-        self.run(name, verb, "synth", *places, mix, seed, *self.environment(), *words)
+        verb, section = MAKERS[name]
+        words = (*places, f"seed={self.given.seed}", *self.environment(), *words)
+        self.run(name, f"graphwalker {verb}", section, *words)
 
     def prepare(self) -> None:
         """Make the ranker, the demonstrations and the questions of both parts."""
@@ -95,9 +99,12 @@ class Road:
             command = [sys.executable, "-m", "graphwalker", "ranker", "train", *map(str, words)]
             subprocess.run(command, cwd=ROOT, check=True)
         if "synth" in given.parts:
-            self.make("heldout", f"count={given.questions}", "split=test-entity")
+            mix = "mix={1-hop: 6, 2-hop: 3, 2I: 1}"
+            self.make("heldout", mix, f"count={given.questions}", "split=test-entity")
         if set(given.rows) & set(TRAINED):
-            self.make("synth", f"count={given.trajectories}", "split=train")
+            counts = (f"count={given.trajectories}", "max_answers=20", "max_degree=20")
+            self.make("synth", f"like={given.train}", "mix={}", *counts, "split=train")
+            self.make("roll", f"questions={given.train}", "mix={}")
         if "real" in given.parts and not self.questions("real").is_file():
             loaded = load_questions(given.test)
             chosen = spread(loaded, given.real_questions or len(loaded))
@@ -124,14 +131,11 @@ class Road:
         return whole
 
     def train(self, row: str, words: list[str]) -> None:
-        demonstrations = f"data=[{self.out / 'synth' / 'graphsynth.jsonl'}]"
         asks = [f"graph={self.given.graph}", f"questions={self.given.train}", "max_turn_tokens=160"]
         words += [*self.environment(), f"seed={self.given.seed}", "allow_cpu=true"]
-        if row == "sft1":
-            self.run(row, "training.sft", "sft1", demonstrations, *words, *ADAPTER)
-        elif row == "sft2":
-            limits = (f"limit={self.given.tried}", "samples=2", "keep_per_question=1")
-            self.run(row, "training.rft", "sft2", *words, *asks, *ADAPTER, *limits)
+        if row in DEMONSTRATIONS:
+            data = f"data=[{self.out / DEMONSTRATIONS[row]}]"
+            self.run(row, "training.sft", row, data, *words, *ADAPTER)
         else:
             sizes = (f"steps={self.given.grpo_steps}", "prompts_per_step=4", "lora.r=16",
                      "lr=5e-5", "save_steps=2", "engine_batch=16", "micro_batch=1")  # fmt: skip
@@ -174,13 +178,9 @@ class Road:
 
     def training(self, row: str) -> dict[str, Any]:
         """Return tokens, seconds and the learning curve of a trained row."""
-        folder = self.out / row / "sft" if row == "sft2" else self.out / row
-        lines = list(read_jsonl(folder / "metrics.jsonl"))
+        lines = list(read_jsonl(self.out / row / "metrics.jsonl"))
         curve = [{key: line[key] for key in CURVE if line.get(key) is not None} for line in lines]
-        drawn = self.out / row / "rft.json"
-        counts = read_json(drawn) if drawn.is_file() else {}
-        seconds = read_json(self.out / "seconds.json").get(row)
-        return {"seconds": seconds, **({"drawn": counts} if counts else {}), "curve": curve}
+        return {"seconds": read_json(self.out / "seconds.json").get(row), "curve": curve}
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the figures of each row, as soon as they are there."""
@@ -204,9 +204,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("runs/backbone"))
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--trajectories", type=int, default=640, help="of GraphSynth, for sft1")
-    parser.add_argument("--tried", type=int, default=0, help="questions of --train that sft2 tries")
-    parser.add_argument("--grpo-steps", type=int, default=8, help="of 32 episodes")
+    parser.add_argument("--trajectories", type=int, default=1400, help="of GraphSynth, for sft1")
+    parser.add_argument("--grpo-steps", type=int, default=20, help="of 32 episodes")
     parser.add_argument("--questions", type=int, default=100, help="held out, made from --graph")
     parser.add_argument("--real-questions", type=int, default=0, help="of --test; 0: all")
     parser.add_argument("--set", nargs="*", default=[], help="settings, such as sft1.lr=1e-3")
@@ -234,7 +233,7 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         sys.stderr.write(f"backbone: stopped ({error.returncode}); the same command resumes\n")
         return 1
-    counts = ("trajectories", "tried", "grpo_steps", "questions", "real_questions")
+    counts = ("trajectories", "grpo_steps", "questions", "real_questions")
     words = " ".join(f"--{name.replace('_', '-')} {getattr(given, name)}" for name in counts)
     line = f"python -m benchmarks.backbone --model M --graph G --train TRAIN --test TEST {words}"
     line += f" --set {' '.join(given.set)}" if given.set else ""

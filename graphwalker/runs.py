@@ -22,6 +22,8 @@ from graphwalker.trust import runs_more
 log = logging.getLogger(__name__)
 
 LOCK = ".lock"
+ATTEMPTS, CARD = "attempts.jsonl", "datacard.json"
+"""What a run of the data pipeline appends to, and what it writes last."""
 _REMEDY = "choose another output folder, or remove this one to start again"
 GRACE_S = 5.0
 """How long a new command waits for the children of a killed one, which hold its lock a moment."""
@@ -84,6 +86,16 @@ def mend_config(
         stored = dict[str, Any]()
     if {key: value for key, value in stored.items() if key not in free} != _dump(config, free):
         write_config(config, folder, name)
+
+
+def warn_if_unfinished(path: Path | str) -> None:
+    """Warn that a file is published by a run of the data pipeline that is not finished."""
+    folder = Path(path).parent
+    if (folder / ATTEMPTS).is_file() and not (folder / CARD).is_file():
+        log.warning(
+            "%s: its run is not finished, so records are missing; the same command goes on",
+            path,
+        )
 
 
 @contextmanager

@@ -1,26 +1,30 @@
-"""The ledger of a stage's folder: what is finished, appended in order, sealed by digests, resumable
-after a kill."""
+"""The ledger of a run: one append-only file of attempts, and the files published from it."""
 
 import json
-import logging
-import os
 import re
-import zlib
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from data_pipeline.jobs.distinct import TextSet
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import JsonlAppender, digest, dumps_bytes, read_jsonl
+from graphwalker.files import (
+    JsonlAppender,
+    bounded_lines,
+    digest,
+    dumps_bytes,
+    read_jsonl,
+    whole_bytes,
+)
 from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
-from graphwalker.runs import claim, lock_folder, mend_config, stored_facts
+from graphwalker.runs import ATTEMPTS, claim, lock_folder, mend_config, stored_facts
 from graphwalker.trajectory import Trajectory
 
 FIELD = "digest"
@@ -54,122 +58,6 @@ def _digest(line: bytes) -> str:
     return blake2b(line, digest_size=8).hexdigest()
 
 
-JOURNAL = ".journal"
-CHUNK = 1 << 20
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Mark:
-    """The length of a file and the CRC of what it holds up to there."""
-
-    size: int = 0
-    crc: int = 0
-
-    def add(self, data: bytes) -> None:
-        self.size += len(data)
-        self.crc = zlib.crc32(data, self.crc)
-
-
-class Journal:
-    """Marks after every attempt, so that files are brought back to where they agreed.
-
-    A machine that goes down leaves some files shorter than others; which records are missing
-    cannot be read from the rest (a file of drops says nothing of those that it has lost). All files
-    are cut back to the last attempt that all of them hold, and what came after it is made again.
-    """
-
-    def __init__(self, folder: Path, files: Sequence[str]) -> None:
-        """A journal of the files' lines from here on; `restore` first where there is one."""
-        self._path, self._files = folder / JOURNAL, [folder / name for name in files]
-        self._marks = {name: Mark() for name in files}
-        self._out: JsonlAppender | None = None
-
-    @property
-    def exists(self) -> bool:
-        """False for a new folder, and for one that was copied without its hidden files."""
-        return self._path.is_file()
-
-    def restore(self) -> None:
-        """Cut the files back to the last marks that all reach. Raises `UserError` for a file that
-        holds something else than was written."""
-        JsonlAppender(self._path).close()  # cuts half a line
-        rows = self._rows()
-        fits = [i for i, row in enumerate(rows) if self._fits(row)]
-        last = rows[fits[-1]] if fits else [0, 0] * len(self._files)
-        self._check(rows[: fits[-1] + 1] if fits else [])
-        if again := len(rows) - (fits[-1] + 1 if fits else 0):
-            log.warning(
-                "%s: files were cut off; the last %d attempts are made again",
-                self._path.parent, again,
-            )  # fmt: skip
-        for file, size in zip(self._files, last[::2], strict=True):
-            os.truncate(file, size)
-        kept = "".join(json.dumps(row) + "\n" for row in rows[: len(rows) - again])
-        if kept:
-            os.truncate(self._path, len(kept))
-        else:
-            self._path.unlink()
-        self._marks = {
-            file.name: Mark(size, crc)
-            for file, size, crc in zip(self._files, last[::2], last[1::2], strict=True)
-        }
-
-    def begin(self) -> None:
-        """Open it; a new one begins with the files as they are."""
-        fresh = not self.exists
-        self._out = JsonlAppender(self._path)
-        if fresh:
-            for file in self._files:
-                with file.open("rb") as data:
-                    while chunk := data.read(CHUNK):
-                        self._marks[file.name].add(chunk)
-            self.write({})
-
-    def write(self, lines: Mapping[str, bytes]) -> None:
-        """Note the lines that an attempt has added to the files."""
-        assert self._out is not None
-        for name, line in lines.items():
-            self._marks[name].add(line)
-        flat = ", ".join([f"{mark.size}, {mark.crc}" for mark in self._marks.values()])
-        self._out.append_line(f"[{flat}]")
-
-    def close(self) -> None:
-        if self._out is not None:
-            self._out.close()
-
-    def _rows(self) -> list[list[int]]:
-        rows: list[list[int]] = []
-        width = 2 * len(self._files)
-        for line in self._path.read_bytes().splitlines():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                break
-            if not isinstance(row, list) or len(cast(list[int], row)) != width:
-                break
-            rows.append(cast(list[int], row))
-        return rows
-
-    def _fits(self, row: list[int]) -> bool:
-        return all(f.stat().st_size >= n for f, n in zip(self._files, row[::2], strict=True))
-
-    def _check(self, rows: list[list[int]]) -> None:
-        """Each file against its marks, in one pass."""
-        for place, file in enumerate(self._files):
-            mark = Mark()
-            with file.open("rb") as data:
-                for row in rows:
-                    size, crc = row[2 * place : 2 * place + 2]
-                    mark.add(data.read(size - mark.size))
-                    if mark.crc != crc:
-                        raise UserError(
-                            f"{file}: was changed in its first {size:,} bytes after it was "
-                            "written; put it back, or remove the folder to start again"
-                        )
-
-
 RUN, DROPPED = "run.json", "dropped.jsonl"
 IRRELEVANT = ("workers", "engine", "ray_address", "force_environment", "trust")
 """Settings that do not change what is made."""
@@ -189,66 +77,113 @@ JobProgress = Callable[[int, int, str], None]
 """Called with (done, total, label)."""
 
 
-class Ledger:
-    """Appends the records of one attempt to several files, the one that ends it last.
+PUBLISH_S = 60.0
+"""Seconds between two times that the files are published; more where that takes long."""
+SHARE = 0.05
+"""Most of a run's time that publishing may take."""
 
-    An attempt counts once the journal says how far it brought each file. On opening, records of an
-    attempt in flight are cut away, and so is what other files lost in a crash.
+
+class Ledger:
+    """Appends a line an attempt to `attempts.jsonl`, and publishes the files from it.
+
+    The files are written whole, every minute and at the end, so that a reader never finds half a
+    record. A line that a kill cut off is cut away, and its attempt is made again.
     """
 
     def __init__(self, out: Path, stage: str, files: Sequence[str]) -> None:
-        """`files`: what is written of an attempt, the product last."""
+        """`files`: what is written of an attempt, the product last.
+
+        Raises `UserError` for a folder whose files an earlier version wrote, and for attempts that
+        were changed after they were written.
+        """
         self.out, self.stage, self.product = out, stage, files[-1]
         self.files = (*files, DROPPED)
-        self._appenders = {name: JsonlAppender(out / name) for name in self.files}
-        finished, products = TextSet(), TextSet()
-        for record, kept in self.endings():
-            finished.add(unit_of(record))
-            if kept and not products.add(str(record["id"])):
-                raise UserError(
-                    f"{out / self.product}: holds {record['id']} twice, as two processes at once "
-                    "leave it; remove the folder, or choose another one"
-                )
-        self._journal = Journal(out, self.files)
-        if self._journal.exists:
-            self._journal.restore()
-        else:  # a new folder, or one that was copied without its hidden files
-            for name in files[:-1]:
-                self._trim(name, finished)
-        self._journal.begin()
+        _refuse_without_attempts(out, self.files)
+        self._attempts = JsonlAppender(out / ATTEMPTS)
+        self._published = False
+        self._due = 0.0
+        self._publish()
 
-    def write(self, unit: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        added: dict[str, bytes] = {}
-        for name, record in unit:
-            line = dumps_bytes(record) if name == DROPPED else seal(record)
-            line += b"\n"
-            self._appenders[name].append_bytes(line)
-            added[name] = added[name] + line if name in added else line
-        self._journal.write(added)
+    def write(self, unit: Unit) -> None:
+        lines = [[name, _sealed(name, record)] for name, record in unit]
+        self._attempts.append_bytes(seal({"unit": unit_of(unit[-1][1]), "records": lines}) + b"\n")
+        self._published = False
+        if time.monotonic() > self._due:
+            self._publish()
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a file, those of the last attempt included."""
+        if not self._published:
+            self._publish()
         return read_jsonl(self.out / name)
 
     def endings(self) -> Iterator[tuple[dict[str, Any], bool]]:
-        """The record that ended each attempt, and whether it was kept."""
+        """Yield the record that ended each attempt, and whether it was kept."""
         for name in (self.product, DROPPED):
             for record in self.records(name):
                 yield record, name == self.product
 
     def close(self) -> None:
-        for appender in self._appenders.values():
-            appender.close()
-        self._journal.close()
+        """Publish what is there, and close."""
+        self._attempts.close()
+        if not self._published:
+            self._publish()
 
-    def _trim(self, name: str, finished: TextSet) -> None:
-        path, kept = self.out / name, 0
-        with path.open("rb") as lines:
-            for line in lines:
-                if unit_of(_json(line, path)) not in finished:
-                    break
-                kept += len(line)
-        if kept < path.stat().st_size:
-            os.truncate(path, kept)
+    def _publish(self) -> None:
+        started, products = time.monotonic(), TextSet()
+        with ExitStack() as stack:
+            outs = {name: stack.enter_context(whole_bytes(self.out / name)) for name in self.files}
+            for unit in read_attempts(self.out):
+                for name, record in unit:
+                    if name == self.product and not products.add(str(record["id"])):
+                        raise UserError(
+                            f"{self.out / ATTEMPTS}: holds {record['id']} twice, as two processes "
+                            "at once leave it; remove the folder, or choose another one"
+                        )
+                    outs[name].write(dumps_bytes(record) + b"\n")
+        now = time.monotonic()
+        self._published, self._due = True, now + max(PUBLISH_S, (now - started) / SHARE)
+
+
+def read_attempts(folder: Path) -> Iterator[Unit]:
+    """Yield the records of each attempt of a run, in order, its ending last.
+
+    Raises `UserError` naming the line that is not as it was written.
+    """
+    path = folder / ATTEMPTS
+    with path.open("rb") as lines:
+        for number, line in enumerate(bounded_lines(lines, path), 1):
+            if not line.endswith(b"\n"):  # a run under way is in the middle of it
+                return
+            try:
+                attempt = json.loads(line)
+            except ValueError:
+                attempt = None
+            if not isinstance(attempt, dict) or not is_intact(line[:-1], attempt):
+                raise UserError(
+                    f"{path}:{number}: was changed after it was written; put it back, or remove "
+                    "the folder to start again"
+                )
+            yield [(str(name), record) for name, record in attempt["records"]]
+
+
+def _sealed(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the record of a file with its digest as the last field; drops have none."""
+    if name == DROPPED:
+        return record
+    bare = {key: value for key, value in record.items() if key != FIELD}
+    return {**bare, FIELD: _digest(dumps_bytes(bare))}
+
+
+def _refuse_without_attempts(out: Path, files: Sequence[str]) -> None:
+    if (out / ATTEMPTS).is_file():
+        return
+    older = [name for name in files if (out / name).is_file() and (out / name).stat().st_size]
+    if older:
+        raise UserError(
+            f"{out}: {older[0]} has no {ATTEMPTS} beside it, as in version 0.2.0: finish it "
+            "with that version, or choose another --out"
+        )
 
 
 @contextmanager
@@ -270,8 +205,8 @@ def open_ledger(
             yield ledger
         except UserError:
             ledger.close()
-            if is_new and not any((out / name).stat().st_size for name in ledger.files):
-                for name in (RUN, "config.yaml", JOURNAL, *ledger.files):
+            if is_new and not (out / ATTEMPTS).stat().st_size:
+                for name in (RUN, "config.yaml", ATTEMPTS, *ledger.files):
                     (out / name).unlink(missing_ok=True)
             raise
         finally:

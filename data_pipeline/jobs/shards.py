@@ -1,16 +1,17 @@
 """Shards of a data job: a job array makes a run in n parts; merging gives the whole run."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
 from data_pipeline.jobs.goals import Attempts, Goal, Streams, make_units
-from data_pipeline.jobs.ledger import RUN, Ledger, Unit, unit_of
+from data_pipeline.jobs.ledger import RUN, Ledger, Unit, read_attempts, unit_of
 from graphwalker.errors import UserError
-from graphwalker.files import read_json, read_jsonl
+from graphwalker.files import read_json
 from graphwalker.jobs.shard import Shard, shard_folders
+from graphwalker.runs import CARD
 from graphwalker.workers import Pool
 
 
@@ -58,8 +59,6 @@ class ShardGoal(Goal):
         return {"shard": str(self._shard), "tried": tried}
 
 
-CARD = "datacard.json"
-"""Written last: a shard that has one is finished."""
 AGAIN = "make that shard again"
 
 
@@ -91,44 +90,18 @@ class Shards:
         source, start = goal.source, goal.tried[structure]
         untried = (k for k in count(start) if not self._holds(structure, k))
         missing = make_units(goal, pool, structure, untried)
-        lanes = [Lane(folder, goal.files, structure, source) for folder in self.folders]
+        held = [_attempts_of(folder, structure, source) for folder in self.folders]
         for k in takewhile(lambda k: source.job(structure, k) is not None, count()):
-            held = self._holds(structure, k)
-            unit = lanes[k % len(lanes)].take(source.unit(structure, k)) if held else []
-            if k >= start:
-                yield unit if held else next(missing)
+            if self._holds(structure, k):
+                unit = _take(held[k % len(held)], source.unit(structure, k))
+                if k >= start:
+                    yield unit
+            elif k >= start:
+                yield next(missing)
 
     def _holds(self, structure: str, k: int) -> bool:
         of = len(self.folders)
         return k // of < self._tried[k % of].get(structure, 0)
-
-
-class Lane:
-    """One structure's attempts in one shard, read side by side from its files."""
-
-    def __init__(
-        self, folder: Path, files: Sequence[str], structure: str, source: Attempts
-    ) -> None:
-        self._folder, self._endings = folder, files[-2:]
-        self._readers = {
-            name: (r for r in read_jsonl(folder / name) if source.structure_of(r) == structure)
-            for name in files
-        }
-        self._heads = {name: next(reader, None) for name, reader in self._readers.items()}
-
-    def take(self, name: str) -> Unit:
-        """The records of the next attempt. Raises `UserError` unless it is `name`."""
-        unit: Unit = []
-        for file, head in self._heads.items():
-            if head is not None and unit_of(head) == name:
-                unit.append((file, head))
-                self._heads[file] = next(self._readers[file], None)
-        if not unit or unit[-1][0] not in self._endings:
-            raise UserError(
-                f"{self._folder}: attempt {name} is missing: remove the folder and make that "
-                "shard again"
-            )
-        return unit
 
 
 def _tried_counts(folder: Path) -> dict[str, int]:
@@ -136,3 +109,19 @@ def _tried_counts(folder: Path) -> dict[str, int]:
     if not isinstance(tried, dict):
         raise UserError(f"{folder / CARD} is not the card of a shard: make that shard again")
     return tried
+
+
+def _attempts_of(folder: Path, structure: str, source: Attempts) -> Iterator[Unit]:
+    """Yield a shard's attempts of one structure, in their order."""
+    for unit in read_attempts(folder):
+        if source.structure_of(unit[-1][1]) == structure:
+            yield unit
+
+
+def _take(attempts: Iterator[Unit], name: str) -> Unit:
+    unit = next(attempts, None)
+    if unit is None or unit_of(unit[-1][1]) != name:
+        raise UserError(
+            f"attempt {name} is missing in its shard: remove the shard's folder and make it again"
+        )
+    return unit

@@ -29,6 +29,7 @@ from graphwalker.query.constraint import CONSTRAINED, constraint_fault
 from graphwalker.query.query import Execution, Query, execute
 from graphwalker.query.sparql import render
 from graphwalker.question import Question
+from graphwalker.runs import warn_if_unfinished
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory, check_version
 
@@ -57,6 +58,7 @@ def verify_file(
     if `None`. Raises `UserError` for a file that is empty or holds other records, `GraphError` when
     the graph fails: that is no verdict on a record.
     """
+    warn_if_unfinished(path)
     started = time.perf_counter()
     total = count_lines(path) if progress else 0
     verdict, first_fault = FileVerdict(), ""

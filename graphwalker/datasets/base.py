@@ -24,6 +24,7 @@ from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
 from graphwalker.named import QUESTION_FILES, is_own, local_path
 from graphwalker.question import Question
+from graphwalker.runs import warn_if_unfinished
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ def load_dataset(
     known = dataset(str(path))
     if known.url and not path.exists():
         raise UserError(f"{path}: no such file; download {known.title} from {known.url}")
+    warn_if_unfinished(path)
     contents, form, name = _open(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))

@@ -11,6 +11,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Question
+from graphwalker.runs import warn_if_unfinished
 from graphwalker.trajectory import StopReason, Trajectory
 
 
@@ -23,8 +24,8 @@ def test_a_product_that_stands_twice_is_refused_on_opening(tmp_path):
             ledger.write([("questions.jsonl", {"id": f"2-hop/{number}"})])
     with opened() as ledger:
         assert len(list(ledger.endings())) == 3
-    lines = (tmp_path / "questions.jsonl").read_text()
-    (tmp_path / "questions.jsonl").write_text(lines + lines)
+    lines = (tmp_path / "attempts.jsonl").read_text()
+    (tmp_path / "attempts.jsonl").write_text(lines + lines)
     with pytest.raises(UserError, match="holds 2-hop/0 twice, as two processes at once"), opened():
         pass
 
@@ -67,33 +68,54 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("name", ["walks.jsonl", "graphsynth.jsonl", "dropped.jsonl", ".journal"])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.55, 0.97])
-def test_a_file_that_was_cut_is_made_again_with_what_came_after_it(tmp_path, name, share):
+def test_attempts_that_were_cut_off_are_made_again(tmp_path, share):
     attempts(tmp_path, range(12))
-    whole = contents(tmp_path)
-    size = (tmp_path / name).stat().st_size
-    os.truncate(tmp_path / name, int(size * share))
+    whole, path = contents(tmp_path), tmp_path / "attempts.jsonl"
+    os.truncate(path, int(path.stat().st_size * share))
     done = tried(tmp_path)
     assert done < 12
     attempts(tmp_path, range(done, 12))
     assert contents(tmp_path) == whole
 
 
-def test_a_line_that_was_taken_out_is_told(tmp_path):
+@pytest.mark.parametrize("name", [*FILES, "dropped.jsonl"])
+def test_a_published_file_that_was_cut_is_written_again(tmp_path, name):
+    attempts(tmp_path, range(12))
+    whole = contents(tmp_path)
+    os.truncate(tmp_path / name, 40)
+    assert tried(tmp_path) == 12
+    assert contents(tmp_path) == whole
+
+
+def test_an_attempt_that_was_changed_is_told_by_its_line(tmp_path):
     attempts(tmp_path, range(9))
-    path = tmp_path / "graphsynth.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:2] + lines[3:]))
-    with pytest.raises(UserError, match=r"graphsynth.jsonl: was changed in its first"):
+    path = tmp_path / "attempts.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"2-hop/4", b"2-hop/5", 1))
+    with pytest.raises(UserError, match=r"attempts.jsonl:5: was changed after it was written"):
         tried(tmp_path)
 
 
-def test_a_folder_without_a_journal_gets_one(tmp_path):
+def test_a_run_of_an_earlier_version_is_refused_by_its_version(tmp_path):
     attempts(tmp_path, range(4))
-    whole = contents(tmp_path)
-    (tmp_path / ".journal").unlink()
-    assert tried(tmp_path) == 4
-    attempts(tmp_path, range(4, 6))
-    assert tried(tmp_path) == 6
-    assert contents(tmp_path)["walks.jsonl"].startswith(whole["walks.jsonl"])
+    (tmp_path / "attempts.jsonl").unlink()
+    with pytest.raises(UserError, match=r"no attempts.jsonl beside it, as in version 0.2.0"):
+        tried(tmp_path)
+
+
+def test_who_reads_a_file_of_an_unfinished_run_is_told(tmp_path, caplog):
+    attempts(tmp_path, range(4))
+    warn_if_unfinished(tmp_path / "graphsynth.jsonl")
+    assert "its run is not finished" in caplog.text
+    caplog.clear()
+    (tmp_path / "datacard.json").write_text("{}")
+    warn_if_unfinished(tmp_path / "graphsynth.jsonl")
+    assert not caplog.text
+
+
+def test_files_are_published_while_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("data_pipeline.jobs.ledger.PUBLISH_S", 0.0)
+    monkeypatch.setattr("data_pipeline.jobs.ledger.SHARE", 1e9)
+    with ledger(tmp_path) as opened:
+        opened.write([("graphsynth.jsonl", {"id": "2-hop/1", "unit": "2-hop/1"})])
+        assert (tmp_path / "graphsynth.jsonl").read_bytes().count(b"\n") == 1

@@ -130,11 +130,10 @@ def test_what_a_content_filter_keeps_back_is_one_question_less(toy, tmp_path):
 def test_a_question_in_flight_at_a_kill_is_finished_and_nothing_is_paid_twice(toy, tmp_path, made):
     with teach(kind=AgentServer) as server:
         run_experts(toy, tmp_path, config(server.url, tries=2))
-        path = tmp_path / "graphroll.jsonl"
+        path = tmp_path / "attempts.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[1:3]) + lines[3][:40])  # the first one was never written
-        (tmp_path / ".journal").unlink()  # which would say so
         run_experts(toy, tmp_path, config(server.url, tries=2))
         assert set(server.asked.values()) == {1}  # what it was answered before stood in the store
     assert set(kept(tmp_path)) == RIGHT
-    assert len(list(read_jsonl(path))) == 6
+    assert len(list(read_jsonl(tmp_path / "graphroll.jsonl"))) == 6

@@ -60,7 +60,7 @@ def test_two_workers_make_the_same_bytes_as_one(graph, synth, tmp_path):
 
 
 def test_a_killed_run_goes_on_to_the_files_of_an_undisturbed_one(graph, synth, tmp_path):
-    made, command = tmp_path / "graphsynth.jsonl", [sys.executable, "-m", "graphwalker", "synth"]
+    made, command = tmp_path / "attempts.jsonl", [sys.executable, "-m", "graphwalker", "synth"]
     command += ["--graph", str(graph), "--count", "120", "--out", str(tmp_path), "--workers"]
     for workers, at_least in (("1", 5), ("2", 40)):
         with psutil.Popen([*command, workers]) as run:

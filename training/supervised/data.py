@@ -10,6 +10,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
+from graphwalker.runs import warn_if_unfinished
 from graphwalker.tokens.formats import FormatSetting, chat_format
 from graphwalker.tokens.segments import IGNORED, RememberingTokenizer, Row, training_rows
 from graphwalker.trajectory import Trajectory
@@ -140,6 +141,7 @@ def plan_steps(lengths: Sequence[int], config: SftConfig, passes: int) -> StepPl
 
 def _trajectories(paths: Sequence[str]) -> Iterator[Trajectory]:
     for path in paths:
+        warn_if_unfinished(path)
         yield from read_records(path, Trajectory.from_json)
 
 
