@@ -127,6 +127,19 @@ def _refuse_other(folder: str | None, environment: Environment) -> None:
         refuse_other_environment(folder, environment)
 
 
+def _grounded(questions: Iterable[Question], environment: Environment) -> Iterator[Question]:
+    """Yield questions with the ids of topic entities that are names. Raises `UserError` where the
+    graph has none of many topic entities."""
+    from graphwalker.datasets.grounding import LOOKED_AT, ground, refuse_unknown_topics
+
+    waiting = iter(questions)
+    while some := list(islice(waiting, LOOKED_AT)):
+        if any(question.topic_entities for question in some):
+            some = ground(some, environment.graph)
+            refuse_unknown_topics(some, environment.graph, repr(environment.graph))
+        yield from some
+
+
 def rollout(
     questions: Iterable[Question],
     environment: Environment,
@@ -148,7 +161,12 @@ def rollout(
     _refuse_other(_FOLDERS.get(policy), environment)
     sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
     done = run_episodes(
-        questions, environment, policy, sampling, samples=samples, concurrency=concurrency
+        _grounded(questions, environment),
+        environment,
+        policy,
+        sampling,
+        samples=samples,
+        concurrency=concurrency,
     )
     return (t if t.stop.infrastructure_failure else t.with_scores(**score(t)) for t in done)
 
@@ -248,7 +266,7 @@ def evaluate(
     place = None if out else TemporaryDirectory()
     with progress("evaluate", _LINE_EVERY_S) as tick:
         folder = run(
-            questions,
+            _grounded(questions, environment),
             environment,
             policy,
             Path(out or place.name),  # pyright: ignore[reportOptionalMemberAccess]
@@ -336,7 +354,7 @@ def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str
     from graphwalker.ceilings.ceiling import ceiling as shares
     from graphwalker.ceilings.ceiling import reaches
 
-    return shares(reaches(questions, environment))
+    return shares(reaches(_grounded(questions, environment), environment))
 
 
 def synthesize(

@@ -10,13 +10,14 @@ from graphwalker.agents.episode import Episode
 from graphwalker.agents.model_environment import environment_of
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.presets import find_preset
-from graphwalker.datasets.grounding import ground
+from graphwalker.datasets.grounding import ground, ground_one
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.browse import find
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Completion
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
+from graphwalker.serve.ask import find_topic
 from graphwalker.tools.base import Call, ToolBox
 from graphwalker.trajectory import Trajectory
 
@@ -66,11 +67,19 @@ class ScriptEnvironment(Environment):
         """The names of the tools, each of which is a method here, too."""
         return tuple(self.preset.calls)
 
+    def toolbox(self, question: Question) -> ToolBox:
+        """Return fresh tools for one episode; topic entities that are names get their ids."""
+        return super().toolbox(ground_one(question, self.graph))
+
     def reset(self, question: Question) -> str:
-        """Begin an episode that `step` plays by hand; returns what the agent is told first."""
+        """Begin an episode that `step` plays by hand; returns what the agent is told first. Raises
+        `UserError` for a topic entity that the graph does not have."""
         if not isinstance(cast("Any", question), Question):
             raise TypeError(f"reset(Question(text, names of topic entities)); got {question!r}")
         (question,) = ground([question], self.graph)
+        for topic in question.topic_entities:
+            if not topic.id:
+                find_topic(self.graph, topic.name)
         self._episode = Episode(question, 0, self)
         ask = self._episode.ask
         return ask.messages[-1].content if ask else ""

@@ -40,10 +40,11 @@ def refuse_unknown_topics(
     relations = dict(zip(needed, graph.relations_many(needed), strict=True))
     known = [any(relations[side] for side in own) for own in sides]
     if questions and not any(known):
-        looked_for = needed[0].entity_id if needed else "no topic entity has an id"
+        named = next((topic.name for q in questions for topic in q.topic_entities), "none is given")
+        looked_for = needed[0].entity_id if needed else named
         raise UserError(
-            f"{name}: has no triple of the topic entities of these questions ({count} looked for, "
-            f"the first {looked_for!r}): is it their graph, and is it loaded?"
+            f"{name}: has no triple of the topic entities of these questions "
+            f"({count or len(questions)} looked for, the first {looked_for!r}): is it their graph, and is it loaded?"
         )
     if known.count(True) < least * count:
         raise UserError(
@@ -73,7 +74,7 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     record states becomes its query, but where a look-up asks a server. Raises `GraphError` when
     the graph fails.
     """
-    found = [_ground(question, graph) for question in questions]
+    found = [ground_one(question, graph) for question in questions]
     # An endpoint, which lists no entities, would be asked for each name.
     if graph.size:
         known = _KnownNames(graph)
@@ -124,7 +125,8 @@ def _join_divided(answers: tuple[Answer, ...], known: _KnownNames) -> tuple[Answ
     return tuple(joined)
 
 
-def _ground(question: Question, graph: KnowledgeGraph) -> Question:
+def ground_one(question: Question, graph: KnowledgeGraph) -> Question:
+    """Fill in the ids of its topic entities and the names of its answers that the graph knows."""
     topics = tuple(_topic(entity, question, graph) for entity in question.topic_entities)
     answers = tuple(_answer(answer, question, graph) for answer in question.answers)
     if (topics, answers) == (question.topic_entities, question.answers):

@@ -4,6 +4,7 @@ from typing import Any
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
+from graphwalker.datasets.grounding import ground_one
 from graphwalker.errors import UserError
 from graphwalker.policies.base import Completion
 from graphwalker.question import Question
@@ -30,8 +31,8 @@ class ExternalEpisode:
 
     def __init__(self, environment: Environment, question: Question, reward: str = "em") -> None:
         self._reward = check_reward(reward)
-        self._episode = Episode(question, 0, environment)
-        self.question = question
+        self.question = ground_one(question, environment.graph)
+        self._episode = Episode(self.question, 0, environment)
         self.trajectory: Trajectory | None = None
         """The record of the finished episode, with its scores."""
         self.messages: tuple[Message, ...] = ()

@@ -10,6 +10,7 @@ import pytest
 
 import graphwalker as gw
 from graphwalker.errors import UserError
+from graphwalker.integrations.external_episode import ExternalEpisode
 from support.eval_toy import toy_environment, toy_questions, trained_script
 from support.toy import TOY_NAMES, TOY_TRIPLES, toy_graph
 
@@ -154,6 +155,29 @@ def test_an_environment_played_by_hand_shows_what_a_policy_sees():
     assert tuple(done.answers) == done.answer and done.to_dict() == done.to_json()
     assert len(repr(done)) < 300 and question.text in repr(done)
     assert repr(environment).startswith("Environment(graphwalker, MemoryGraph(")
+
+
+def test_topic_entities_that_are_names_get_their_ids():
+    environment = gw.Environment(toy_graph())
+    question = gw.Question("Who made The Glass Harbor?", ["The Glass Harbor"], ["Ada Mbeki"])
+    rule = gw.load_policy("first-relation", environment)
+    (played,) = gw.rollout(iter([question]), environment, rule)
+    (evaluated,) = gw.evaluate([question], environment, rule).trajectories
+    assert played.question.topic_entities == (gw.Entity("m.0film1", "The Glass Harbor"),)
+    assert played.answer == evaluated.answer and "The Glass Harbor" not in played.answer
+    assert gw.ceiling([question], environment)["all_answers_by_any"] == 1
+    assert ExternalEpisode(environment, question).question == played.question
+
+
+def test_topic_entities_that_the_graph_does_not_have_are_refused():
+    environment = gw.Environment(toy_graph())
+    question = gw.Question("Who made it?", ["The Glas Harbor"], ["x"])
+    rule = gw.load_policy("first-relation", environment)
+    with pytest.raises(UserError, match="did you mean The Glass Harbor"):
+        environment.reset(question)
+    for call in (gw.rollout, gw.evaluate):
+        with pytest.raises(UserError, match="the first 'The Glas Harbor'"):
+            list(call([question], environment, rule))
 
 
 def test_a_tool_is_a_method():
