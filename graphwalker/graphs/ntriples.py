@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import literal_id, unescape
@@ -16,6 +17,14 @@ _BLANK = r"(_:[^\s<>\"]+)"
 _LITERAL = rf'("(?:[^"\\]++|\\.)*+")(?:(@[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<({_CHARACTERS})>)?'
 _LINE = re.compile(
     rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|{_LITERAL})\s*\.\s*(?:#.*)?", re.DOTALL
+)
+STATEMENT = "_:statement-"
+"""The beginning of the id of a fact about a fact, which its own text names in every file."""
+_QUOTED = re.compile(r"\s*<<(?!\()\s*(.+?)\s*>>\s*(<.+)", re.DOTALL)
+_REIFIED = re.compile(
+    r"\s*(\S+)\s*<http://www\.w3\.org/1999/02/22-rdf-syntax-ns#reifies>"
+    r"\s*<<\(\s*(.+?)\s*\)>>\s*\.\s*",
+    re.DOTALL,
 )
 _LITERAL_ONLY = re.compile(_LITERAL, re.DOTALL)
 
@@ -52,6 +61,32 @@ def parse_line(line: str) -> tuple[str, str, str] | None:
     if quoted is not None:
         tail = _literal(quoted, language, datatype)
     return blank or subject, predicate, tail_blank or tail
+
+
+def parse_annotation(line: str) -> list[tuple[str, str, str]]:
+    """Return the triples of a line that says something of a fact, `<< s p o >> q x .` in RDF-star
+    or `_:r rdf:reifies <<( s p o )>> .` in RDF 1.2; none of any other line.
+
+    The fact about the fact is a node between subject and object, as Freebase has marriages:
+    `(s, p, node)`, `(node, p, o)`, `(node, q, x)`.
+    """
+    try:
+        if reified := _REIFIED.fullmatch(line):
+            # Any relation will do: the node that reifies is the subject of the line.
+            node = (parse_line(f"{reified[1]} <a:a> <a:a> .") or ("",))[0]
+            inner, more = parse_line(f"{reified[2]} ."), ()
+        elif quoted := _QUOTED.fullmatch(line):
+            inner = parse_line(f"{quoted[1]} .")
+            node = STATEMENT + sha256(" ".join(inner or ()).encode()).hexdigest()[:16]
+            more = filter(None, [parse_line(f"{node} {quoted[2]}")])
+        else:
+            return []
+    except UserError:
+        return []
+    if inner is None:
+        return []
+    subject, predicate, tail = inner
+    return [(subject, predicate, node), (node, predicate, tail), *more]
 
 
 def parse_lines(text: str) -> Iterator[tuple[str, str, str, str, str]]:

@@ -18,13 +18,15 @@ from graphwalker.graphs.build.listings import write_listings
 from graphwalker.graphs.build.nodes import write_nodes
 from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties
-from graphwalker.graphs.build.review import review_counts
+from graphwalker.graphs.build.review import review_counts, unfit_ids
+from graphwalker.graphs.build.same import join_spellings, name_relations
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter, typecode
 from graphwalker.graphs.format.texts import write_words
 from graphwalker.graphs.intake.columns import TABLES, TableForm
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.foreign.recognise import convert
 from graphwalker.graphs.intake.intake import MEMORY, Intake
+from graphwalker.graphs.intake.ntriples import scope_blank_nodes
 from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects, Source
 from graphwalker.graphs.intake.sorter import LimitError, Sorter, size_of
 from graphwalker.graphs.names import local_name, names_nothing
@@ -76,19 +78,29 @@ def build_graph(
     started, say, out = time.perf_counter(), progress or log.info, Path(out)
     sources = _sources(triples, names, types, property_files, form)
     with locked_file(out), _workplace(out) as work:
-        sources = [convert(source, work) for source in sources]
+        sources = scope_blank_nodes([convert(source, work) for source in sources])
         properties = any(source.kind == "property" for source in sources)
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit) as sorter:
             intake = Intake(sorter, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
+            warnings = record.describe()
+            if names is None and not names_from_ids and not sorter.rows("name"):
+                warnings += join_spellings(sorter)
+            files = [source.number for source in sources if source.kind == "names"]
+            relation_names = name_relations(sorter, files) if files else {}
             compiler = _Compiler(sorter, work / "sections", say)
+            warnings += unfit_ids(sorter, sources)
             unnamed = compiler.choose_names(names is None, names_from_ids)
-            warnings = compiler.write(work / FILE_NAME, unnamed, properties)
+            warnings += compiler.write(work / FILE_NAME, unnamed, properties)
         seconds = round(time.perf_counter() - started, 3)
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
+        if relation_names:
+            facts["relations by their names"] = relation_names
         _publish(work, out, {"inputs": [str(s.shown) for s in sources], **facts})
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
+    if relation_names:
+        counted["relations by their names"] = len(relation_names)
     if facts["divided"]:
         counted["fields of several values"] = facts["divided"]
     return {**Layout(out).info(), **counted, **({"warnings": warnings} if warnings else {})}

@@ -1,7 +1,15 @@
 """What a build says of its input: what a person may not have meant, with its share."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphwalker.errors import UserError
+from graphwalker.graphs.build.numbering import numbers
+from graphwalker.graphs.intake.rows import LINE_BITS, Source
+from graphwalker.graphs.intake.sorter import Sorter
 
 LONG_TEXT = 2_000
 """Characters of a literal that hardly fits into an observation."""
@@ -37,6 +45,40 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
         yield f"{_share(repeated, counts['stated'])} facts are stated again; each counts once"
     if divided := counts.get("divided"):
         yield f"{divided:,} fields held several values, and were divided"
+
+
+def unfit_ids(sorter: Sorter, sources: Iterable[Source]) -> Iterator[str]:
+    """Say which names files have ids that are in no fact. Raises `UserError` for a file none of
+    whose ids is: it is another graph's."""
+    files = [source for source in sources if source.kind == "names"]
+    if not files:
+        return
+    linked = np.zeros(sorter.rows("node"), dtype=bool)
+    for heads, tails in sorter.chunks("edge", ["h", "t"]):
+        linked[heads] = linked[tails] = True
+    sorter.run(
+        f"CREATE TABLE stated AS SELECT DISTINCT n, line >> {LINE_BITS} AS file FROM name"
+        f" POSITIONAL JOIN {numbers('name', 'id', 'one')}"
+    )
+    for source in files:
+        own = [n[o == source.number] for n, o in sorter.chunks("stated", ["n", "file"])]
+        nodes = np.unique(np.concatenate(own)) if own else np.zeros(0, dtype=np.uint32)
+        loose = nodes[~linked[nodes]]
+        if not len(loose):
+            continue
+        example = _id_of(sorter, loose[0])
+        if len(loose) == len(nodes):
+            raise UserError(
+                f"{source.shown}: none of its {len(nodes):,} ids is in a fact: it has {example}, "
+                f"the facts have {_id_of(sorter, np.argmax(linked))}; give the names of this graph"
+            )
+        share = _share(len(loose), len(nodes))
+        yield f"{source.shown}: {share} ids are in no fact; the first: {example}"
+
+
+def _id_of(sorter: Sorter, node: Any) -> str:
+    ((entity_id,),) = sorter.records(f"SELECT id[:80] FROM node WHERE rowid = {int(node)}")
+    return entity_id
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,7 +1,7 @@
 """Which columns of a CSV or TSV file hold facts: stated, clear from the header, or refused."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from graphwalker.graphs.literals import is_literal
 TriplePlaces = tuple[int, int, int]
 TABLE = "table"
 KEEP_WHOLE = "none"
+SPLIT_BLANKS, KEEP_BLANKS = "split", "keep"
 FEW_ROWS = 10
 SAMPLED = 1000
 """Rows that are looked at to tell facts from a table of entities."""
@@ -31,6 +32,11 @@ _OF_ENTITIES = {"name", "title"}
 """What the first column is called in a table of entities alone."""
 _SUFFIX = re.compile(r"(?<=\w)[\W_]*(id|name|entity|node)$")
 _SEVERAL = re.compile(r"[^\s|;]\s?[|;]\s?[^\s|;]")
+_ID = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S+|[\w-]+(?:\.[\w-]+)+/\S+|/[mg]/\w+|[mg]\.[0-9a-z_]+"
+    r"|[A-Za-z]+[_:.-]?\d+|[A-Za-z]\w*:[^\s:]+"
+)
+_CODE = re.compile(r"[A-Z]\d+")
 _HTML = re.compile(r"&#?\w+;")
 _WORDS = re.compile(r"[^\W\d][\w ()-]*")
 _RELATION = re.compile(r"[a-zà-ÿ]|[A-Z]\d*$|[A-Z]+_[A-Z_\d]+$")
@@ -104,6 +110,37 @@ def holds_several(text: str) -> bool:
     return "://" not in text and _SEVERAL.search(_HTML.sub("&", text)) is not None
 
 
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of an id: an address, a MID, letters and a number.
+
+    >>> is_id("www.freebase.com/m/0abc"), is_id("Q42"), is_id("wd:Q42"), is_id("New")
+    (True, True, True, False)
+    """
+    return _ID.fullmatch(text) is not None
+
+
+def holds_ids(text: str) -> bool:
+    """Return whether a field is several ids with blanks between them."""
+    return " " in text and len(words := text.split()) > 1 and all(map(is_id, words))
+
+
+def blank_rule(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return what becomes of tails that hold several ids with blanks between them, by the heads and
+    tails of the first facts: `SPLIT_BLANKS` where all heads, and all words of tails with blanks,
+    have the form of an id; `KEEP_BLANKS` where some tails look so; else `""`.
+
+    >>> blank_rule([("Q1", "Q2 Q3"), ("Q2", "Q4")]), blank_rule([("Ana", "Q2 Q3")])
+    ('split', 'keep')
+    >>> blank_rule([("Q1", "New York")])
+    ''
+    """
+    listed = [(head, tail) for head, tail in pairs if not is_literal(tail)]
+    several = [holds_ids(tail) for _, tail in listed if " " in tail.strip()]
+    if all(several) and all(is_id(head) for head, _ in listed):
+        return SPLIT_BLANKS
+    return KEEP_BLANKS if any(several) else ""
+
+
 def role_places(header: Sequence[str]) -> TriplePlaces | None:
     """The places of head, relation and tail by their names, `None` where these do not tell.
 
@@ -112,6 +149,8 @@ def role_places(header: Sequence[str]) -> TriplePlaces | None:
     >>> role_places(["a.name", "type(r)", "b.name"]), role_places(["person", "label", "town"])
     ((0, 1, 2), None)
     """
+    if all(map(_CODE.fullmatch, header)):  # Q1, P19, Q2 is a fact
+        return None
     stems = [_stem(column) for column in header]
     found = [[at for at, stem in enumerate(stems) if stem in known] for known in _LIKELY]
     if all(len(places) == 1 for places in found):

@@ -45,6 +45,7 @@ class _BlockResult:
     rejected: list[tuple[int, str, str | bytes]] = field(
         default_factory=list[tuple[int, str, str | bytes]]
     )
+    oddities: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class ParallelReader(BlockReader):
@@ -72,6 +73,8 @@ class ParallelReader(BlockReader):
         """The rows with our numbers of relations."""
         for number, why, line in parsed.rejected:
             self.rejects.add(self.path, number, why, line)
+        for what, (times, (path, number, text)) in parsed.oddities.items():
+            self.rejects.note(what, path, number, text, times)
         self.kept += parsed.kept
         self.dropped += parsed.dropped
         self.divided += parsed.divided
@@ -109,13 +112,13 @@ def _parser(source: Source, filters: Filters) -> Callable[[Block], _BlockResult]
 
     def parse(block: Block) -> _BlockResult:
         reader.kept = reader.dropped = reader.divided = 0
-        noted.lines = []
+        noted.lines, noted.oddities = [], {}
         rows: Any = reader.rows_of(block)
         used, places = np.unique(np.array(rows.relations, dtype=np.int64), return_inverse=True)
         rows.relations = places.astype(np.int32)
         names: list[str] = [relations.listed[int(number)] for number in used]
         counts = reader.kept, reader.dropped, reader.divided
-        return _BlockResult(rows, names, *counts, noted.lines)
+        return _BlockResult(rows, names, *counts, rejected=noted.lines, oddities=noted.oddities)
 
     return parse
 

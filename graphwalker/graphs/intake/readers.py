@@ -1,7 +1,7 @@
 """Readers of a graph's input files: triples, names and types as rows; bad lines are rejected."""
 
 import json
-from pathlib import Path
+from functools import cached_property
 from typing import Any, cast
 
 from graphwalker.errors import UserError
@@ -9,23 +9,19 @@ from graphwalker.graphs.intake.blocks import (
     Block,
     first_lines,
     is_csv,
-    peek,
-    plain_name,
 )
 from graphwalker.graphs.intake.columns import (
     KEEP_WHOLE,
     SAMPLED,
     TABLE,
     TriplePlaces,
+    blank_rule,
     find_columns,
     role_places,
 )
 from graphwalker.graphs.intake.filters import Filters
+from graphwalker.graphs.intake.ntriples import NTriplesReader, is_ntriples
 from graphwalker.graphs.intake.rows import (
-    DROPPED,
-    NAMES,
-    TYPES,
-    UNWANTED_LANGUAGE,
     BlockReader,
     FileReader,
     IntakeRows,
@@ -34,14 +30,10 @@ from graphwalker.graphs.intake.rows import (
     Relations,
     Source,
 )
-from graphwalker.graphs.literals import is_literal, literal_name
-from graphwalker.graphs.ntriples import language, parse_line, parse_lines, parse_literal
+from graphwalker.graphs.literals import is_literal
+from graphwalker.graphs.ntriples import parse_literal
 from graphwalker.graphs.properties import value_literal
 
-TYPE_RELATIONS = {"type.object.type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}
-NAME_RELATIONS = {"type.object.name": 0, "http://www.w3.org/2000/01/rdf-schema#label": 1}
-_ODD = DROPPED - 1
-"""What happens to a line that is not a common one: it is read on its own."""
 _HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "predicate"})
 
 
@@ -61,7 +53,7 @@ def open_reader(
         from graphwalker.graphs.intake.tables import TableReader
 
         return TableReader(given)
-    return NTriplesReader(given) if _is_ntriples(source.path) else _tsv_reader(given)
+    return NTriplesReader(given) if is_ntriples(source.path) else _tsv_reader(given)
 
 
 class NameReader(FileReader):
@@ -105,10 +97,23 @@ class TsvReader(FileReader):
         self._looks, self._has_header = False, has_header
 
     def rows_of(self, block: Block) -> IntakeRows:
-        self._looks = self._form.split != KEEP_WHOLE and any(
-            mark in block.text for mark in (self._form.split or "|", ";")
+        text = block.text
+        marked = self._form.split != KEEP_WHOLE and any(
+            mark in text for mark in (self._form.split or "|", ";")
         )
+        commented = text.startswith("#") or "\n#" in text
+        self._looks = marked or commented or (" " in text and self._blanks != "")
         return super().rows_of(block)
+
+    @cached_property
+    def _blanks(self) -> str:
+        """The `blank_rule` of the file, by its beginning; the user's own goes before."""
+        lines = first_lines(self.path, SAMPLED)[self._has_header :]
+        facts = [fields for line in lines if len(fields := self._split(line)) == 3]
+        return "" if self._form.split else blank_rule((head, tail) for head, _, tail in facts)
+
+    def _split(self, line: str) -> list[str]:
+        return line.split("\t")
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         relations, before = self._relations, len(rows.heads)
@@ -149,11 +154,10 @@ class TsvReader(FileReader):
             if is_literal(head):
                 raise UserError(f"a literal cannot be a head: {head[:80]}")
             tail = parse_literal(tail) if is_literal(tail) else tail
-            heads, tails = self._form.values(head), self._form.values(tail)
+            heads, tails = self._divide(number, head, tail, self._blanks)
         except UserError as error:
             self._reject(number, str(error), line)
             return
-        self.divided += len(heads) > 1 or len(tails) > 1
         for one in heads:
             for other in tails:
                 self._add(rows, one, self._relations[relation], other)
@@ -177,6 +181,9 @@ class ColumnsReader(TsvReader):
         if len(fields) <= max(self._places):
             return line
         return "\t".join(fields[place] for place in self._places)
+
+    def _split(self, line: str) -> list[str]:
+        return self._select_columns(line).split("\t")
 
     def _is_header(self, number: int, fields: list[str]) -> bool:
         return False
@@ -218,15 +225,19 @@ class JsonTriplesReader(TsvReader):
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
         for number, line in enumerate(lines, start=first):
-            try:
-                record: Any = json.loads(line) if line.strip() else None
-                fields = [_field(record[key]) for key in self._keys] if record else []
-            except (ValueError, RecursionError, LookupError, TypeError):
-                self._reject(number, "no JSON record with head, relation and tail", line)
-                continue
-            if fields:
+            if fields := self._split(line):
                 self._read_fields(number, line, fields, rows)
+            elif line.strip():
+                self._reject(number, "no JSON record with head, relation and tail", line)
         self.kept += len(rows.heads) - before
+
+    def _split(self, line: str) -> list[str]:
+        """The fields of a record, none where it is not one."""
+        try:
+            record: Any = json.loads(line)
+            return [_field(record[key]) for key in self._keys]
+        except (ValueError, RecursionError, LookupError, TypeError):
+            return []
 
 
 def _field(value: Any) -> str:
@@ -238,112 +249,6 @@ def _field(value: Any) -> str:
     raise TypeError
 
 
-class NTriplesReader(FileReader):
-    """Triples as N-Triples, the names and types of the graph among them."""
-
-    def __init__(self, given: ReaderInput) -> None:
-        super().__init__(given)
-        self._routes = _Routes(given.relations)
-
-    def rows_of(self, block: Block) -> IntakeRows:
-        rows = super().rows_of(block) if block.broken else IntakeRows()
-        if not block.broken:
-            self._read_text(block.first, block.text, rows)
-        # A dump says most types twice, and a type that is known adds nothing.
-        rows.types = list(dict.fromkeys(rows.types))
-        return rows
-
-    def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
-        self._read_text(first, "\n".join(lines), rows)
-
-    def _read_text(self, first: int, text: str, rows: IntakeRows) -> None:
-        """Most of a build's time is spent here: what is common is done without a call."""
-        routes, special, keeps_node = self._routes, self._special, self._keeps_node
-        before, dropped, types = len(rows.heads), 0, 0
-        add_head, add_relation, add_tail = rows.appends()
-        add_type = rows.types.append
-        seen, stays = "", True  # subjects come in runs of lines
-        for number, (head, relation, tail, literal, line) in enumerate(parse_lines(text), first):
-            route = routes[relation]
-            if route == DROPPED:
-                dropped += 1
-                continue
-            if route == _ODD:
-                if line:
-                    self._read_odd(number, line, rows)
-                continue
-            if keeps_node is not None and head != seen:
-                seen, stays = head, keeps_node(head)
-            if route >= 0:
-                if not stays or not (
-                    (keeps_node is None or keeps_node(tail)) if tail else self._keeps_text(literal)
-                ):
-                    dropped += 1
-                    continue
-                add_head(head)
-                add_relation(route)
-                add_tail(tail or literal)
-            elif route == TYPES and tail:
-                if not stays:
-                    dropped += 1
-                    continue
-                types += 1
-                add_type((head, tail))
-            else:
-                special(rows, number, head, relation, tail or literal)
-        self.dropped += dropped
-        self.kept += len(rows.heads) - before + types
-
-    def _read_odd(self, number: int, line: str, rows: IntakeRows) -> None:
-        try:
-            triple = parse_line(line)
-        except UserError as error:
-            self._reject(number, str(error), line)
-            return
-        if triple is not None:
-            self._special(rows, number, *triple)
-
-    def _special(self, rows: IntakeRows, number: int, head: str, relation: str, tail: str) -> None:
-        """A line whose relation names or types its subject, or is dropped, or is not seen yet."""
-        if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
-            self._name(rows, number, head, relation, tail)
-        elif relation in TYPE_RELATIONS and not is_literal(tail):
-            if self._keeps_node is not None and not self._keeps_node(head):
-                self.dropped += 1
-                return
-            rows.types.append((head, tail))
-            self.kept += 1
-        else:
-            self._add(rows, head, self._relations[relation], tail)
-
-    def _name(self, rows: IntakeRows, number: int, head: str, relation: str, literal: str) -> None:
-        tag = language(literal) or ""
-        if self._keeps_node is not None and not self._keeps_node(head):
-            self.dropped += 1
-            return
-        self.kept += 1
-        if name := literal_name(literal):
-            rank = _preference(tag) + NAME_RELATIONS[relation]
-            if not self._keeps_text(literal):
-                rank += UNWANTED_LANGUAGE
-            rows.names.append((head, name, rank, self._line_base + number))
-
-
-class _Routes(dict[str, int]):
-    """The number of a relation, below 0 for one whose lines need a closer look."""
-
-    def __init__(self, relations: Relations) -> None:
-        super().__init__(
-            dict.fromkeys(TYPE_RELATIONS, TYPES) | dict.fromkeys(NAME_RELATIONS, NAMES)
-        )
-        self[""] = _ODD
-        self._relations = relations
-
-    def __missing__(self, relation: str) -> int:
-        self[relation] = found = self._relations[relation]
-        return found
-
-
 def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
     """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
     if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
@@ -351,24 +256,8 @@ def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
         raise UserError(f"{source.path}: no triples{why}")
 
 
-def _preference(tag: str) -> int:
-    """Names from a names file come first (0), then English, then no language, then the others."""
-    if tag == "en":
-        return 2
-    if tag.startswith("en-"):
-        return 4
-    return 8 if tag else 6
-
-
 def _is_header(number: int, fields: list[str]) -> bool:
     if number != 1 or len(fields) < 2:
         return False
     first, second = (field.strip().lower() for field in fields[:2])
     return first in _HEADERS[0] and second in _HEADERS[1]
-
-
-def _is_ntriples(path: Path) -> bool:
-    name = plain_name(path)
-    if name.endswith((".nt", ".tsv", ".txt")):
-        return name.endswith(".nt")
-    return peek(path, 1) in (b"<", b"_", b"#")

@@ -9,7 +9,13 @@ from typing import BinaryIO, NamedTuple
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, read_blocks
-from graphwalker.graphs.intake.columns import TABLES, TableForm
+from graphwalker.graphs.intake.columns import (
+    SPLIT_BLANKS,
+    TABLES,
+    TableForm,
+    holds_ids,
+    is_id,
+)
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import language
@@ -20,7 +26,13 @@ REJECT_LIMIT = 100
 """Malformed lines that a build skips and counts; one more stops it."""
 SHOWN = 10
 _TEXT_LIMIT = 2_000
+_SHOWN_TEXT = 160
 _HEADER = b"file\tline\treason\ttext\n"
+_KEPT_WHOLE = (
+    "fields that seem to hold several ids, with blanks between them, are kept whole (--split ' ' "
+    "divides them)"
+)
+COMMENTED = "facts that begin with #, a comment elsewhere, are kept"
 _FLAT = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -35,6 +47,8 @@ class Rejects:
         self.first = ""
         self.origins: dict[Path, Path] = {}
         """The user's files by those that were written from them."""
+        self.oddities: dict[str, tuple[int, tuple[Path, int, str]]] = {}
+        """What was kept but may not be as it was meant: how often, and where first."""
         self._path, self.limit = path, limit
         self._file: BinaryIO | None = None
 
@@ -52,6 +66,26 @@ class Rejects:
             )
         if self.count <= SHOWN:
             log.warning("skipped %s", where)
+
+    def note(self, what: str, path: Path, number: int, text: str, times: int = 1) -> None:
+        """Count an oddity that is kept. Of each kind, the first one is shown."""
+        count, first = self.oddities.get(what, (0, (path, number, text)))
+        self.oddities[what] = (count + times, first)
+
+    def describe(self) -> list[str]:
+        """Return what was not understood: each kind with its count and its first example."""
+        lines = [
+            f"{what}: {count:,}; the first: {self._where(path, number)}: {text[:_SHOWN_TEXT]}"
+            for what, (count, (path, number, text)) in self.oddities.items()
+        ]
+        if self.count:
+            lines.append(f"malformed lines are skipped: {self.count:,}; the first: {self.first}")
+        return lines
+
+    def _where(self, path: Path, number: int) -> str:
+        shown = self.origins.get(path, path)
+        # A file that was converted has other lines than the user's.
+        return f"{shown}:{number}" if shown == path else str(shown)
 
     def close(self) -> None:
         if self._file is not None:
@@ -135,6 +169,8 @@ class Source:
     """Triples as JSON lines."""
     origin: Path | None = None
     """The user's file, where `path` was written from it in a form that is read."""
+    scope: str = ""
+    """Stands before the labels of its blank nodes, where other files of RDF are read, too."""
 
     @property
     def shown(self) -> Path:
@@ -205,6 +241,31 @@ class FileReader(BlockReader):
 
     def _reject(self, number: int, why: str, line: str) -> None:
         self.rejects.add(self.path, number, why, line)
+
+    def _note(self, what: str, number: int, line: str, times: int = 1) -> None:
+        self.rejects.note(what, self.path, number, line, times)
+
+    def _divide(
+        self, number: int, head: str, tail: str, blanks: str
+    ) -> tuple[list[str], list[str]]:
+        """Return the heads and the tails of a fact whose fields may hold several values. Raises
+        `UserError` where the user has to say it."""
+        if head.startswith("#"):
+            self._note(COMMENTED, number, head)
+        heads = self._form.values(head)
+        self.divided += len(heads) > 1
+        return heads, self._tails(number, head, tail, blanks)
+
+    def _tails(self, number: int, head: str, tail: str, blanks: str, mark: str = "") -> list[str]:
+        """Return the values in a field, which `mark` separates, or blanks by the `blank_rule`."""
+        found = self._form.values(tail, mark)
+        if blanks and len(found) == 1 and holds_ids(tail):
+            if blanks == SPLIT_BLANKS and is_id(head):
+                found = tail.split()
+            else:
+                self._note(_KEPT_WHOLE, number, f"{head} {tail}")
+        self.divided += len(found) > 1
+        return found
 
     def _keeps(self, head: str, tail: str) -> bool:
         """Whether the ends of a triple pass the filters of namespaces and languages."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, first_lines, read_blocks
-from graphwalker.graphs.intake.columns import SAMPLED, TABLE, TriplePlaces, find_facts
-from graphwalker.graphs.intake.rows import FileReader, IntakeRows, ReaderInput
+from graphwalker.graphs.intake.columns import SAMPLED, TABLE, TriplePlaces, blank_rule, find_facts
+from graphwalker.graphs.intake.rows import COMMENTED, FileReader, IntakeRows, ReaderInput
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import parse_literal
 
@@ -169,12 +169,12 @@ class TableReader(CsvFile):
     def __init__(self, given: ReaderInput) -> None:
         super().__init__(given)
         path, form = self.path, self._form
-        self.columns = _first_row(path)
+        self.columns, rows = _first_row(path), first_rows(path, SAMPLED)
         self._places: TriplePlaces | None = None
         if form.columns in ((), (TABLE,)):
             found = None
             if not form.columns:
-                found = find_facts(path, self.columns, first_rows(path, SAMPLED))
+                found = find_facts(path, self.columns, rows)
             if found is None:
                 _check_header(path, self.columns)
             else:
@@ -183,6 +183,16 @@ class TableReader(CsvFile):
         else:
             self._places = form.places(path, self.columns)
             self.header_lines = int(form.has_header)
+        rows = [row for row in rows if len(row) == len(self.columns)]
+        head, ends = (
+            (self._places[0], self._places[2:])
+            if self._places
+            else (0, range(1, len(self.columns)))
+        )
+        self._blanks = [
+            "" if form.split else blank_rule((row[head], row[end]) for row in rows) for end in ends
+        ]
+        """The `blank_rule` of each column of tails."""
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
@@ -191,36 +201,36 @@ class TableReader(CsvFile):
 
     def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
         if self._places is not None:
-            self._triple([fields[place].strip() for place in self._places], rows)
+            self._triple(number, [fields[place].strip() for place in self._places], rows)
             return
         head, *cells = (field.strip() for field in fields)
         if not head:
             raise UserError(f"no value in the first column, {self.columns[0]}")
         if is_literal(head):
             raise UserError(f"a literal cannot be a head: {head[:80]}")
-        pairs = zip(self.columns[1:], cells, strict=True)
-        found = [(r, self._values(cell, SEPARATOR)) for r, cell in pairs if cell]
+        if head.startswith("#"):
+            self._note(COMMENTED, number, head)
+        found = [
+            (relation, self._tails(number, head, cell, blanks, SEPARATOR))
+            for relation, cell, blanks in zip(self.columns[1:], cells, self._blanks, strict=True)
+            if cell
+        ]
         if self._keeps_node is None or self._keeps_node(head):
             rows.types.append((head, self.columns[0]))
         for relation, values in found:
             for value in values:
                 self._value(rows, head, relation, value)
 
-    def _triple(self, fields: list[str], rows: IntakeRows) -> None:
+    def _triple(self, number: int, fields: list[str], rows: IntakeRows) -> None:
         head, relation, tail = fields
         if not head or not relation or not tail:
             raise UserError("expected head,relation,tail, found an empty column")
         if is_literal(head):
             raise UserError(f"a literal cannot be a head: {head[:80]}")
-        heads, tails = self._values(head), self._values(tail)
+        heads, tails = self._divide(number, head, tail, self._blanks[0])
         for one in heads:
             for other in tails:
                 self._value(rows, one, relation, other)
-
-    def _values(self, text: str, mark: str = "") -> list[str]:
-        found = self._form.values(text, mark)
-        self.divided += len(found) > 1
-        return found
 
     def _value(self, rows: IntakeRows, head: str, relation: str, tail: str) -> None:
         tail = parse_literal(tail) if is_literal(tail) else tail

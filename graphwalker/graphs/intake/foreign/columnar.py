@@ -24,24 +24,62 @@ def write_csv(path: Path, form: str, out: Path) -> None:
         path = unpacked
     try:
         with duckdb.connect() as database:
+            quoted = str(path).replace("'", "''")
             table: Any = _arrow_table(path) if form == "Arrow" else None
             if table is not None:
                 database.register("input", table)
             else:
-                quoted = str(path).replace("'", "''")
                 database.execute(f"CREATE VIEW input AS SELECT * FROM read_parquet('{quoted}')")
+            durations = {} if table is not None else _durations(path)
+            shown: list[str] = []
             for column, kind, *_ in database.execute("DESCRIBE input").fetchall():
                 if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "BLOB")):
                     raise UserError(
                         f"{path}: column {column} has values of type {kind[:40]}; a table of facts "
                         "has one value a field: unnest it first"
                     )
+                shown.append(_as_text(database, column, kind, durations.get(column)))
             target = str(out).replace("'", "''")
-            database.execute(f"COPY input TO '{target}' (FORMAT csv, HEADER)")
+            picked = f"SELECT {', '.join(shown)} FROM input"
+            database.execute(f"COPY ({picked}) TO '{target}' (FORMAT csv, HEADER)")
     except duckdb.Error as error:
         raise UserError(
             f"{path}: {form} that cannot be read: {str(error).splitlines()[0]}"
         ) from None
+
+
+def _as_text(database: Any, column: str, kind: str, unit: int | None) -> str:
+    """The expression that gives a column as people mean it: no value for NaN, whole numbers without
+    a point where all are whole, as pandas makes floats of ids with gaps, and durations as such."""
+    name = '"' + column.replace('"', '""') + '"'
+    if unit:
+        return f"to_microseconds(({name} * 1000000) // {unit})::VARCHAR AS {name}"
+    if kind not in ("FLOAT", "DOUBLE"):
+        return name
+    whole = f"isfinite({name}) AND {name} = trunc({name}) AND abs({name}) < {1 << 53}"
+    test = f"SELECT bool_and({whole}) FROM input WHERE NOT isnan({name})"
+    kind = "::BIGINT" if database.execute(test).fetchone()[0] else ""
+    return f"(CASE WHEN isnan({name}) THEN NULL ELSE {name} END){kind} AS {name}"
+
+
+def _durations(path: Path) -> dict[str, int]:
+    """The columns of a Parquet file that are durations, which its integers alone do not say, with
+    how many of their units are a second."""
+    try:
+        import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError:
+        return {}
+    units = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
+    library: Any = parquet
+    try:
+        schema = library.read_schema(path)
+    except (OSError, ValueError):  # what DuckDB reads all the same, or says better
+        return {}
+    return {
+        field.name: units[field.type.unit]
+        for field in schema
+        if str(field.type).startswith("duration")
+    }
 
 
 def _arrow_table(path: Path) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import open_input, plain_name
 
-_ANONYMOUS = re.compile(r"[0-9a-f]{16,32}")
-"""Blank nodes without a label, as pyoxigraph calls them: at random, other ones at each reading."""
+_ANONYMOUS = re.compile(r"[0-9a-f]{16,32}|anonymous\d+")
+"""Blank nodes without a label, as pyoxigraph calls them: at random, other ones at each reading;
+and those whose labels are like the ones that take their place."""
 
 
 def write_ntriples(path: Path, form: str, out: Path) -> None:
@@ -47,6 +48,8 @@ def _label_blank_nodes(oxigraph: Any, quads: Any) -> Iterator[Any]:
     known: dict[str, Any] = {}
 
     def label(term: Any) -> Any:
+        if isinstance(term, oxigraph.Triple):
+            return oxigraph.Triple(label(term.subject), term.predicate, label(term.object))
         if not isinstance(term, oxigraph.BlankNode) or not _ANONYMOUS.fullmatch(term.value):
             return term
         found = known.get(term.value)

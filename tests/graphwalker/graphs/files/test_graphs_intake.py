@@ -14,7 +14,7 @@ from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.intake import blocks, readers
+from graphwalker.graphs.intake import blocks, ntriples
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.sorter import size_of
 from graphwalker.graphs.literals import literal_id
@@ -76,7 +76,7 @@ def test_one_pass_over_a_block_reads_what_single_lines_read(
     def odd(text: str) -> list[tuple[str, str, str, str, str]]:
         return [("", "", "", "", line) for line in text.split("\n")]
 
-    monkeypatch.setattr(readers, "parse_lines", odd)
+    monkeypatch.setattr(ntriples, "parse_lines", odd)
     assert made(tmp_path, put(tmp_path / "dump.nt", dump())).checksum == whole.checksum
 
 
