@@ -37,7 +37,7 @@ GRAPHWALKER = Preset(
 )
 GRAPHWALKER_WIDE = Preset(
     name="graphwalker-wide",
-    version=6,
+    version=7,
     source="our own: GraphWalker's tools, with 20 triples, pages, and stems or a trained ranker",
     tools=listing_tools(PagedTools),
     protocol=lambda settings: TagProtocol(EXAMPLES, PAGE, lenient=settings.is_lenient),

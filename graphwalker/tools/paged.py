@@ -24,6 +24,18 @@ class PagedEnds(NamedTuple):
     total: int
 
 
+class ListedPage(Page):
+    """A page whose triples of one relation and direction are one, with a list of what was found.
+
+    The list has the form of an answer, so that a small model copies it as it stands.
+    """
+
+    def write(self, here: str, relation: str, direction: Direction, names: Sequence[str]) -> str:
+        found = json.dumps(names, ensure_ascii=False)
+        head, tail = (found, here) if direction is Direction.IN else (here, found)
+        return f"[{head}, {relation}, {tail}]"
+
+
 class PagedTools(WalkerTools):
     """As `WalkerTools`, with a page as the last argument of a call. Page 1 is shown without it; a
     list that is cut ends with the call that shows more."""
@@ -51,7 +63,7 @@ class PagedTools(WalkerTools):
             'get_relations("entity", 2): the next ones.\n'
             'get_triples("entity", ["relation", ...]): the triples of an entity with up to '
             f"{settings.relations_per_call} relations, up to {settings.triples_per_relation} "
-            "for each relation and direction; "
+            "for each relation and direction, what is found in a list; "
             'get_triples("entity", ["relation"], 2): the next ones.'
         )
 
@@ -123,7 +135,7 @@ class PagedTools(WalkerTools):
         ]
 
     def _write_page(self, entity: Entity, hops: Sequence[PagedEnds], starts: Sequence[int]) -> Page:
-        page = Page(self._book, self._settings.entry_chars)
+        page = ListedPage(self._book, self._settings.entry_chars)
         size = self._settings.triples_per_relation
         for (relation, direction, ends, total), start in zip(hops, starts, strict=True):
             page.add(entity, relation, direction, ends[start : start + size], total - start)

@@ -27,7 +27,7 @@ class Page:
         self.text = ""
         self._book = book
         self._budget = budget
-        self._written: set[str] = set()
+        self._written: set[tuple[str, str, str]] = set()
         self.is_full = False
 
     def add(
@@ -38,34 +38,52 @@ class Page:
         ends: Sequence[Entity],
         total: int,
     ) -> None:
+        """Write the triples of one relation and direction, as far as they fit; count the rest."""
+        names: list[str] = []
         left = total
         for end in ends:
-            if not self._write(entity, relation, direction, end):
+            if not self._take(entity, relation, direction, end, names):
                 break
             left -= 1
+        if names:
+            self.text = self._joined(entity, relation, direction, names)
         self.counts.append(total - left)
         self.hidden += left
         self.text += more(left) if self.text else ""
 
-    def _write(self, entity: Entity, relation: str, direction: Direction, end: Entity) -> bool:
+    def _take(
+        self, entity: Entity, relation: str, direction: Direction, end: Entity, names: list[str]
+    ) -> bool:
         label = self._book.label(end)
         shown = end if label == end.name else Entity(end.id, label)
         head, tail = (shown, entity) if direction is Direction.IN else (entity, shown)
-        entry = f"[{quote(head.name)}, {relation}, {quote(tail.name)}]"
-        if entry in self._written:  # a relation from an entity to itself, seen from both ends
+        written = (head.name, relation, tail.name)
+        if written in self._written:  # a relation from an entity to itself, seen from both ends
             return True
-        separator = ", " if self.text else ""
-        over = len(self.text) + len(separator) + len(entry) > self._budget > 0
-        if self.is_full or (self.text and over):
+        over = len(self._joined(entity, relation, direction, [*names, label])) > self._budget > 0
+        if self.is_full or ((self.text or names) and over):
             self.is_full = True
             return False
-        self.text += separator + entry
-        self._written.add(entry)
+        names.append(label)
+        self._written.add(written)
         self._book.show(end)
         self.shown.setdefault(entity.id, entity)
         self.shown.setdefault(end.id, shown)
         self.triples.append(ShownTriple(head, relation, tail))
         return True
+
+    def _joined(
+        self, entity: Entity, relation: str, direction: Direction, names: Sequence[str]
+    ) -> str:
+        found = self.write(quote(entity.name), relation, direction, names)
+        return f"{self.text}, {found}" if self.text else found
+
+    def write(self, here: str, relation: str, direction: Direction, names: Sequence[str]) -> str:
+        """Return the text of triples, one in brackets for each name."""
+        ends = [(here, quote(name)) for name in names]
+        if direction is Direction.IN:
+            ends = [(tail, head) for head, tail in ends]
+        return ", ".join(f"[{head}, {relation}, {tail}]" for head, tail in ends)
 
 
 def more(count: int) -> str:

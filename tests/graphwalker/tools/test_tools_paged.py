@@ -1,5 +1,7 @@
 """Pages of the walker's tools: nothing is out of reach, and a wrong page names the next move."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphwalker.graphs.base import Entity
@@ -88,13 +90,26 @@ def test_a_call_without_a_page_shows_what_it_showed_where_nothing_is_cut():
     plain = WalkerTools(MemoryGraph(TRIPLES, NAMES), QUESTION, limits)
     for call in (
         Call("get_relations", {"entity": "Ann, A."}),
-        Call("get_triples", {"entity": "Ann, A.", "relations": ["x.y.likes", "x.y.knows"]}),
         Call("get_triples", {"entity": "Ann, A.", "relations": ["no.such"]}),
         Call("get_relations", {"entity": "Nobody"}),
         Call("get_relations", {}),
         Call("fly", {"page": 2}),
     ):
         assert box.call(call) == plain.call(call)
+
+
+def test_triples_of_one_relation_and_direction_are_one_with_a_list_like_an_answer():
+    box = tools(top_relations=20, triples_per_relation=20)
+    plain = WalkerTools(
+        MemoryGraph(TRIPLES, NAMES), QUESTION, WalkerSettings(triples_per_relation=20)
+    )
+    call = Call("get_triples", {"entity": "Ann, A.", "relations": ["x.y.likes", "x.y.knows"]})
+    for each in (box, plain):
+        each.call(Call("get_relations", {"entity": "Ann, A."}))
+    seen, apart = box.call(call), plain.call(call)
+    assert seen.text.startswith('["Ann, A.", x.y.likes, ["Bob 0", "Bob 1", ')
+    assert seen.text.endswith('"Bob 2"], x.y.knows, "Ann, A."]')
+    assert replace(seen, text="") == replace(apart, text="")
 
 
 def test_pages_are_numbers_in_a_call_of_their_tools_only():
