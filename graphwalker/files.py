@@ -323,13 +323,30 @@ def _refuse_utf16(path: Path) -> None:
         )
 
 
+class DoubledKeyError(ValueError):
+    """An object holds a key twice: the last one would count in silence."""
+
+
+def refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs: the `object_pairs_hook` of a reader that takes no key
+    twice."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise DoubledKeyError(f"the field {next(k for k in keys if keys.count(k) > 1)!r} stands "
+                              "twice: keep one of them")  # fmt: skip
+    return record
+
+
 # Made once: `json.loads` makes one for each line that is to be without NaN.
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=refuse_doubled).decode
 
 
 def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[str, Any]:
     try:
         record = json.loads(line) if nan else _STRICT(line)
+    except DoubledKeyError as error:
+        raise UserError(f"{path}:{number}: {error}") from None
     except (ValueError, RecursionError) as error:
         why = "holds a NUL character" if "\0" in line else json_fault(error)
         raise UserError(f"{path}:{number}: not JSON ({why})") from None

@@ -6,11 +6,14 @@ truth values are compared by what they mean (`graphwalker.answers.values`), unle
 is an entity with an id.
 """
 
+import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
 from typing import NamedTuple
+from unicodedata import category
 
 from graphwalker.answers.values import answer_key
 from graphwalker.graphs.base import Entity
@@ -27,6 +30,37 @@ def normalise(name: str) -> str:
     'saint étienne'
     """
     return fold(name)
+
+
+_TYPED = str.maketrans(
+    {**dict.fromkeys("‘’‚‛ʼ´`′", "'"), **dict.fromkeys("“”„‟″«»", '"'), "_": " "}
+    | dict.fromkeys("‐‑‒–—―−", "-")
+)
+
+
+@lru_cache(1 << 16)
+def loosen(name: str) -> str:
+    """Return the form in which names are equal that differ only in the way they are typed. It
+    finds near misses and never makes an answer right.
+
+    >>> loosen("Queen\u2019s &amp; New_York\u200b") == loosen("Queen's & New York")
+    True
+    """
+    text = "".join(c for c in html.unescape(name) if category(c) != "Cf")
+    return re.sub(r" ?- ?", "-", normalise(text.translate(_TYPED))).strip(" '\"")
+
+
+def near_miss(predictions: Sequence[Entity] | None, answers: "Iterable[Answer] | GoldSet") -> str:
+    """Return the first prediction that misses an answer only by the way it is typed, else `""`.
+
+    >>> near_miss([Entity("", "1990\u201392")], [Answer("1990-92")])
+    '1990–92'
+    """
+    gold = GoldSet.of(answers)
+    names = [p.name for p in predictions or () if not _id(p.id) and normalise(p.name)]
+    missed = [name for name in names if normalise(name) not in gold.with_name]
+    loose = {loosen(name) for name in gold.with_name} if missed else set[str]()
+    return next((name for name in missed if loosen(name) in loose), "")
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

@@ -1,6 +1,8 @@
 """The analysis of a run: Pass@k curves, figures by group, kinds of error, and what it cost."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ from graphwalker.trajectory import Trajectory
 if TYPE_CHECKING:
     import rich.table
 
+_log = logging.getLogger(__name__)
 SHOWN = ("em", "f1", "hits1", "retrieval_any", "retrieval_all")
 
 
@@ -42,7 +45,11 @@ def analyse(
     `UserError` where nothing is scored.
     """
     run = read_run(folder)
-    run = count_expected(run, expected) if expected else run
+    if expected:
+        run = count_expected(run, expected)
+        run = replace(run, samples=list(map(expected.settle_sample, run.samples)))
+        if remark := expected.remark():
+            _log.warning("%s: %s", folder, remark)
     kept = [add_scores(t) for t in run.trajectories if not t.stop.infrastructure_failure]
     if not kept:
         raise UserError(f"{folder}: no scored episode to analyse")

@@ -1,5 +1,6 @@
 """Figures of several runs side by side: how right each is, what it costs, and paired tests."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,6 +11,7 @@ from eval.analysis.summary import add_scores, holm, paired_difference
 from eval.intervals import mean_interval
 from eval.run.records import Run, path_ends, read_usage, tool_calls
 from eval.score.expected import ExpectedQuestions
+from eval.score.forms import Hints
 from eval.score.systems import read_system
 from eval.tables import (
     Cell,
@@ -21,12 +23,15 @@ from eval.tables import (
     number,
 )
 from graphwalker.errors import UserError
+from graphwalker.oracle.baselines import BASELINES
+from graphwalker.scoring import near_miss, predicted_entities
 from graphwalker.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import rich.table
 
 
+_log = logging.getLogger(__name__)
 SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
 COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
 MOST_COLUMNS = 9
@@ -96,6 +101,9 @@ def read_runs(
     found = list(names) or [_name(run, folder) for run, folder in zip(runs, folders, strict=True)]
     ends = path_ends(folders)
     found = [n if found.count(n) == 1 else end for n, end in zip(found, ends, strict=True)]
+    for name, known in zip(found, expected, strict=True):
+        if known and (remark := known.remark()):
+            _log.warning("%s: %s", name, remark)
     return [NamedRun(*one) for one in zip(found, runs, folders, expected, strict=True)]
 
 
@@ -151,6 +159,7 @@ def figures_table(
     head = (Cell("Agent"), *(Cell(labels[key]) for key in shown), Cell(lost))
     notes = ["In brackets the 95 % interval; costs are means of an episode."]
     notes += [f"{row['name']}: {row['complaint']}." for row in rows if row["complaint"]]
+    notes += [f"{row['name']}: {row['remark']}." for row in rows if row["remark"]]
     note = " ".join(notes)
     return FigureTable(head, tuple(body), note)
 
@@ -185,6 +194,7 @@ def _row(one: NamedRun, seed: int) -> dict[str, Any]:
         "questions": len(kept),
         **run.missing(),
         "failures": failures,
+        **_near_misses(kept),
         "complaint": one.complaint,
         **(one.expected.to_json() if one.expected else {}),
         **({"missing_count": one.expected.missing_count} if one.expected else {}),
@@ -238,8 +248,22 @@ def _difference(pair: dict[str, Any], key: str) -> Cell:
     return Cell(f"{pair[key]:+.3f}", brackets(pair[f"{key}_interval"], sign=True))
 
 
+def _near_misses(kept: Sequence[Trajectory]) -> dict[str, Any]:
+    """Count the answers that are wrong only by the way they are typed."""
+    hints = Hints()
+    for one in kept:
+        named = None if one.question.gold else predicted_entities(one)
+        if typed := near_miss(named, one.question.answers):
+            hints.add("typing", typed)
+    return {"near_misses": hints.counts.get("typing", 0), "remark": "; ".join(hints.lines())}
+
+
 def _name(run: Run, folder: Path) -> str:
-    return next((t.agent for t in run.trajectories), folder.name)
+    """Return the agent's name; that of the rule where no model chose."""
+    first = next(iter(run.trajectories), None)
+    if first is None:
+        return folder.name
+    return first.policy if first.policy in BASELINES else first.agent
 
 
 def changes(a: Iterable[Trajectory], b: Iterable[Trajectory]) -> dict[str, list[dict[str, Any]]]:

@@ -98,6 +98,9 @@ def write_report(
     archive = WalkArchive()
     expectations = [expected() if expected else None for _ in stages]
     runs = [_read(stage, archive, one) for stage, one in zip(stages, expectations, strict=True)]
+    for stage, one in zip(stages, expectations, strict=True):
+        if one and (remark := one.remark()):
+            log.warning("%s: %s", stage.name, remark)
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
     records = _stage_records(stages, runs, ks, seed, expectations, archive)
@@ -207,7 +210,8 @@ def _stage_records(
     archive: WalkArchive,
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
-    others = beside(runs, lean, seed)
+    known = next(filter(None, expectations), None)
+    others = beside(runs, lambda t: lean(known.settle(t) if known else t), seed)
     for place, (stage, run) in enumerate(zip(stages, runs, strict=True)):
         record = {
             "name": stage.name,
@@ -240,12 +244,14 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
     archive.open_run(stage.name, {str(record["id"]): record for record in costs})
 
     def keep(trajectory: Trajectory) -> Trajectory:
-        full = add_scores(trajectory)
+        full = add_scores(expected.settle(trajectory) if expected else trajectory)
         if full.sample == 0 or not full.stop.infrastructure_failure:
             archive.add(full)
         return lean(full)
 
     def keep_sample(sample: SampledEpisode) -> SampledEpisode:
+        if expected:
+            sample = expected.settle_sample(sample)
         if not sample.stop.infrastructure_failure:
             archive.add_sample(sample.question_id, sample.scores["em"] == 1)
         first = (sample.answer or ())[:1]

@@ -5,9 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from eval.score.predictions import Parse, Prediction
+from eval.run.records import SampledEpisode
+from eval.score.predictions import GOLD, Parse, Prediction, read_gold
+from graphwalker.answers.rows import Rows, row_text
 from graphwalker.datasets.base import load_questions
+from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
+from graphwalker.scoring import is_right
 from graphwalker.trajectory import Trajectory
 
 NAMED = 5
@@ -17,8 +21,9 @@ NAMED = 5
 class ExpectedQuestions:
     """Lets the first record of each question through, under the question's id, and notes the rest.
 
-    A record names its question by `id` or `uid`, or by the question's text. With `drop`, questions
-    without a record do not count, and the complaint says so; otherwise they count 0.
+    A record names its question by `id` or `uid`, or by the question's text. The questions' answers
+    are the gold, whatever a record carries. With `drop`, questions without a record do not count,
+    and the complaint says so; otherwise they count 0.
     """
 
     def __init__(self, questions: Path, drop: bool = False) -> None:
@@ -31,6 +36,7 @@ class ExpectedQuestions:
         """A record that was let through: missing ones count under its metrics."""
         self.doubled: list[str] = []
         self.unknown: list[str] = []
+        self._differing: dict[str, None] = {}
 
     def question(self, name: str) -> Question:
         """Return the question of that id."""
@@ -54,9 +60,68 @@ class ExpectedQuestions:
             question_id = self._find(names) if names else ""
             if question_id is None:
                 return Prediction(names[0], failed=True)
-            return self._admit(question_id, parse(record))
+            return self._admit(question_id, parse(self._with_gold(record, question_id)))
 
         return parse_checked
+
+    def _with_gold(self, record: dict[str, Any], question_id: str) -> dict[str, Any]:
+        """The record with the gold of its question in the place of its own, which is compared."""
+        if not question_id:
+            return record
+        question = self._questions[question_id]
+        gold = question.to_json()
+        if isinstance(own := record.get("question"), dict) and "turns" in record:  # a trajectory
+            self._note(question_id, read_gold(cast("dict[str, Any]", own)))
+            return {**record, "question": gold}
+        self._note(question_id, read_gold(record))
+        kept = {key: value for key, value in record.items() if key not in (*GOLD, "parses")}
+        if isinstance(question.gold, Rows) and isinstance(rows := record.get("rows"), list):
+            texts = [row_text(row) for row in rows if isinstance(row, dict)]
+            kept["gold_rows"] = list(question.gold.nearest(texts))
+        return {**kept, "answers": gold["answers"]}
+
+    def _note(self, question_id: str, own: tuple[Answer, ...] | None) -> bool:
+        """Note a question for which a record carries other answers; return whether it does."""
+        if own is None:
+            return False
+        given = [Entity(answer.id, answer.name) for answer in own]
+        differs = not is_right(given, self._questions[question_id].answers)
+        if differs:
+            self._differing[question_id] = None
+        return differs
+
+    def settle(self, episode: Trajectory) -> Trajectory:
+        """The episode with the gold of its question, scored by that where it had another."""
+        known = self._known([episode.question.id, episode.question.text])
+        if known is None or not self._note(known, episode.question.answers):
+            return episode
+        question = self._questions[known]
+        question = replace(episode.question, answers=question.answers, gold=question.gold)
+        return replace(episode, question=question, scores={})
+
+    def settle_sample(self, sample: SampledEpisode) -> SampledEpisode:
+        """The same of a sampled episode, by the names that it answered."""
+        if sample.question_id not in self._differing:
+            return sample
+        question = self._questions[sample.question_id]
+        given = None if sample.answer is None else [Entity("", name) for name in sample.answer]
+        right = float(is_right(given, question.answers))
+        em = question.gold.compare(sample.answer)["em"] if question.gold else right
+        return replace(sample, scores={**sample.scores, "em": em})
+
+    @property
+    def differing(self) -> list[str]:
+        """Questions for which a record carries other answers than theirs."""
+        return list(self._differing)
+
+    def remark(self) -> str:
+        """Say that records carry other answers than the questions; `""` where none does."""
+        if not self._differing:
+            return ""
+        return (
+            f"{len(self._differing):,} records carry other answers than the questions: those of "
+            f"the questions count ({_some(self.differing)})"
+        )
 
     def of_run(self, records: Iterable[Prediction]) -> Iterator[Prediction]:
         """The records of a run's folder; one that does not count is set aside as failed."""
@@ -67,7 +132,7 @@ class ExpectedQuestions:
     def of_episodes(self, episodes: Iterable[Trajectory]) -> Iterator[Trajectory]:
         """The scored episodes that count, several samples of a question all of them."""
         taken: set[str] = set()
-        for episode in episodes:
+        for episode in map(self.settle, episodes):
             known = self._find([episode.question.id, episode.question.text])
             if known is None or episode.stop.infrastructure_failure:
                 continue
@@ -80,11 +145,14 @@ class ExpectedQuestions:
 
     def _find(self, names: list[str]) -> str | None:
         """The question of one of these names; `None`, and noted, where there is none."""
-        known = (self._by_text.get(name, name) for name in names)
-        question_id = next((name for name in known if name in self._questions), None)
+        question_id = self._known(names)
         if question_id is None:
             self.unknown.append(names[0])
         return question_id
+
+    def _known(self, names: list[str]) -> str | None:
+        known = (self._by_text.get(name, name) for name in names)
+        return next((name for name in known if name in self._questions), None)
 
     def _admit(self, question_id: str, record: Prediction) -> Prediction:
         if record.failed:
@@ -119,8 +187,9 @@ class ExpectedQuestions:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """`missing`, `doubled` and `unknown`: how many, and the ids."""
+        """`missing`, `doubled`, `unknown` and `differing`: how many, and the ids."""
         rows = {"missing": self.missing, "doubled": self.doubled, "unknown": self.unknown}
+        rows["differing"] = self.differing
         counts = {name: len(ids) for name, ids in rows.items()}
         reordered = {"reordered": self.is_reordered}
         return {**counts, **{f"{name}_ids": ids for name, ids in rows.items()}, **reordered}

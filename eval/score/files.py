@@ -9,7 +9,7 @@ needs the questions beside it.
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from eval.run.records import FAILURES, PREDICTIONS, SAMPLES, SampledEpisode
 from eval.score.compat_papers import kg_r1_items
 from eval.score.expected import ExpectedQuestions
+from eval.score.forms import part_names
 from eval.score.predictions import (
     BadField,
     Parse,
@@ -25,8 +26,8 @@ from eval.score.predictions import (
     as_entity,
     ids_of,
     parse_ours,
-    read_answers,
     read_file,
+    read_gold,
     read_id,
 )
 from graphwalker.answers.rows import Rows, read_row
@@ -34,6 +35,7 @@ from graphwalker.datasets.loaders.freebase.webqsp import parses
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.names import fold
 from graphwalker.question import Answer
 from graphwalker.scoring import predicted_entities, score
 from graphwalker.trajectory import Trajectory
@@ -50,13 +52,14 @@ def read_predictions(
 ) -> Iterator[Prediction]:
     """Records of a file, or of an evaluation run's folder, one at a time.
 
-    With `expected`, the first record of each of its questions alone; its answers are the gold of
-    records that carry none. Infrastructure failures are set aside. Raises `UserError` naming file,
-    line and field.
+    With `expected`, the first record of each of its questions alone; its answers are the gold,
+    whatever the records carry. Infrastructure failures are set aside. Raises `UserError` naming
+    file, line and field.
     """
     parse = parser_of(layout, expected.gold if expected else {})
     if path.is_dir():
-        records = expected.of_run(_read_folder(path)) if expected else _read_folder(path)
+        records = _read_folder(path, expected)
+        records = expected.of_run(records) if expected else records
     else:
         records = read_file(path, expected.check_records(parse) if expected else parse)
     return (record for record in records if not record.failed)
@@ -64,8 +67,10 @@ def read_predictions(
 
 def parser_of(layout: str, gold: Gold) -> Parse:
     """Return the parser of a format. Raises `UserError` listing the known ones."""
+    known = {fold(name) for answers in gold.values() for one in answers
+             for name in (one.name, *one.aliases)}  # fmt: skip
     parsers: dict[str, Parse] = {
-        "auto": lambda record: _parse_any(record, gold),
+        "auto": lambda record: _parse_any(record, gold, known),
         "ours": lambda record: _parse_own(record, gold),
         "rog": lambda record: parse_rog(record, gold),
         "tog": lambda record: parse_tog(record, gold),
@@ -76,7 +81,7 @@ def parser_of(layout: str, gold: Gold) -> Parse:
     return parsers[layout]
 
 
-def _parse_any(record: dict[str, Any], gold: Gold) -> Prediction:
+def _parse_any(record: dict[str, Any], gold: Gold, known: Collection[str]) -> Prediction:
     if "response" in record and "predictions" not in record:
         return parse_kg_r1(record, gold)
     if isinstance(record.get("results"), str):
@@ -85,7 +90,7 @@ def _parse_any(record: dict[str, Any], gold: Gold) -> Prediction:
         found = [str(pair[0]) for pair in record["cand"]]
         return parse_rog({"id": record.get("question"), **record, "prediction": found}, gold)
     if "prediction" in record and "predictions" not in record:
-        return parse_rog(record, gold)
+        return _parse_text(record, gold, known)
     return _parse_own(record, gold)
 
 
@@ -105,6 +110,17 @@ def parse_rog(record: dict[str, Any], gold: Gold) -> Prediction:
         raise BadField("field 'prediction' must be a string or a list of strings")
     answers = _gold_answers(record, "ground_truth", gold)
     return Prediction(read_id(record), answers, _entities(texts, answers))
+
+
+def _parse_text(record: dict[str, Any], gold: Gold, known: Collection[str]) -> Prediction:
+    """RoG's form, where a text of one line may part names in other ways (`eval.score.forms`)."""
+    read, text = parse_rog(record, gold), record["prediction"]
+    if not isinstance(text, str) or not text.strip() or "\n" in text.strip():
+        return read
+    own = {fold(name) for one in read.answers for name in (one.name, *one.aliases)}
+    names, remark = part_names(text, known or own)
+    hint = (remark, text) if remark else None
+    return replace(read, predictions=_entities(names, read.answers), hint=hint)
 
 
 def _after_path(text: str) -> str:
@@ -160,11 +176,9 @@ def _entities(texts: Iterable[str], answers: Iterable[Answer]) -> PredictedEntit
 
 
 def _gold_answers(record: dict[str, Any], key: str, gold: Gold) -> tuple[Answer, ...]:
-    for name in (key, "ground_truth", "answers", "answer"):
-        if isinstance(record.get(name), dict):
-            return _targets(record[name], name)
-        if name in record:
-            return read_answers(record, name)
+    own = read_gold(record, key)
+    if own is not None:
+        return own
     known = (str(record[name]) for name in ("id", "uid", "question") if name in record)
     found = next((gold[name] for name in known if name in gold), None)
     if found is None:
@@ -173,16 +187,6 @@ def _gold_answers(record: dict[str, Any], key: str, gold: Gold) -> tuple[Answer,
             + (" and the questions do not know it" if gold else "; give the gold with --questions")
         )
     return found
-
-
-def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
-    lists = [targets.get("target_text", []), targets.get("target_kb_id", [])]
-    names, ids = ([each] if isinstance(each, str) else each for each in lists)
-    if not isinstance(names, list) or not isinstance(ids, list):
-        raise BadField(f"field '{key}' needs lists target_text and target_kb_id")
-    count = max(len(names), len(ids))
-    pairs = zip(*(each + [None] * (count - len(each)) for each in (names, ids)), strict=True)
-    return read_answers({key: [{"name": name, "id": id_} for name, id_ in pairs]}, key)
 
 
 def _parse_own(record: dict[str, Any], gold: Gold) -> Prediction:
@@ -229,28 +233,30 @@ def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Pred
     )
 
 
-def _read_folder(folder: Path) -> Iterator[Prediction]:
+def _read_folder(folder: Path, expected: ExpectedQuestions | None) -> Iterator[Prediction]:
     if not (folder / PREDICTIONS).is_file():
         raise UserError(
             f"{folder}: not an evaluation run (no {PREDICTIONS}); make one with: graphwalker eval"
         )
-    passed: dict[str, list[bool]] = defaultdict(list)
-    drawn: dict[str, list[PredictedEntities | None]] = defaultdict(list)
+    drawn: dict[str, list[SampledEpisode]] = defaultdict(list)
     if (folder / SAMPLES).is_file():
         for sample in read_records(folder / SAMPLES, SampledEpisode.from_json):
             if not sample.stop.infrastructure_failure:
-                passed[sample.question_id].append(sample.scores.get("em") == 1)
-                names = sample.answer
-                known = None if names is None else tuple(Entity("", name) for name in names)
-                drawn[sample.question_id].append(known)
+                drawn[sample.question_id].append(sample)
     failed = set[str]()
     if (folder / FAILURES).is_file():
         lost = read_records(folder / FAILURES, Trajectory.from_json)
         failed = {trajectory.question.id for trajectory in lost if not trajectory.sample}
     for trajectory in read_records(folder / PREDICTIONS, Trajectory.from_json):
-        question_id = trajectory.question.id
-        record = of_trajectory(trajectory, tuple(passed.get(question_id, ())))
-        record = replace(record, samples=tuple(drawn.get(question_id, ())))
+        samples = drawn.get(trajectory.question.id, [])
+        if expected:
+            trajectory = expected.settle(trajectory)
+            samples = list(map(expected.settle_sample, samples))
+        record = of_trajectory(trajectory, tuple(one.scores.get("em") == 1 for one in samples))
+        given = (one.answer for one in samples)
+        record = replace(record, samples=tuple(
+            None if names is None else tuple(Entity("", name) for name in names) for names in given
+        ))  # fmt: skip
         failed = failed | {record.id} if record.failed else failed - {record.id}
         yield record
     if failed:

@@ -31,7 +31,13 @@ Right answer: {gold}
 Given answer: {given}
 Write one word: yes or no."""
 AGAIN = "Write the one word yes or no, and nothing else."
-_WORD = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_PLAIN = re.compile(r"\W*(yes|no)\W*(?:[.,:;!\n\u2013-]\s*(.*))?", re.IGNORECASE | re.DOTALL)
+"""The word alone, or before a sign that parts it from its reason."""
+_HEDGE = re.compile(
+    r"\b(?:yes|no|not|but|yet|however|though|although|except|unless|only|if|part\w*)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words of a reason that may take the verdict back."""
 Tick = Callable[[int, int], None]
 
 
@@ -92,8 +98,8 @@ def judge_file(
     """Judge a predictions file or a run's folder; `out` gets each record with its `judge`.
 
     Each answer is paid for once, whatever comes between: the same command resumes. A verdict that
-    is no yes or no is asked for once more, then named. Raises `UserError` for bad records and at a
-    cap, `IncompleteError` where the server did not answer some requests.
+    is no plain yes or no is asked for once more, then named. Raises `UserError` for bad records and
+    at a cap, `IncompleteError` where the server did not answer some requests.
     """
     records = list(read_answers_of(path, questions))
     if not records:
@@ -186,14 +192,27 @@ def _verdict(completions: Completions, config: AnswerJudgeConfig, record: JudgeT
         answer = completions.complete(
             talk, max_tokens=config.max_tokens, seed=0, purpose="verdict", temperature=0.0
         )
-        word = _WORD.match(without_reasoning(answer.text))
-        if word:
-            return word[1].lower() == "yes"
+        if (found := read_verdict(answer.text)) is not None:
+            return found
         talk += [
             {"role": "assistant", "content": answer.text},
             {"role": "user", "content": AGAIN},
         ]
     return None
+
+
+def read_verdict(text: str) -> bool | None:
+    """Read a plain yes or no; `None` for anything that could mean the other one, too.
+
+    >>> read_verdict("**Yes**"), read_verdict("No, Oslo is another city.")
+    (True, False)
+    >>> read_verdict("Yes and no: the name differs"), read_verdict("No doubt about it: yes")
+    (None, None)
+    """
+    found = _PLAIN.fullmatch(without_reasoning(text))
+    if found is None or _HEDGE.search(found[2] or ""):
+        return None
+    return found[1].lower() == "yes"
 
 
 def _quote(texts: "tuple[str, ...] | list[str]") -> str:

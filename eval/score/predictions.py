@@ -17,8 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from eval.score.forms import part_names
 from graphwalker.errors import UserError
-from graphwalker.files import json_fault, open_text, parse_lines
+from graphwalker.files import (
+    DoubledKeyError,
+    json_fault,
+    open_text,
+    parse_lines,
+    refuse_doubled,
+)
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 
@@ -49,6 +56,8 @@ class Prediction:
     """An infrastructure failure: the episode has no score and is set aside."""
     has_predictions: bool = True
     """False for a record with samples or rows only."""
+    hint: tuple[str, str] | None = None
+    """A key of `eval.score.forms.REMARKS` where how its text was read is to be told; the text."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -61,6 +70,8 @@ class Prediction:
         return tuple(answer.name or answer.id for answer in self.answers)
 
 
+GOLD = ("ground_truth", "answers", "answer")
+"""Fields that may hold a record's own gold answers."""
 GIVEN = ("prediction", "predictions", "predicted", "pred", "output")
 """Columns of a table that may hold what a system answered."""
 
@@ -75,8 +86,9 @@ Parse = Callable[[dict[str, Any]], Prediction]
 def read_file(path: Path, parse: Parse) -> Iterator[Prediction]:
     """Records of a `.jsonl`, `.json` (array) or gzipped file, in order, one at a time.
 
-    A .csv or .tsv file has columns `id` (or `question`) and `prediction`, perhaps `answers`; a bar
-    parts the names in a cell. Raises `UserError` naming file, line (of an array: record) and field.
+    A .csv or .tsv file has columns `id` (or `question`) and `prediction`, perhaps `answers`; what
+    parts names is told by the cell. Raises `UserError` naming file, line (of an array: record) and
+    field.
     """
     if _is_table(path):
         yield from _read_table(path, parse)
@@ -111,7 +123,10 @@ def _is_table(path: Path) -> bool:
 def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
     with open_text(path) as file:
         rows = csv.DictReader(file, delimiter="\t" if ".tsv" in path.suffixes else ",")
-        columns = {name.strip().casefold(): name for name in rows.fieldnames or ()}
+        names = [name.strip().casefold() for name in rows.fieldnames or ()]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise UserError(f"{path}:1: two columns are named {twice!r}: keep one of them")
+        columns = dict(zip(names, rows.fieldnames or (), strict=True))
         key = columns.get("id") or columns.get("question")
         given = next((columns[name] for name in GIVEN if name in columns), None)
         if key is None or given is None:
@@ -120,20 +135,26 @@ def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
                 "prediction are needed"
             )
         for row in rows:
-            record: dict[str, Any] = {"id": row[key], "prediction": _names_in(row[given])}
+            place = f"{path}:{rows.line_num}"
+            record: dict[str, Any] = {"id": row[key], "prediction": row[given] or []}
             if gold := columns.get("answers"):
-                record["answers"] = _names_in(row[gold])
-            yield _parse_record(record, parse, f"{path}:{rows.line_num}")
+                record["answers"] = _gold_names(row[gold] or "", place)
+            yield _parse_record(record, parse, place)
 
 
-def _names_in(cell: str | None) -> list[str]:
-    return [name.strip() for name in (cell or "").split("|") if name.strip()]
+def _gold_names(cell: str, place: str) -> list[str]:
+    names, remark = part_names(cell)
+    if remark == "unclear":
+        raise UserError(f"{place}: {cell!r} may be one name or several: part names by bars")
+    return list(names)
 
 
 def _read_array(path: Path, parse: Parse) -> Iterator[Prediction]:
     try:
         with open_text(path) as file:
-            records = json.load(file)
+            records = json.load(file, object_pairs_hook=refuse_doubled)
+    except DoubledKeyError as error:
+        raise UserError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
         at = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise UserError(f"{path}{at}: not JSON ({json_fault(error)})") from None
@@ -191,6 +212,27 @@ def read_answers(record: dict[str, Any], key: str) -> tuple[Answer, ...]:
     """The gold answers under `key`. Raises `BadField`."""
     values = _list(record[key], key)
     return tuple(_answer(value, f"{key}[{i}]") for i, value in enumerate(values))
+
+
+def read_gold(record: dict[str, Any], first: str = "answers") -> tuple[Answer, ...] | None:
+    """The gold answers that a record carries, under `first` where it is there; `None` for none.
+    Raises `BadField`."""
+    for name in (first, *GOLD):
+        if isinstance(record.get(name), dict):
+            return _targets(record[name], name)
+        if name in record:
+            return read_answers(record, name)
+    return None
+
+
+def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
+    lists = [targets.get("target_text", []), targets.get("target_kb_id", [])]
+    names, ids = ([each] if isinstance(each, str) else each for each in lists)
+    if not isinstance(names, list) or not isinstance(ids, list):
+        raise BadField(f"field '{key}' needs lists target_text and target_kb_id")
+    count = max(len(names), len(ids))
+    pairs = zip(*(each + [None] * (count - len(each)) for each in (names, ids)), strict=True)
+    return read_answers({key: [{"name": name, "id": id_} for name, id_ in pairs]}, key)
 
 
 def ids_of(answers: Iterable[Answer]) -> set[str]:

@@ -3,12 +3,13 @@
 import logging
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.intervals import INTERVALS, Interval, mean_interval
 from eval.score.expected import ExpectedQuestions
+from eval.score.forms import Hints
 from eval.score.metrics import METRICS, PASS, Scores, family_of
 from eval.score.predictions import Prediction
 from eval.score.tally import Tally, WantedMetrics, scores_of, tallies
@@ -31,6 +32,8 @@ class ScoreResult:
     intervals: dict[str, Interval]
     counts: dict[str, int]
     """Of each metric, how many records it was taken over."""
+    hints: Hints = field(default_factory=Hints)
+    """What is to be said of records that were read in a guessed form, or nearly have an answer."""
     expected: ExpectedQuestions | None = None
     """Of the questions asked, where they were given: who has no record, or two."""
 
@@ -40,14 +43,21 @@ class ScoreResult:
         return self.expected.complaint() if self.expected else ""
 
     def to_json(self) -> dict[str, Any]:
-        """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`, and with questions
-        `missing`, `doubled` and `unknown`."""
+        """`{"n", "metrics": {name: mean}, "intervals": {name: [low, high]}}`, `hints` where there
+        are some, and with questions `missing`, `doubled`, `unknown` and `differing`."""
         return {
             "n": self.n,
             "metrics": self.metrics,
             "intervals": {name: list(found) for name, found in self.intervals.items()},
+            **({"hints": self.hints.to_json()} if self.hints.counts else {}),
             **(self.expected.to_json() if self.expected else {}),
         }
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of the records, a line each."""
+        differing = self.expected.remark() if self.expected else ""
+        return [*filter(None, [differing]), *self.hints.lines()]
 
 
 def score_file(
@@ -62,9 +72,10 @@ def score_file(
 ) -> ScoreResult:
     """Score a file or a run's folder; `metrics` defaults to all that apply.
 
-    With `questions`, each of them counts once: one without a record as 0, and of two records the
-    first. `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for an unknown
-    metric, one that fits no record, and for bad records (file, line and field are named).
+    With `questions`, each of them counts once, by its answers: one without a record as 0, and of
+    two records the first. `per_record` gets one `{"id", "scores"}` a record. Raises `UserError` for
+    an unknown metric, one that fits no record, and for bad records (file, line and field are
+    named).
     """
     wanted = WantedMetrics.of(metrics)  # a wrong name is reported before anything is read
     keep = per_record is not None
@@ -94,6 +105,7 @@ def _summary(
     values: dict[str, array[float]] = {}
     n, ids = 0, set[str]()
     tallied: list[Tally] = []
+    hints = Hints()
     for piece in pieces:
         for metric, found in piece.values.items():
             values.setdefault(metric, array("d")).extend(found)
@@ -101,6 +113,7 @@ def _summary(
         ids.update(piece.ids)
         if write:
             write(piece.lines)
+        hints.merge(piece.hints)
         tallied.append(replace(piece, values={}, lines=[]))
     if not n:
         raise UserError(f"{name}: holds no records to score")
@@ -116,7 +129,8 @@ def _summary(
         if len(ids) < n:
             clusters = [name for piece in tallied for name in piece.ids_of(metric)]
         means[metric], intervals[metric] = mean_interval(values[metric], seed, clusters=clusters)
-    return ScoreResult(n, means, intervals, {metric: len(values[metric]) for metric in means})
+    counts = {metric: len(values[metric]) for metric in means}
+    return ScoreResult(n, means, intervals, counts, hints)
 
 
 def _metrics_to_show(

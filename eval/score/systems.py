@@ -1,5 +1,6 @@
 """Systems to compare: runs of ours as they are, anyone's predictions as episodes without turns."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from eval.run.records import Run, read_run
 from eval.score.expected import ExpectedQuestions
 from eval.score.files import read_predictions
+from eval.score.forms import Hints
 from eval.score.metrics import OWN
 from eval.score.predictions import Prediction, holds_lines, read_file
 from eval.score.score import score_record
@@ -15,6 +17,7 @@ from graphwalker.errors import UserError
 from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
 
+_log = logging.getLogger(__name__)
 RECORDED = ("retrieval_any", "retrieval_all", "grounded", "had_error", "recovered")
 """Scores that only a walk has; an episode without turns has 0 there, which no table shows."""
 
@@ -32,7 +35,12 @@ def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
         if expected is None:
             return run
         return replace(count_expected(run, expected), failures=[], samples=[])
-    records = read_predictions(path, expected=expected)
+    hints, records = Hints(), list(read_predictions(path, expected=expected))
+    for record in records:
+        if record.hint:
+            hints.add(*record.hint)
+    for line in hints.lines():
+        _log.warning("%s: %s", path, line)
     run = Run(path, _distinct(_as_episode(r, path.stem, expected) for r in records), [], [])
     return run if expected is None else _with_blanks(run, expected)
 

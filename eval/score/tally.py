@@ -11,9 +11,11 @@ from pathlib import Path
 
 from eval.score.expected import ExpectedQuestions
 from eval.score.files import parser_of, read_predictions
+from eval.score.forms import Hints
 from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_scores
 from eval.score.predictions import Prediction, holds_lines, read_lines
 from graphwalker.files import open_text
+from graphwalker.scoring import near_miss
 from graphwalker.workers import Pool, Processes
 
 CHUNK = 2_000
@@ -68,6 +70,7 @@ class Tally:
     kind: "array[int]" = field(default_factory=lambda: array("I"))
     """Of each record, which of `kinds`."""
     lines: list[str] = field(default_factory=list[str])
+    hints: Hints = field(default_factory=Hints)
 
     def add_all(self, records: Iterable[Prediction], blank: bool = False) -> "Tally":
         """Count the records; `blank` ones as 0, though some published metrics reward silence."""
@@ -78,6 +81,8 @@ class Tally:
                 scores = dict.fromkeys(scores, 0.0)
             for name, value in scores.items():
                 self.values.setdefault(name, array("d")).append(value)
+            if not blank:
+                note_hints(self.hints, record)
             self.ids.append(record.id)
             self.kind.append(self.kinds.setdefault(tuple(scores), len(self.kinds)))
             if self.keep:
@@ -89,6 +94,14 @@ class Tally:
         """The ids of the records that `values[metric]` is of."""
         having = {number for names, number in self.kinds.items() if metric in names}
         return [name for name, kind in zip(self.ids, self.kind, strict=True) if kind in having]
+
+
+def note_hints(hints: Hints, record: Prediction) -> None:
+    """Note how the record's text was read, and whether it nearly has an answer."""
+    if record.hint:
+        hints.add(*record.hint)
+    if typed := near_miss(record.predictions, record.answers):
+        hints.add("typing", typed)
 
 
 def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int]) -> Scores:

@@ -63,6 +63,9 @@ def score(
         )
         for path in predictions
     }
+    for name, scored in scores.items():
+        for remark in scored.remarks:
+            console.note(f"{Path(name).name}: {remark}")
     records = {name: scored.to_json() for name, scored in scores.items()}
     if as_json:
         console.echo(json.dumps(records if len(scores) > 1 else next(iter(records.values()))))
@@ -112,7 +115,7 @@ def judge(
         answers = judged.answers - judged.no_answer
         raise IncompleteError(
             f"{len(judged.unreadable):,} of {answers:,} answers have no verdict, first "
-            f"{judged.unreadable[0]}: the judge wrote neither yes nor no; raise max_tokens "
+            f"{judged.unreadable[0]}: the judge wrote no plain yes or no; raise max_tokens "
             f"(now {config.max_tokens:,}) or take another --model"
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.score.judge import AnswerJudgeConfig, judge_file
+from eval.score.judge import AnswerJudgeConfig, judge_file, read_verdict
 from eval.score.score import score_file
 from graphwalker.cli.app import app
 from graphwalker.errors import IncompleteError, UserError
@@ -68,6 +68,36 @@ def test_prose_is_asked_again_once_and_then_named(predictions, tmp_path):
         assert [len(r["messages"]) for r in server.requests] == [1, 3, 1, 3]
     assert judged.unreadable == ("b",) and judged.right == 1
     assert judged.to_json()["judge score"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("yes", True),
+        (" **No.** ", False),
+        ("Yes, they name the same city.", True),
+        ("No – Oslo is another city.", False),
+        ("Yes and no: the name differs", None),
+        ("No doubt about it: yes", None),
+        ("Yes, but one item is missing.", None),
+        ("Yes. It isn't complete.", None),
+        ("No question, yes", None),
+        ("yes\nno", None),
+        ("Yesterday", None),
+        ("None", None),
+        ("", None),
+    ],
+)
+def test_a_verdict_is_plain_or_none(text, verdict):
+    assert read_verdict(text) is verdict
+
+
+def test_a_verdict_that_is_not_plain_is_asked_again_and_then_null(predictions, tmp_path):
+    both = Act("Yes and no: the name differs")
+    with serve(both, Act("No."), both, Act("No doubt about it: yes")) as server:
+        judged = judge_file(predictions, tmp_path / "j.jsonl", config(server.url))
+    verdicts = [json.loads(line)["judge"] for line in (tmp_path / "j.jsonl").open()]
+    assert verdicts == [False, None, False] and judged.unreadable == ("b",)
 
 
 def test_an_outage_is_no_verdict(predictions, tmp_path):
