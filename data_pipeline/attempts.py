@@ -88,6 +88,7 @@ class Maker:
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
+        seeds.index(listed, config.max_degree)
         judge = self._plausibility(seeds, lexicon, listed)
         rules = WalkRules(
             *(config.min_degree, config.max_degree, config.literals),
@@ -132,7 +133,8 @@ class Maker:
         inverse = lexicon.inverse
         used = {h for hop in describing() for h in (hop, inverse(hop)) if h}
         known = used if worded and any(hop in worded for hop in used) else None
-        return Plausibility(config, listed, company, unasked, worded, known, inverse)
+        always = seeds.shares or ()
+        return Plausibility(config, listed, company, unasked, worded, known, inverse, always)
 
     def attempt(
         self,

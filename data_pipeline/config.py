@@ -41,14 +41,16 @@ CWQ_LIKE = {"2-hop": 4.0, "3-hop": 2.0, "4-hop": 1.0, "2I": 3.0}
 
 
 class SplitConfig(Config):
-    """What is held out for testing: a share of the entities and a share of the relation paths."""
+    """What is held out for testing: a share of the entities and a share of the relation paths. Of
+    questions of one hop no relation is held out, only pairs of a topic entity and a relation."""
 
     seed: int = 0
     """Chooses what is held out. Training and test sets that belong together share it."""
     entity_share: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the entities that are topics of test questions only."""
     path_share: float = Field(default=0.2, ge=0.0, lt=1.0)
-    """Share of the relation paths that only `test-path` questions take."""
+    """Share of the compositions of relations that only `test-path` questions take; of one-hop
+    questions, of the pairs of topic entity and relation."""
     wording_share: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the wordings of hops that are held out. One wording of each hop is always used in
     training."""
@@ -79,7 +81,8 @@ class SamplingConfig(Config):
     the graph."""
     predicates_file: FilePath = ""
     """File of the relation ids that walks may take: one a line, or a published whitelist (a JSON
-    list of ids or IRIs, plain or .gz). Empty: all relations of the graph."""
+    list of ids or IRIs, plain or .gz). With a weight after a tab the line is a hop (`~` before an
+    inverse one), which has that share of the hops. Empty: all relations of the graph."""
     phrases_file: FilePath = ""
     """TOML file of one's own words for relations, as `graphwalker phrases` writes it. They win over
     all others."""
@@ -156,15 +159,19 @@ class SynthConfig(SamplingConfig):
     """GraphSynth: how many trajectories, of which structures."""
 
     basic = (
-        "count", "mix", "seed", "split", "workers", "min_degree", "max_degree", "max_answers",
-        "max_frontier", "max_relation_share", "literals", "seeds_file", "predicates_file",
-        "phrases_file", "against", "environment.preset", "environment.prompt",
+        "count", "mix", "like", "seed", "split", "workers", "min_degree", "max_degree",
+        "max_answers", "max_frontier", "max_relation_share", "literals", "seeds_file",
+        "predicates_file", "phrases_file", "against", "environment.preset", "environment.prompt",
         "environment.top_relations", "teacher.base_url", "teacher.model", "judge.base_url",
         "judge.model",
     )  # fmt: skip
 
     count: int = Field(default=5000, ge=1)
     """Number of records to make."""
+    like: FilePath = ""
+    """Training questions of a benchmark, with queries or relation paths. They set `seeds_file`,
+    `predicates_file` (with the share of each hop), `mix`, `max_answers`, `max_degree` and
+    `max_frontier`, except for those that you set."""
     mix: PlainWeights = TABLE_6
     """Weight of each structure; defaults to the counts of GraphWalker Table 6. `mix.2-hop=5000`
     changes one entry, `mix.5-hop=0` takes a structure out, `mix={2-hop: 1, 2I: 1}` replaces the

@@ -31,7 +31,10 @@ class Splits:
         return self._share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
-        key = " & ".join(self.path(query))
+        """Whether its composition is held out; of a question of one hop, its topic with that
+        relation: without the relation itself an agent could not learn to ask for it."""
+        topics = [query.branches[0].topic.id] if _is_one_hop(query) else []
+        key = " & ".join((*topics, *self.path(query)))
         return self._share(f"{self.config.seed}/path/{key}") < self.config.path_share
 
     def path(self, query: Query) -> tuple[str, ...]:
@@ -56,6 +59,7 @@ def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[s
     topics: set[str] = set()
     texts: set[str] = set()
     paths: set[tuple[str, ...]] = set()
+    """Of one-hop questions with their topic."""
     for question in train:
         topics.update(entity.id for entity in question.topic_entities)
         texts.add(question.text.casefold())
@@ -75,9 +79,16 @@ def check_leakage(train: Iterable[Question], test: Iterable[Question]) -> dict[s
     return found
 
 
+def _is_one_hop(query: Query) -> bool:
+    return query.hops == 1 == len(query.branches) and not query.constraint
+
+
 def _path(question: Question) -> tuple[str, ...]:
+    """What `test-path` questions do not share with training: as in `Splits.path_held_out`."""
     own = question.query.path if question.query else ("",)
-    return question.relation_path or own
+    query = question.query
+    topics = [query.branches[0].topic.id] if query and _is_one_hop(query) else []
+    return (*topics, *(question.relation_path or own))
 
 
 def share_of(key: str) -> float:

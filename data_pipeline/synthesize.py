@@ -32,11 +32,12 @@ from data_pipeline.jobs.synth_goal import (
     Recipe,
     SynthGoal,
 )
+from data_pipeline.like import apply_like, like_facts
 from data_pipeline.outcomes import Attempt, Drop, SampledWalk
 from data_pipeline.stats.card import teacher_counts, write_card
 from data_pipeline.teacher.judge import UNSCORED
 from data_pipeline.walks.constrained import require_values
-from data_pipeline.walks.endpoint import open_for_walks
+from data_pipeline.walks.endpoint import open_for_walks, open_shared
 from data_pipeline.wording.vocabulary import lexicon_of, phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
@@ -68,6 +69,7 @@ def make(
     that. With `shards`, what they have tried is taken from them. `exclude` rules out what other
     corpora hold.
     """
+    config = apply_like(config, open_shared(graph, config.environment), out)
     opened = open_for_walks(graph, config)
     require_values(opened, quotas(config.mix, config.count))
     about = {"checksum": opened.checksum}
@@ -92,6 +94,7 @@ def make(
         )
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
+        more |= like_facts(config, out / recipe.product)
         if recipe.product != WALKS:
             more |= teacher_counts(ledger.records(recipe.product), config)
         return write_card(out, recipe.name, config, about, recipe.product, {**goal.card, **more})

@@ -197,7 +197,11 @@ def open_ledger(
     """
     with lock_folder(out):
         about = {"stage": stage, **facts, **_digests(config, out / RUN), "config": config}
-        places = {"against", *(place for key, place in CONTENTS.items() if key in about)}
+        places = {
+            "against",
+            "config.like",
+            *(place for key, place in CONTENTS.items() if key in about),
+        }
         is_new = claim(out, about, RUN, free=IRRELEVANT, places=places)
         mend_config(config, out, free=IRRELEVANT)
         ledger = Ledger(out, stage, files)

@@ -12,6 +12,7 @@ from data_pipeline.jobs.goals import Goal, draws, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
 from data_pipeline.jobs.yields import RELATION_SHARE, Yields, parse_stream
 from data_pipeline.outcomes import Drop, RuledOut, SampledWalk
+from data_pipeline.seeds.shares import read_shares
 from data_pipeline.walks.lookahead import AHEAD
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS
 from data_pipeline.walks.sampler import STRUCTURES
@@ -91,6 +92,7 @@ class SynthGoal(Goal):
         super().__init__(self._requested, draws(ruled_out, self._avoided), ledger)
         self.config = config
         self._bare = recipe.product == WALKS
+        self._shares = read_shares(config.predicates_file) if config.predicates_file else None
         self._steps = STEPS if config.plausibility.on else 1
         patience = max(1, config.max_attempts // self._steps)
         ahead = AHEAD if config.lookahead else ()
@@ -230,9 +232,16 @@ class SynthGoal(Goal):
             return "duplicate"
         if self._paths[structure, *path] >= self._path_limit(structure):
             return "path_share"
-        limit = self._relation_limit(structure, step, self.quota)
-        full = any(self._relations[structure, one] >= limit for one in query.relations)
+        full = any(
+            self._relations[structure, key]
+            >= self._relation_limit(structure, step, self.quota, key)
+            for key in self._keys(query)
+        )
         return RELATION_SHARE if full else ""
+
+    def _keys(self, query: Query) -> tuple[str, ...]:
+        """What is counted of a query: its hops where a file gives their shares, else relations."""
+        return self._shares.names_of(query) if self._shares else query.relations
 
     def _avoided_relations(self, stream: str) -> frozenset[str]:
         """The relations that have their share by now; for streams of walks that are drawn ahead."""
@@ -240,26 +249,32 @@ class SynthGoal(Goal):
         if level is None:
             return frozenset()
         # By the quota that was asked for: a later one would not be known to a resumed run.
-        limit = self._relation_limit(structure, step, self._requested)
         return frozenset(
-            r for (of, r), uses in self._relations.items() if of == structure and uses >= limit
+            key
+            for (of, key), uses in self._relations.items()
+            if of == structure
+            and uses >= self._relation_limit(structure, step, self._requested, key)
         )
 
     def _path_limit(self, structure: str) -> int:
         return max(1, int(self.config.max_path_share * self.quota[structure]))
 
-    def _relation_limit(self, structure: str, step: int, quota: Mapping[str, int]) -> float:
+    def _relation_limit(
+        self, structure: str, step: int, quota: Mapping[str, int], key: str
+    ) -> float:
         """It gives way with the rule of plausibility: a graph of few relations has no others."""
         share = self.config.max_relation_share * LOOSER**step
         last = self._steps > 1 and step == self._steps - 1
-        if share >= 1 or last:
+        if last or (share >= 1 and not self._shares):
             return float("inf")
         lengths, tail = STRUCTURES.get(structure, ((1,), 0))
         uses = quota[structure] * (sum(lengths) + tail)
+        if self._shares:
+            return self._shares.quotas(uses).get(key, 0) * LOOSER**step
         return max(FEW_USES, int(share * uses))
 
     def _remember(self, record: Mapping[str, Any], query: Query, path: tuple[str, ...]) -> None:
         self._distinct.add(record, query)
         if self.config.max_path_share < 1:  # else nothing is ruled out, and paths are many
             self._paths[record["structure"], *path] += 1
-        self._relations.update((record["structure"], r) for r in query.relations)
+        self._relations.update((record["structure"], key) for key in self._keys(query))

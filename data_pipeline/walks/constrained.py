@@ -8,6 +8,7 @@ from decimal import ROUND_FLOOR, Decimal
 from itertools import combinations, pairwise
 
 from data_pipeline.certificates import ids_of
+from data_pipeline.walks.plausibility import reversed_hop
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.wording.type_nouns import tells_apart
 from graphwalker.errors import UserError
@@ -240,7 +241,8 @@ def _branches(walker: Walker, meet: Entity, rng: random.Random) -> Iterator[_Fou
     """Every branch of one hop that leads to the meeting entity among a few, in random order."""
     listing, rules = walker.listed(meet.id), walker.rules
     sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
-    hops = [Hop(r, d) for d, side in sides for r in sorted(side) if walker.seeds.allows(r)]
+    hops = [Hop(r, d) for d, side in sides for r in sorted(side)]
+    hops = [hop for hop in hops if walker.seeds.takes(reversed_hop(hop))]
     for hop in rng.sample(hops, len(hops)):
         topics = walker.graph.step(meet.id, hop.relation, hop.direction, TOPICS_PER_HOP)
         for topic in rng.sample(topics, len(topics)):

@@ -7,7 +7,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from data_pipeline.config import SamplingConfig
-from data_pipeline.seeds.seeds import lines_of
+from data_pipeline.seeds.seeds import relations_in
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph, OverGraph
@@ -77,7 +77,7 @@ def open_for_walks(graph: Path | str, config: SamplingConfig) -> KnowledgeGraph:
         return open_shared(graph, config.environment)
     if not config.seeds_file or not config.predicates_file:
         raise UserError(
-            "walks over an endpoint need seeds_file=FILE and predicates_file=FILE: "
-            "`graphwalker seeds` makes both from training questions"
+            "walks over an endpoint need like=FILE with training questions, or seeds_file=FILE and "
+            "predicates_file=FILE, which `graphwalker seeds` makes from their SPARQL"
         )
-    return open_shared(graph, config.environment, lines_of(config.predicates_file))
+    return open_shared(graph, config.environment, relations_in(config.predicates_file))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import islice
+from operator import attrgetter
 
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.walks.memory import HopEnds
@@ -58,7 +59,7 @@ class Widths:
     def room(self, frontiers: Sequence[Collection[str]], left: int) -> int:
         """The most entities that the next hop from these frontiers may lead to, where so many are
         left with it."""
-        most = min(self.frontier, self.answers) if left == 1 else self.frontier
+        most = self.answers if left == 1 else self.frontier
         if left == 1 or not self.calls:
             return most
         return min(
@@ -78,6 +79,8 @@ class _Path:
     frontiers: list[dict[str, Entity]]
     avoided: frozenset[str]
     looks: int
+    first: tuple[Hop, ...] = ()
+    """The ways to write its first hop, where that is given."""
     hops: list[Hop] = field(default_factory=list[Hop])
     vain: list[tuple[str, Hop, int]] = field(default_factory=list[tuple[str, Hop, int]])
     """Looks in vain that may still have to be counted: an entity that leads no further, the hop
@@ -117,8 +120,10 @@ class LookaheadWalker:
         self._places = walker.places
         self._is_small = walker.seeds.size <= SMALL
         self._ends = ENDS if self._is_small else 1
-        self._own_relation = cache(lambda hop: own(hop).relation)
-        """The relation of a hop as it is stored."""
+        shares = walker.seeds.shares
+        self._key = cache(shares.name if shares else lambda hop: own(hop).relation)
+        """What counts a hop: its name among the shares, else its relation as it is stored."""
+        self._keys = shares.names_of if shares else attrgetter("relations")
         self._after, self._further = cache(self._hops_after), cache(self._test_after)
         self._remembered = lru_cache(REMEMBERED)(self._some_from)
 
@@ -132,42 +137,50 @@ class LookaheadWalker:
         fault = Drop("walk", "dead_end")
         begins = self._further(None, length, avoided)
         for _ in range(TOPICS):
-            topic = seeds.draw(rng, usable, TOPIC_TRIES)
-            if topic is None:
+            start = seeds.draw_start(rng, usable, TOPIC_TRIES, avoided)
+            if start is None:
                 return Drop("walk", "no_topic")
+            topic, first = start
             if begins is not None and not begins(topic.id):
                 continue
             if self._is_small and not self._places.leads(topic.id, None, length):
                 continue
-            for found in islice(self._from(topic, length, rng, avoided), PROOFS):
+            for found in islice(self._from(topic, length, rng, avoided, first), PROOFS):
                 proven = found.proven or self._prove(found.walk(structure), found.run())
                 found.proven = proven
                 if isinstance(proven, Drop):
                     fault = proven
                 # Only now it is known from which side each hop is written.
-                elif avoided.isdisjoint(proven.walk.query.relations):
+                elif avoided.isdisjoint(self._keys(proven.walk.query)):
                     return proven
         return fault
 
     def _from(
-        self, topic: Entity, length: int, rng: random.Random, avoided: frozenset[str]
+        self,
+        topic: Entity,
+        length: int,
+        rng: random.Random,
+        avoided: frozenset[str],
+        first: tuple[Hop, ...],
     ) -> Iterator[_Found]:
-        """Walks from there, in random order."""
+        """Walks from there over one of the `first` hops, where that is given, in random order."""
         if not self._is_small:
-            yield from self._paths(self._start(topic, avoided, LOOKS), length, rng)
+            yield from self._paths(self._start(topic, avoided, LOOKS, first), length, rng)
             return
-        for found in some_of(rng, self._remembered(topic, length), WALKS):
+        for found in some_of(rng, self._remembered(topic, length, first), WALKS):
             if avoided.isdisjoint(found.relations):
                 yield found
 
-    def _some_from(self, topic: Entity, length: int) -> list[_Found]:
+    def _some_from(self, topic: Entity, length: int, first: tuple[Hop, ...]) -> list[_Found]:
         """The same walks whenever they are asked for."""
-        rng = random.Random(f"{self._seed}/{topic.id}/{length}/ahead")
-        path = self._start(topic, frozenset(), MANY_LOOKS)
+        rng = random.Random(f"{self._seed}/{topic.id}/{length}/{'|'.join(map(str, first))}/ahead")
+        path = self._start(topic, frozenset(), MANY_LOOKS, first)
         return [*islice(self._paths(path, length, rng), WALKS)]
 
-    def _start(self, topic: Entity, avoided: frozenset[str], looks: int) -> _Path:
-        return _Path([topic], [{topic.id: topic}], avoided, looks)
+    def _start(
+        self, topic: Entity, avoided: frozenset[str], looks: int, first: tuple[Hop, ...]
+    ) -> _Path:
+        return _Path([topic], [{topic.id: topic}], avoided, looks, first)
 
     def _paths(self, path: _Path, left: int, rng: random.Random) -> Iterator[_Found]:
         """The walks that the path grows to by so many more hops."""
@@ -183,7 +196,7 @@ class LookaheadWalker:
             if left == 1:
                 target = rng.choice(targets)
                 hops = (*path.hops, hop)
-                relations = frozenset(map(self._own_relation, hops))
+                relations = frozenset(map(self._key, hops))
                 entities, frontiers = (*path.entities, target), (*path.frontiers, reached)
                 yield _Found(hops, entities, frontiers, relations)
                 endings += 1
@@ -228,7 +241,7 @@ class LookaheadWalker:
         return [
             after
             for after in followers
-            if self._own_relation(after) not in avoided
+            if self._key(after) not in avoided
             and (
                 left == 1
                 or (self._places.describes(after) and self._after(after, left - 1, avoided) != [])
@@ -258,8 +271,10 @@ class LookaheadWalker:
         reached_by = taken[-1] if taken else None
         hops = self._places.onward(path.entities[-1].id, reached_by, left == 1, False)
         hops = self._walker.hops_not_walked(taken, hops)
+        if path.first and not taken:
+            hops = [hop for hop in hops if hop in path.first]
         if avoided:
-            hops = [hop for hop in hops if self._own_relation(hop) not in avoided]
+            hops = [hop for hop in hops if self._key(hop) not in avoided]
         if left > 1 and not self._is_small:
             hops = [hop for hop in hops if self._after(hop, left - 1, avoided) != []]
         return hops
@@ -274,7 +289,8 @@ class LookaheadWalker:
     def _reach(self, path: _Path, hop: Hop, left: int) -> dict[str, Entity] | None:
         """What the query finds over one more hop; `None` where that may not be asked: an entity
         lacks the hop, that are too many entities or calls, or fewer hops find the same."""
-        step, most = self._walker.graph.step, self._widths.frontier
+        step, widths = self._walker.graph.step, self._widths
+        most = widths.answers if left == 1 else widths.frontier
         found: dict[str, Entity] = {}
         for entity_id in path.frontiers[-1]:
             ends = step(entity_id, hop.relation, hop.direction, most + 1)
@@ -285,8 +301,7 @@ class LookaheadWalker:
         if left > 1 and not self._widths.allows((*path.frontiers, found), left - 2):
             return None
         if left == 1 and (
-            len(found) > self._widths.answers
-            or path.entities[0].id in found
+            path.entities[0].id in found
             or any(found.keys() == frontier.keys() for frontier in path.frontiers)
         ):
             return None

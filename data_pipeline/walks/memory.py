@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from data_pipeline.seeds.seeds import Seeds
-from data_pipeline.walks.plausibility import Plausibility, hop_over, listed_ends
+from data_pipeline.walks.plausibility import Plausibility, hop_over, listed_ends, reversed_hop
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, OverGraph, Side, Step
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.literals import is_literal
@@ -105,12 +105,13 @@ class WalkedPlaces:
         """`degrees`: the fewest and the most entities that a hop of a walk leads to."""
         self._graph, self._relations, self._judge = graph, relations, judge
         self._least, self._most = degrees
-        self._takes = cache(seeds.allows)
+        self.takes = cache(seeds.takes)
         self.allows, self.describes = cache(judge.allows), cache(judge.describes)
         self._follows, self.followers = cache(judge.follows), cache(self._followers)
         self.spellings = cache(self._spellings)
         remembered = lru_cache(PLACES)
         self.hops, self.onward = remembered(self._hops), remembered(self._onward)
+        self.into = remembered(self._into)
         self.way, self.passes = remembered(self._way), remembered(judge.between)
         self.leads = remembered(self._leads)
 
@@ -121,10 +122,19 @@ class WalkedPlaces:
 
     def _hops(self, entity_id: str) -> list[Hop]:
         """The hops that walks may take from there whose domain is what the entity is about."""
-        listing, takes = self._relations(entity_id), self._takes
-        hops = [hop_over(relation, Direction.OUT) for relation in listing.out if takes(relation)]
-        hops += [hop_over(relation, Direction.IN) for relation in listing.into if takes(relation)]
+        hops = filter(self.takes, self._all_hops(entity_id))
+        return self._judge.central(entity_id, list(hops))
+
+    def _into(self, entity_id: str) -> list[Hop]:
+        """The hops from there to what other branches may start from, which take them back."""
+        takes = self.takes
+        hops = [hop for hop in self._all_hops(entity_id) if takes(reversed_hop(hop))]
         return self._judge.central(entity_id, hops)
+
+    def _all_hops(self, entity_id: str) -> list[Hop]:
+        listing = self._relations(entity_id)
+        hops = [hop_over(relation, Direction.OUT) for relation in listing.out]
+        return hops + [hop_over(relation, Direction.IN) for relation in listing.into]
 
     def _onward(
         self, entity_id: str, reached_by: Hop | None, is_end: bool, alone: bool
@@ -178,7 +188,7 @@ class WalkedPlaces:
         )
         if found is None:
             return None
-        return [hop for hop in found if self._takes(hop.relation) and self.allows(hop)]
+        return [hop for hop in found if self.takes(hop) and self.allows(hop)]
 
     def offers(self, hops: Iterable[Hop]) -> Callable[[str], bool]:
         """A cheap test of entities: False where walks find none of those hops."""

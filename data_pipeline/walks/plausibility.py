@@ -151,6 +151,8 @@ class Plausibility:
     worded: Container[Hop] | None
     describing: Collection[Hop] | None
     inverse: Callable[[Hop], Hop | None]
+    always: Container[Hop] = ()
+    """The hops of questions that people have asked, which may always be asked."""
 
     @classmethod
     def off(cls, relations: Lister) -> "Plausibility":
@@ -165,7 +167,7 @@ class Plausibility:
     def allows(self, hop: Hop, alone: bool = False) -> bool:
         """Whether people ask about the hop, whatever it starts from; `alone`: it is all that the
         question asks."""
-        if not self.config.on:
+        if not self.config.on or hop in self.always:
             return True
         if hop.relation in self.unused:
             return False
@@ -184,7 +186,9 @@ class Plausibility:
                 about = domain(relation)
                 facts[about] = facts.get(about, 0) + number
         least = self.config.min_domain_share * sum(facts.values())
-        own = [hop for hop in hops if facts.get(domain(hop.relation), 0) >= least]
+        own = [
+            hop for hop in hops if hop in self.always or facts.get(domain(hop.relation), 0) >= least
+        ]
         return [
             hop
             for hop in own

@@ -129,18 +129,19 @@ class Walker:
     def _first(self, structure: str, rng: random.Random) -> "_Path | str":
         """The first branch, from one of a few topics, or why there is none."""
         (length, *others), tail_length = STRUCTURES[structure]
-        aim = _Aim(
-            length,
-            ends_in_answers=not tail_length,
-            # A branch that leads to one entity alone would make the other branch needless.
-            least=2 if others and length == 1 else 1,
-            alone=structure == "1-hop",
-        )
         for _ in range(TOPICS):
-            topic = self.seeds.draw(rng, self.rules.usable_topic, TOPIC_TRIES)
-            if topic is None:
+            start = self.seeds.draw_start(rng, self.rules.usable_topic, TOPIC_TRIES)
+            if start is None:
                 return "no_topic"
-            if found := self._path(topic, aim, rng):
+            aim = _Aim(
+                length,
+                ends_in_answers=not tail_length,
+                # A branch that leads to one entity alone would make the other branch needless.
+                least=2 if others and length == 1 else 1,
+                alone=structure == "1-hop",
+                first=start[1],
+            )
+            if found := self._path(start[0], aim, rng):
                 return found
         return "dead_end"
 
@@ -160,6 +161,8 @@ class Walker:
         places, here = self.places, entities[-1].id
         reached_by = hops[-1] if hops else aim.reached_by
         onward = self.hops_not_walked(hops, places.onward(here, reached_by, is_end, aim.alone))
+        if aim.first and not hops:
+            onward = [hop for hop in onward if hop in aim.first]
         if not onward:  # most entities that a walk looks at lead nowhere
             return False
         before = entities[-2].id if hops else ""
@@ -197,7 +200,7 @@ class Walker:
     ) -> tuple[Entity, Hop] | None:
         """A second topic and the hop that leads from it to where the branches meet; the `other`
         branch leads there by that hop."""
-        for hop in some_of(rng, self.places.hops(meet.id), HOP_TRIES):
+        for hop in some_of(rng, self.places.into(meet.id), HOP_TRIES):
             back = reversed_hop(hop)
             if not (self.places.allows(back) and self._judge.meets(other, back)):
                 continue
@@ -242,6 +245,8 @@ class _Aim:
     """The hop that leads to its start, where one does."""
     alone: bool = False
     """Whether it is a question of one hop."""
+    first: tuple[Hop, ...] = ()
+    """The ways to write its first hop, where that is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,8 +90,12 @@ class Query:
     @property
     def hop_relations(self) -> list[str]:
         """The relation of each hop, branch by branch, the tail last."""
-        hops = [*(hop for b in self.branches for hop in b.hops), *self.tail]
-        return [hop.relation for hop in hops]
+        return [hop.relation for hop in self.all_hops]
+
+    @property
+    def all_hops(self) -> tuple[Hop, ...]:
+        """Every hop, branch by branch, the tail last."""
+        return (*(hop for b in self.branches for hop in b.hops), *self.tail)
 
     def to_json(self) -> dict[str, Any]:
         constraint = {"constraint": self.constraint.to_json()} if self.constraint else {}
@@ -185,9 +189,10 @@ class Execution:
 
     @property
     def widest(self) -> int:
-        """The largest frontier of all."""
-        inner = [len(f) for branch in self.frontiers for f in branch]
-        return max([*inner, *map(len, self.tail_frontiers)])
+        """The largest frontier from which a hop is taken: neither what branches end in nor the
+        answers."""
+        inner = [len(f) for branch in self.frontiers for f in branch[:-1]]
+        return max([*inner, *map(len, self.tail_frontiers[:-1])])
 
 
 def ends_of(

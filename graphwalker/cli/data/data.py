@@ -21,7 +21,7 @@ app = typer.Typer()
 Files = list[Path] | None
 Card = dict[str, Any]
 MAKING = ("graph!", "out!", "count", "seed", "workers", "engine", "shard")
-CARD = ("stage", "count", "attempts", "yield", "structures", "splits", "dropped",
+CARD = ("stage", "count", "like", "attempts", "yield", "structures", "splits", "dropped",
         "unseen_structures", "shared_with_training")  # fmt: skip
 """What the terminal shows of a data card; the whole card is in the folder."""
 
