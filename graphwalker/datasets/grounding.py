@@ -44,7 +44,8 @@ def refuse_unknown_topics(
         looked_for = needed[0].entity_id if needed else named
         raise UserError(
             f"{name}: has no triple of the topic entities of these questions "
-            f"({count or len(questions)} looked for, the first {looked_for!r}): is it their graph, and is it loaded?"
+            f"({count or len(questions)} looked for, the first {looked_for!r}): "
+            "is it their graph, and is it loaded?"
         )
     if known.count(True) < least * count:
         raise UserError(

@@ -13,8 +13,10 @@ from graphwalker.graphs.views.name_index import (
     NameIndex,
     index_of,
 )
+from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
+from graphwalker.ranking.load import RANKERS
 from graphwalker.trajectory import Trajectory, Turn
 
 NO_TOPIC = "no entity of the graph is named in the question: give topic entities"
@@ -51,7 +53,16 @@ def ask(
             show(number, turn)
 
     # Somebody waits for it: what went wrong is said at once, and asking again is one key away.
+    policy = outspoken(policy, environment)
     return next(rollout([question], environment, policy, sampling, retries=0, on_turn=on_turn))
+
+
+def outspoken(policy: Policy, environment: Environment) -> Policy:
+    """Return the policy as people meet it: `first-relation` says where no relation has a word of
+    the question. Where something learned ranks the relations, the first needs none."""
+    if type(policy) is FirstRelation and environment.ranker in RANKERS.values():
+        return policy.for_people()
+    return policy
 
 
 def find_topic(

@@ -12,6 +12,7 @@ from graphwalker.agents.rollout import Inbox, Task, rollout
 from graphwalker.files import dumps
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
+from graphwalker.serve.ask import outspoken
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from graphwalker.viewer.record import messages_record, walk_record
 
@@ -129,7 +130,7 @@ class Sessions:
         max_waiting: int = 256,
         name: str = "",
     ) -> None:
-        self.environment, self.policy = environment, policy
+        self.environment, self.policy = environment, outspoken(policy, environment)
         self.name = name or policy.name
         self._max_running, self._most = max_running, max_running + max_waiting
         self._inbox = Inbox()

@@ -15,6 +15,7 @@ from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.ranker import write_ranker
 from graphwalker.ranking.learned.train import QuestionFile, train_ranker
 from graphwalker.scoring import score
+from graphwalker.serve.ask import ask, outspoken
 from support.toy import HUB, toy_graph
 
 VERRIA = Entity(HUB, "Verria")
@@ -110,3 +111,25 @@ def test_an_oracle_refuses_a_question_without_a_query():
 def test_they_say_that_they_are_no_models():
     with pytest.raises(UserError, match="first-relation is a policy without a model"):
         refuse_without_model("first-relation", "training")
+
+
+@pytest.mark.parametrize("preset", ["graphwalker", "graphwalker-wide", "kg-r1", "search-on-graph"])
+def test_a_person_is_told_where_no_relation_has_a_word_of_the_question(preset: str):
+    there = Environment(GRAPH, EnvironmentConfig(preset=preset))
+    policy = load_policy(PolicyConfig(model="first-relation"), environment=there)
+    done = ask("What colour is The Glass Harbor?", [], there, policy)
+    assert done.answer == () and "No relation of The Glass Harbor" in done.turns[-1].completion
+    assert "The nearest: film.film." in done.turns[-1].completion
+    found = ask("Who directed The Glass Harbor?", [], there, policy)
+    assert found.answer == ("Ada Mbeki",)
+    (scored,) = rollout([done.question], there, policy)  # of an evaluation
+    assert scored.answer
+
+
+def test_only_the_rule_over_words_asks_for_a_shared_word():
+    rule = load_policy(PolicyConfig(model="first-relation"), environment=environment())
+    drawn = load_policy(PolicyConfig(model="random-relation"), environment=environment())
+    learned = environment(ranker="bm25-ids")
+    learned.ranker = lambda question, entity, relations: relations
+    assert outspoken(rule, environment()) is not rule
+    assert outspoken(rule, learned) is rule and outspoken(drawn, environment()) is drawn
