@@ -21,6 +21,7 @@ from benchmarks.record import record
 from data_pipeline.verification.replay import Replayer
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import settings_for, write_environment
+from graphwalker.answers.loose_json import string_list, without_reasoning
 from graphwalker.config import Config, load_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError
@@ -34,7 +35,6 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows
 from graphwalker.graphs.sparql.request import Response
-from graphwalker.loose_json import string_list, without_reasoning
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question, read_worded

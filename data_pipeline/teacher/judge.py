@@ -10,7 +10,7 @@ from data_pipeline.teacher.paths import resolved_paths
 from data_pipeline.teacher.prompts import Prompts
 from data_pipeline.teacher.readings import Doubt
 from data_pipeline.wording.quality import KEEP_FROM, Verdict
-from graphwalker.loose_json import without_reasoning
+from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.query.query import Execution, Hop, Query
 
 DIMENSIONS = ("path", "relevance", "coherence")

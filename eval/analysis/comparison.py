@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.analysis.summary import add_scores, holm, paired_difference
-from eval.intervals import mean_interval
 from eval.run.records import Run, path_ends, read_usage, tool_calls
 from eval.score.expected import ExpectedQuestions
 from eval.score.forms import Hints
@@ -23,6 +22,7 @@ from eval.tables import (
     number,
 )
 from graphwalker.errors import UserError
+from graphwalker.intervals import mean_interval
 from graphwalker.oracle.baselines import BASELINES
 from graphwalker.scoring import near_miss, predicted_entities
 from graphwalker.trajectory import Trajectory

@@ -1,6 +1,6 @@
 """Figures of a run: means with 95 % intervals, breakdowns, Pass@k; paired differences of two runs.
 
-Intervals are those of `eval.intervals`; several episodes of one question count as one question.
+Intervals are those of `graphwalker.intervals`; several episodes of one question count as one.
 """
 
 import math
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eval.analysis.truth_runs import truth_runs
-from eval.intervals import INTERVALS, Interval, bootstrap, mean_interval, tango
 from eval.run.records import SampledEpisode
+from graphwalker.intervals import INTERVALS, mean_interval, paired_interval
 from graphwalker.question import Question
 from graphwalker.scoring import pass_at_k, score
 from graphwalker.trajectory import StopReason, Trajectory
@@ -192,9 +192,8 @@ def paired_difference(
         result[f"{name}_a"] = sum(before) / len(common)
         result[f"{name}_b"] = sum(after) / len(common)
         result[name] = sum(gains) / len(common)
-        result[f"{name}_interval"] = _gain_interval(
-            gains, [first[key].question.id for key in common], seed
-        )
+        questions = [first[key].question.id for key in common]
+        result[f"{name}_interval"] = paired_interval(gains, seed, questions)
     won = sum(second[key].scores["em"] > first[key].scores["em"] for key in common)
     lost = sum(second[key].scores["em"] < first[key].scores["em"] for key in common)
     balance: dict[str, float] = defaultdict(float)
@@ -232,13 +231,6 @@ def holm(ps: Sequence[float]) -> list[float]:
         floor = max(floor, min(1.0, (len(ps) - rank) * ps[place]))
         adjusted[place] = floor
     return adjusted
-
-
-def _gain_interval(gains: Sequence[float], questions: Sequence[str], seed: int) -> Interval:
-    won, lost = gains.count(1), gains.count(-1)
-    if len(set(questions)) == len(gains) and won + lost + gains.count(0) == len(gains):
-        return tango(won, lost, len(gains))
-    return bootstrap(gains, seed, clusters=questions)
 
 
 def _put(

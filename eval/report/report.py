@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from eval.analysis.summary import add_scores, paired_difference, summarise
-from eval.intervals import INTERVALS
 from eval.report.archive import WalkArchive, choose
 from eval.report.assets import write_page
 from eval.report.beside import beside
@@ -48,6 +47,7 @@ from eval.tables import (
 )
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError
+from graphwalker.intervals import INTERVALS
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from eval.run.records import PREDICTIONS
 from eval.score.expected import ExpectedQuestions
 from eval.score.files import parser_of
 from eval.score.predictions import Prediction, read_file
+from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import write_jsonl
-from graphwalker.loose_json import without_reasoning
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ChatError

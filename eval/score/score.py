@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.intervals import INTERVALS, Interval, mean_interval
 from eval.score.expected import ExpectedQuestions
 from eval.score.forms import Hints
 from eval.score.metrics import METRICS, PASS, Scores, family_of
@@ -15,6 +14,7 @@ from eval.score.predictions import Prediction
 from eval.score.tally import Tally, WantedMetrics, scores_of, tallies
 from graphwalker.errors import UserError
 from graphwalker.files import whole_file
+from graphwalker.intervals import INTERVALS, Interval, mean_interval
 
 if TYPE_CHECKING:
     import rich.table

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from graphwalker.answers.loose_json import first_value, without_reasoning
 from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
 from graphwalker.answers.rows import read_row, row_texts
 from graphwalker.files import dumps
-from graphwalker.loose_json import first_value, without_reasoning
 from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed, repeats_example
 from graphwalker.tokens.tool_calls import neutral
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from graphwalker.loose_json import without_reasoning
+from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.tags import neutral
 from graphwalker.tools.base import Call

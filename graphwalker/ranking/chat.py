@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from graphwalker.answers.loose_json import string_list
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.files import cache_folder
-from graphwalker.loose_json import string_list
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
 from graphwalker.policies.chat.store import Usage

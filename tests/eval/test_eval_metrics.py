@@ -7,9 +7,9 @@ import pytest
 
 from eval.analysis.summary import holm, mcnemar, paired_difference, summarise
 from eval.analysis.truth_runs import truth_runs
-from eval.intervals import bootstrap, mean_interval, tango, wilson
 from eval.run.records import SampledEpisode
 from graphwalker.graphs.base import Entity
+from graphwalker.intervals import bootstrap, mean_interval, tango, wilson
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 

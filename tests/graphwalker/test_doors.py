@@ -8,6 +8,7 @@ import pytest
 
 from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
+from graphwalker.answers.loose_json import string_list
 from graphwalker.cli import console
 from graphwalker.cli.app import run
 from graphwalker.cli.settings import Setting
@@ -16,7 +17,6 @@ from graphwalker.config import Config, load_config
 from graphwalker.datasets.files import open_file
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_columns, read_json, read_jsonl
-from graphwalker.loose_json import string_list
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question

@@ -3,15 +3,15 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
+from graphwalker.intervals import paired_interval, wilson
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.question import Question
@@ -20,9 +20,6 @@ from graphwalker.tokens.formats import ChatFormat
 from graphwalker.trajectory import Trajectory
 from training.models.copies import copy_of_shared
 from training.runs.distributed import gather_all, processes, rank
-
-Z = 1.959964
-"""Standard errors of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,8 @@ def figures(plays: Sequence[EpisodeFigures]) -> dict[str, float]:
     """Means over episodes, of EM with its interval; `failed` counts infrastructure failures, which
     no mean holds."""
     valid = [play for play in plays if play.em is not None]
-    low, high = wilson(em_by_question(plays))
+    ems = em_by_question(plays)  # where one is a mean over samples, the interval is a wide one
+    low, high = wilson(sum(ems.values()), len(ems))
     return {
         "em": _mean([play.em or 0.0 for play in valid]),
         "em_low": low,
@@ -76,36 +74,17 @@ def em_by_question(plays: Sequence[EpisodeFigures]) -> dict[str, float]:
     return {question: fmean(ems) for question, ems in found.items()}
 
 
-def wilson(em: Mapping[str, float]) -> tuple[float, float]:
-    """Wilson's 95 % interval of a mean over questions. Where a question's EM is itself a mean over
-    samples, it is on the wide side.
-
-    >>> wilson({})
-    (0.0, 1.0)
-    >>> [round(end, 3) for end in wilson({"a": 1.0, "b": 1.0, "c": 0.0, "d": 1.0})]
-    [0.301, 0.954]
-    """
-    if not em:
-        return 0.0, 1.0
-    count, share = len(em), fmean(em.values())
-    middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
-    reach = Z / (1 + Z * Z / count)
-    reach *= sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
-
-
 def paired_gain(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """Mean difference over the questions that both have, with its 95 % interval; `{}` for none.
 
-    >>> paired_gain({"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 0.0})
-    {'gain': 0.0, 'gain_low': 0.0, 'gain_high': 0.0}
+    >>> paired_gain({"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0, "c": 0.0})["gain"]
+    0.0
     """
     changes = [now[question] - before[question] for question in now if question in before]
     if not changes:
         return {}
-    mean = fmean(changes)
-    reach = Z * stdev(changes) / sqrt(len(changes)) if len(changes) > 1 else 1.0
-    return {"gain": mean, "gain_low": mean - reach, "gain_high": mean + reach}
+    low, high = paired_interval(changes)
+    return {"gain": fmean(changes), "gain_low": low, "gain_high": high}
 
 
 def _mean(values: Sequence[float]) -> float:
