@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
 from graphwalker.datasets.queries import EXECUTED, resolve_one
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_text
+from graphwalker.files import write_text
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.query.query import Hop, Query, execute
 from graphwalker.question import Question
@@ -178,7 +178,7 @@ def with_others(
     return sorted(taken)
 
 
-def like_facts(config: SynthConfig, product: Path) -> dict[str, Any]:
+def like_facts(config: SynthConfig, records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What the data card holds of `like`: what it set, and how much of what the file's questions
     ask the records ask, too."""
     if not config.like:
@@ -192,5 +192,5 @@ def like_facts(config: SynthConfig, product: Path) -> dict[str, Any]:
         "max_degree": config.max_degree,
         "max_frontier": config.max_frontier,
     }
-    covered = shares.coverage(query_of(r)[0] for r in read_jsonl(product)) if shares else {}
+    covered = shares.coverage(query_of(record)[0] for record in records) if shares else {}
     return {"like": facts | covered}

@@ -94,7 +94,7 @@ def make(
         )
         fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = tests.card(ledger.records(DROPPED)) if tests else {}
-        more |= like_facts(config, out / recipe.product)
+        more |= like_facts(config, ledger.records(recipe.product))
         if recipe.product != WALKS:
             more |= teacher_counts(ledger.records(recipe.product), config)
         return write_card(out, recipe.name, config, about, recipe.product, {**goal.card, **more})

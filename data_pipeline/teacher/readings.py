@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from data_pipeline.certificates import FRONTIER_LIMIT, ids_of
-from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.lexicon import Lexicon, reads_both_ways
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute
@@ -118,7 +118,7 @@ class TextReadings:
         hop = dict(_places(query))[place]
         for other in self._rival_hops(query, run, place):
             weight = _weight(self._best(other, free))
-            backwards = other.relation == hop.relation
+            backwards = other.relation == hop.relation and not reads_both_ways(hop.relation)
             if weight > _weight(own) or (weight and weight == _weight(own) and not backwards):
                 yield other
 

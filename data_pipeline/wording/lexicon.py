@@ -1,12 +1,19 @@
 """The lexicon: how each hop is worded, exactly or vaguely, and which hops a phrase may mean."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.english import is_person, packaged_table, plural
+from data_pipeline.wording.english import (
+    is_person,
+    packaged_table,
+    plural,
+    words_of,
+    words_of_kind,
+)
 from data_pipeline.wording.ids import NOTHING_KNOWN, Nouns, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.query.query import Hop, parse_hop
@@ -99,8 +106,12 @@ class Lexicon:
         return self.meanings.get(phrase_text, ())
 
     def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:
-        """The readings of a phrase that words `hop`: the true hop first."""
-        return (hop, *(other for other in self.readings(phrase_text) if other != hop))
+        """The readings of a phrase that words `hop`: the true hop first. A relation that people
+        read both ways (`What interacts with X?`) may be meant from its other end, too."""
+        others = list(self.readings(phrase_text))
+        if reads_both_ways(hop.relation):
+            others.append(Hop(hop.relation, hop.direction.reverse))
+        return tuple(dict.fromkeys((hop, *others)))
 
     def says(self, hop: Hop) -> str:
         """Return the plainest noun phrase of a hop; `""` where people have worded other relations
@@ -113,6 +124,19 @@ class Lexicon:
         """The same fact seen the other way round: `~film.director.film` for
         `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
         return self.inverses.get(hop)
+
+
+@cache
+def reads_both_ways(relation: str) -> bool:
+    """Whether the words of the id say the same of both ends.
+
+    >>> reads_both_ways("interacts_with"), reads_both_ways("borderingCountry")
+    (True, True)
+    >>> reads_both_ways("people.person.sibling_s"), reads_both_ways("parent_of")
+    (True, False)
+    """
+    words = re.split(r"[./#]", relation.partition(FLATTENED)[0])[-1]
+    return not words_of_kind("both_ways").isdisjoint(words_of(words))
 
 
 def written_for(relations: Iterable[str]) -> dict[Hop, Entry]:
