@@ -39,7 +39,7 @@ class FigureTable:
 def score_table(stages: Sequence[StageFigures]) -> FigureTable:
     """How right each stage is, what it gained over the stage before and has over the best baseline,
     and how many questions its environment lets anyone answer; then the baselines."""
-    columns = {"f1": "F1", "hits1": "Hits@1"}
+    columns = {"f1": "F1", "hits1": "Hits@1"} | _named_metrics(stages)
     more = {
         title: cell
         for title, (shown, cell) in {
@@ -67,6 +67,12 @@ def score_table(stages: Sequence[StageFigures]) -> FigureTable:
         place = head.index("EM gain")
         head, rows = head[:place] + head[place + 1 :], [r[:place] + r[place + 1 :] for r in rows]
     return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")
+
+
+def _named_metrics(stages: Sequence[StageFigures]) -> dict[str, str]:
+    """Metrics that were asked for besides those of every table."""
+    names = dict.fromkeys(name for stage in stages for name in stage.get("metrics", ()))
+    return {name: name for name in names if name not in ("em", "f1", "hits1")}
 
 
 def pass_table(stages: Sequence[StageFigures]) -> FigureTable:
@@ -168,7 +174,12 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
     head = (Cell("Stage"), Cell("EM"), *map(Cell, columns.values()))
     rules = ", ".join(name for name, _ in baseline_rows(stages))
     without = [f"no model: {rules}"] if rules else []
-    notes = (_pass_note(stages, columns), *without, *_ceiling_notes(stages))
+    more = [
+        f"{stage['name']}: {name} {number(stage[name])} {brackets(stage[f'{name}_interval'])}"
+        for stage in stages
+        for name in _named_metrics([stage])
+    ]
+    notes = (_pass_note(stages, columns), *without, *_ceiling_notes(stages), *more)
     return FigureTable(head, tuple(rows), "; ".join(filter(None, notes)))
 
 

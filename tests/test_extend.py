@@ -74,6 +74,14 @@ def test_the_reward_of_ones_own_is_loaded_as_the_page_names_it(
     assert config.rewards == {"em": 1.0, "my_reward:short_and_right": 0.5}
 
 
+def test_the_metric_of_ones_own_stands_in_the_report(folder: Path):
+    assert FILES["my_metric.py"].count("\n") < 30
+    (stage,) = json.loads((folder / "runs/measured/report.json").read_text())["stages"]
+    assert stage["my_metric:right_letters"] == 1.0 and stage["metrics"]
+    page = (folder / "runs/measured/report.html").read_text(encoding="utf-8")
+    assert '<th scope="col">my_metric:right_letters</th>' in page
+
+
 def test_the_ranker_of_ones_own_orders_the_relations(folder: Path):
     first = json.loads((folder / "runs/ranked/predictions.jsonl").read_text().splitlines()[0])
     assert first["provenance"]["ranker"] == "my_ranker:shared_letters"

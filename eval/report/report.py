@@ -34,6 +34,7 @@ from eval.report.training import (
 from eval.run.records import Run, SampledEpisode, path_ends, read_run, read_usage
 from eval.score.compat_papers import truth
 from eval.score.expected import ExpectedQuestions
+from eval.score.score import score_run
 from eval.score.systems import count_expected, holds_walks, read_system
 from eval.tables import (
     as_markdown,
@@ -82,6 +83,7 @@ def write_report(
     ks: Sequence[int] = (1, 2, 4, 8),
     published: Sequence[str] = (),
     expected: Callable[[], ExpectedQuestions] | None = None,
+    metrics: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write OUT/report.json, report.md, report.html and return what report.json holds.
 
@@ -90,6 +92,7 @@ def write_report(
     (`eval.report.published`). Memory holds scores and packed walks, never a run's words: a report
     of 10,000 questions needs little of it.
 
+    `metrics` names more of them, `module:NAME` the user's own; each stage holds them as `metrics`.
     `extra` is merged into the report; its `seconds` (step -> seconds) join those of the stages.
     """
     if not stages:
@@ -104,6 +107,8 @@ def write_report(
     facts = dict(extra or {})
     steps = facts.pop("seconds", {})
     records = _stage_records(stages, runs, ks, seed, expectations, archive)
+    for record, run in zip(records, runs, strict=True):
+        record |= score_run(run, metrics, seed)
     report: dict[str, Any] = {
         "title": title,
         "stages": records,

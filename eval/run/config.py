@@ -37,6 +37,10 @@ def _one_or_several(paths: Any) -> Any:
     return (paths,) if isinstance(paths, str) else paths
 
 
+def _parted(names: Any) -> Any:
+    return [n.strip() for n in names.split(",") if n.strip()] if isinstance(names, str) else names
+
+
 class EvalConfig(Config):
     """`graphwalker eval`: run an agent on a file of questions and score it."""
 
@@ -105,6 +109,9 @@ class EvalConfig(Config):
     started on this machine."""
     ray_gpus: float = Field(default=0.0, ge=0)
     """GPUs, or the share of one, of each worker on the Ray cluster."""
+    metrics: Annotated[tuple[str, ...], BeforeValidator(_parted)] = ()
+    """Metrics in the report besides EM, F1 and Hits@1: published ones by their names, and
+    `module:NAME` for a function of your own, NAME(answers: list[str], gold: list[str]) -> float."""
     retries: int = Field(default=1, ge=0)
     """Number of further tries after an infrastructure failure, before the episode is set aside."""
     failures_in_a_row: int = Field(default=10, ge=0)

@@ -1,16 +1,20 @@
 """The names of all metrics: what each means, where it is defined, its known defect."""
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from eval.score import compat, compat_papers
 from eval.score.predictions import PredictedEntities, Prediction
 from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
+from graphwalker.named import failure, is_own, own
 from graphwalker.question import Answer
 from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
 
@@ -190,10 +194,29 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 
+@cache
 def family_of(name: str) -> Family:
-    """The family that computes a metric. Raises `UserError` listing the known ones."""
+    """Return the family that computes a metric; that of `module:NAME` is the user's own function.
+    Raises `UserError` listing the known ones."""
     known = "pass@k" if PASS.fullmatch(name) else name
     for family in FAMILIES:
         if known in family.names:
             return family
-    raise UserError(f"no metric is named {name!r}; known: {', '.join(METRICS)}")
+    if not is_own(name):
+        names = ", ".join(METRICS)
+        raise UserError(f"no metric is named {name!r}; known: {names}, or module:NAME for your own")
+    function = own(name, "metric")
+    if not callable(function):
+        raise UserError(f"metric {name}: is no function NAME(answers, gold)")
+    return Family("predictions", _predicts, partial(_own_metric, name, function), (name,))
+
+
+def _own_metric(name: str, function: Callable[..., Any], record: Prediction) -> Scores:
+    """Score a record by the user's own function of the answers given and the gold ones."""
+    try:
+        value = function(list(record.texts), list(record.golds))
+    except Exception as error:
+        raise UserError(f"metric {name}: {failure(error)}") from error
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise UserError(f"metric {name}: returned {value!r} for {record.id}, not a number")
+    return {name: float(value)}

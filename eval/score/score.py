@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.run.records import Run
 from eval.score.expected import ExpectedQuestions
+from eval.score.files import of_trajectory
 from eval.score.forms import Hints
 from eval.score.metrics import METRICS, PASS, Scores, family_of
 from eval.score.predictions import Prediction
@@ -97,6 +99,18 @@ def score_record(record: Prediction, metrics: Sequence[str] | None = None) -> Sc
     """Every metric that fits the record, or those named."""
     wanted = WantedMetrics.of(metrics)
     return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))
+
+
+def score_run(run: Run, metrics: Sequence[str], seed: int = 0) -> dict[str, Any]:
+    """Return the mean of each named metric over the scored episodes of a run, under its name, with
+    its interval; `metrics` lists those that fit."""
+    kept = [one for one in run.trajectories if not one.stop.infrastructure_failure]
+    scores = [score_record(of_trajectory(one), metrics) for one in kept] if metrics else []
+    found: dict[str, Any] = {}
+    for name in metrics:
+        if values := [one[name] for one in scores if name in one]:
+            found[name], found[f"{name}_interval"] = mean_interval(values, seed)
+    return {**found, "metrics": [name for name in metrics if name in found]} if found else {}
 
 
 def _summary(

@@ -37,8 +37,9 @@ class WantedMetrics:
         return wanted
 
     def families(self) -> list[Family]:
-        wanted = {id(family_of(name)) for name in self.names}
-        return [family for family in FAMILIES if not self.names or id(family) in wanted]
+        if not self.names:
+            return list(FAMILIES)
+        return list({id(family): family for family in map(family_of, self.names)}.values())
 
     def ks(self) -> list[int]:
         """The k of every Pass@k that is named by its number."""

@@ -47,6 +47,7 @@ SHORT: Mapping[str, Short] = {
     "seed": Short("seed", int, "The same seed gives the same records."),
     "workers": Short("workers", int, "Processes. Any number gives the same files.", 1),
     "engine": Short("engine", str, "Where workers run: `processes` or `ray`."),
+    "metrics": Short("metrics", str, "More metrics, separated by commas; module:NAME is your own."),
     "shard": Short("shard", str, "Part i of n, as 0/8, for job arrays; `merge` joins the parts."),
     "max_tokens": Short("max_tokens", int, "Completion tokens per turn.", 1),
     "trust": Short("trust", str, "A folder whose files may name code, paths and addresses."),

@@ -30,6 +30,7 @@ IMPORTS = {
     "training/runs/distributed.py": "a constant",
 }
 OWN_NAMES = {
+    "eval/score/metrics.py": "`--metrics` of `score` and `eval`; no file is asked for them",
     "graphwalker/agents/presets.py": "`environment.preset`, marked",
     "graphwalker/datasets/registry.py": "`questions_format`, marked",
     "graphwalker/graphs/open.py": "`--graph`; no file is asked for a graph",

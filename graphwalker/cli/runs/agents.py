@@ -56,7 +56,7 @@ def demo(
 
 @verb(
     app, "graph!", "questions!", "model!", "format", "api", "out!", "count", "seed", "workers",
-    "shard", "force_environment", "trust", name="eval", count="limit",
+    "shard", "metrics", "force_environment", "trust", name="eval", count="limit",
 )  # fmt: skip
 def evaluate(given: CommandOptions) -> None:
     """Run an agent on questions, score its answers and write a report.
@@ -70,10 +70,12 @@ def evaluate(given: CommandOptions) -> None:
     from data_pipeline.exemplars import make_exemplars
     from eval.run.config import EvalConfig, run_eval, run_folder
     from eval.run.records import failure_reason, has_predictions
+    from eval.score.tally import WantedMetrics
     from eval.tables import missing_note
     from graphwalker.cli.runs.results import write_report
 
     config, why = given.settings(EvalConfig), ""
+    WantedMetrics.of(config.metrics)  # a wrong name is told before anything runs
     folder = run_folder(config)
     try:
         with console.progress("evaluate") as tick:
@@ -86,7 +88,7 @@ def evaluate(given: CommandOptions) -> None:
         return
     if not has_predictions(folder):
         raise GraphWalkerError(f"no question was scored: {why}; {RESUMES}")
-    made = write_report([folder], folder, seed=config.seed)
+    made = write_report([folder], folder, seed=config.seed, metrics=config.metrics)
     if lost := missing_note(made["stages"][0]):
         raise IncompleteError(f"{lost}: {why}; {RESUMES}")
     if why:

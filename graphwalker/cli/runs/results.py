@@ -30,7 +30,8 @@ def score(
         list[Path], Option(help="JSONL, JSON, CSV or an evaluation run's folder; repeatable.")
     ],
     metrics: Annotated[
-        str, Option(help="Names, separated by commas. Default: all that apply.")
+        str,
+        Option(help="Names, separated by commas; module:NAME is your own. [default: all that fit]"),
     ] = "",
     as_json: JsonFlag = False,
     per_record: Annotated[Path | None, Option(help="File for each record's scores.")] = None,
@@ -196,6 +197,7 @@ def write_report(
     seed: int = 0,
     published: Sequence[str] = (),
     expected: Callable[[], "ExpectedQuestions"] | None = None,
+    metrics: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
@@ -204,7 +206,7 @@ def write_report(
     with lock_folder(out):
         stages = report.stages_of(runs)
         made = report.write_report(
-            out, stages, None, seed, title, published=published, expected=expected
+            out, stages, None, seed, title, published=published, expected=expected, metrics=metrics
         )
     console.out.print(report.console_table(made))
     console.out.print(f"Report: {(out / 'report.html').resolve()}", soft_wrap=True)
