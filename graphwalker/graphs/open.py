@@ -12,15 +12,8 @@ from graphwalker.named import failure, is_own, local_path, own
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph
 
-TABLES_AND_RDF = (
-    *(".csv", ".tsv", ".nt", ".nq", ".trig", ".parquet", ".graphml", ".gexf", ".gml", ".bz2"),
-    *(".zst", ".json"),
-)
-"""Endings of files that are compiled when they are opened, or refused as `graph build` does."""
 QUESTIONS = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
 """Endings of files whose questions may bring their own graphs."""
-RDF = (".ttl", ".rdf", ".owl", ".jsonld")
-"""Endings of files that rdflib reads."""
 
 
 def open_graph(
@@ -37,14 +30,15 @@ def open_graph(
       blanks or commas; `#IRI` at the end is the named graph that is asked.
     - a `.address` file: the endpoint whose address a server job wrote there; `#IRI` as above.
     - a file of questions that bring their own graphs (RoG's, say), or several, by commas.
-    - any other `.jsonl` file: a recording of graph calls (`record`), which it plays again.
+    - a `.jsonl` file of graph calls: a recording (`record`), which it plays again.
     - `module:factory`: what that function of the user's own returns, a `KnowledgeGraph` or a
       networkx graph. The module may lie in the working directory.
     - a `neo4j://` or `bolt://` address: a Neo4j database; `#NAME` at the end is the database.
     - a folder with `graphs.jsonl`: a set of property graphs (`graph synthetic`, `graph mazes`).
     - a compiled graph, by its folder or the file inside.
     - a data set on the Hub that was downloaded, by its name `owner/name` (or `owner/name/file`).
-    - any other file: compiled as `graph build` does, into a cache folder that its digest names.
+    - any other file, or several by commas: compiled as `graph build` does, into a cache folder that
+      the digest names; what it needs to know follows: `facts.csv?names=names.tsv&columns=s,p,o`.
 
     In Python `spec` may be a DataFrame, a networkx or rdflib graph, or a list of triples as well.
 
@@ -114,45 +108,26 @@ def _open(
         if files := files_with_graphs(spec):
             return QuestionGraphs(files)
     if spec.endswith(".jsonl"):
-        from graphwalker.graphs.cache.recording import ReplayedGraph
+        from graphwalker.graphs.cache.recording import ReplayedGraph, is_recording
 
-        return ReplayedGraph(spec)
+        if is_recording(spec):
+            return ReplayedGraph(spec)
     if is_own(spec) and not Path(spec).exists():
         return _call_factory(spec)
     if (Path(spec) / "graphs.jsonl").is_file():
         from graphwalker.graphs.property.sets import PropertyGraphSet
 
         return PropertyGraphSet(Path(spec))
+    from graphwalker.graphs.build.cached import compile_files, input_files
     from graphwalker.graphs.compiled.local import local_copy
     from graphwalker.graphs.compiled.properties import open_compiled
 
+    if found := input_files(spec):
+        return open_compiled(compile_files(*found))
     path = Path(spec)
-    if path.suffix.lower() in RDF and path.is_file():
-        from rdflib import Graph
-
-        return _open_object(Graph().parse(path))
     if (path / "graph").is_dir() and not (path / "graph.gwk").exists():
         path = path / "graph"  # the folder of `graph make`, and of a demo
-    if path.is_file() and path.name.lower().removesuffix(".gz").endswith(TABLES_AND_RDF):
-        return open_compiled(compile_file(path))
     return open_compiled(local_copy(path))
-
-
-def compile_file(path: Path) -> Path:
-    """Return the folder of the compiled graph of a file, made once. Raises `UserError`."""
-    import hashlib
-
-    from graphwalker.files import cache_folder
-    from graphwalker.graphs.build.build import build_graph
-    from graphwalker.graphs.format.header import FORMAT_VERSION
-
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    out = cache_folder() / "graphs" / f"{path.name[:60]}-{digest[:16]}-{FORMAT_VERSION}"
-    if not out.exists():
-        out.parent.mkdir(parents=True, exist_ok=True)
-        build_graph([path], out)
-    return out
 
 
 def _open_object(given: Any) -> KnowledgeGraph:

@@ -34,7 +34,6 @@ AnyGraph = Annotated[
 Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`); also as --graph.")]
 Files = list[Path] | None
 Texts = list[str] | None
-FACTS_SHOWN = 3
 SHOWN = 20
 """Findings of `conformance` that are printed; the others are counted."""
 
@@ -243,9 +242,13 @@ def search(
 
 def _show_built(folder: Path, built: dict[str, Any]) -> None:
     """Print the counts of a build, three facts, and what may not be as it was meant."""
+    from graphwalker.graphs.build.cached import sample_facts
+    from graphwalker.graphs.compiled.properties import open_compiled
+
     warnings = built.pop("warnings", [])
     show(str(folder), built)
-    _show_facts(folder)
+    for fact in sample_facts(open_compiled(folder)):
+        console.echo(f"fact: {fact}")
     for warning in warnings:
         console.echo(f"warning: {warning}")
     _end(folder)
@@ -254,26 +257,6 @@ def _show_built(folder: Path, built: dict[str, Any]) -> None:
 def _end(folder: Path) -> None:
     words = ("synth", "--graph", folder, "--count", "1000", "--out", "runs/synth")
     show_ending(folder, words, examples=False)
-
-
-def _show_facts(folder: Path) -> None:
-    """Print three facts, from which a person sees whether the input was read as it was meant."""
-    from graphwalker.graphs.base import Direction
-    from graphwalker.graphs.compiled.properties import open_compiled
-
-    graph = open_compiled(folder)
-    shown: set[tuple[str, str, str]] = set()
-    spread = [graph.size * part // FACTS_SHOWN for part in range(FACTS_SHOWN if graph.size else 0)]
-    # In a small graph, several of these may have the same fact alone: the first entities follow.
-    for entity in map(graph.entity_at, (*spread, *range(min(graph.size, 20)))):
-        sides = [(r, d) for d in Direction for r, _ in graph.relations(entity.id, d)]
-        for relation, direction in sides:
-            fact = graph.triples(entity.id, [relation], direction, 1)[0]
-            texts = (fact.head.name or fact.head.id, relation, fact.tail.name or fact.tail.id)
-            if texts not in shown and len(shown) < FACTS_SHOWN:
-                shown.add(texts)
-                console.echo("fact: " + " | ".join(text[:80] for text in texts))
-                break
 
 
 def _index_of(graph: Path) -> Path:

@@ -245,10 +245,18 @@ def open_neo4j(spec: str) -> Neo4jGraph:
     if parts.username or parts.password:
         raise UserError(f"an address holds no password: set {USER} and {PASSWORD}")
     from neo4j import GraphDatabase
+    from neo4j.exceptions import DriverError, Neo4jError
 
     user, password = os.environ.get(USER, ""), os.environ.get(PASSWORD, "")
     connect: Any = GraphDatabase  # its settings are not typed
     driver = connect.driver(address, auth=(user, password) if user else None)
+    try:
+        driver.verify_connectivity()
+    except (DriverError, Neo4jError, OSError, ValueError) as error:
+        raise GraphError(
+            f"{address}: {first_line(error).rstrip(':')}; is Neo4j running there, are {USER} and "
+            f"{PASSWORD} set? A file of CALL apoc.export.json.all('kg.json', {{}}) is a graph, too"
+        ) from None
     return Neo4jGraph(driver, database or None, address)
 
 

@@ -14,6 +14,7 @@ from graphwalker.graphs.intake.sorter import Sorter
 LONG_TEXT = 2_000
 """Characters of a literal that hardly fits into an observation."""
 _MANY_RELATIONS = 50
+_WIKIDATA = "http://www.wikidata.org/prop/"
 _ID = re.compile(r"\d+|Q\d+|[mg]\.[0-9a-z_]+|[0-9a-f]{8}-[0-9a-f-]{20,}")
 
 
@@ -39,6 +40,8 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
             f"{len(relations):,} relations in {counts['triples']:,} triples: are the columns head, "
             "relation, tail? --columns names them"
         )
+    if found := next((one for one in relations if one.startswith(_WIKIDATA)), ""):
+        yield f"relations are addresses of Wikidata ({found}): layers.wikidata=true reads them"
     if long := counts.get("long_texts"):
         yield f"{_share(long, counts['literals'])} literals have more than {LONG_TEXT:,} characters"
     if repeated := counts["stated"] - counts["triples"]:

@@ -36,6 +36,16 @@ class ReplayedGraph(AnsweringGraph):
         return list(cast(list[Any], result)) if isinstance(result, list) else result
 
 
+def is_recording(path: Path | str) -> bool:
+    """Return whether a file holds graph calls, by its first record; one that is empty or not there
+    may come to."""
+    try:
+        first: Any = next(iter(read_jsonl(path)), {"method": "", "arguments": ""})
+    except UserError:
+        return not Path(path).is_file()
+    return isinstance(first, dict) and {"method", "arguments"} <= set(cast(dict[str, Any], first))
+
+
 def read_recording(path: Path | str) -> dict[GraphCall, Any]:
     """Results by call; a `GraphError` stands for a call that failed and never succeeded.
 

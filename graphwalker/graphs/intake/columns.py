@@ -55,16 +55,20 @@ class TableForm:
     """Whether the first row is a header; `None`: where `columns` are names."""
     split: str | None = None
     """What stands between several values in one field; `none` keeps such a field whole."""
+    refers: tuple[str, ...] = ()
+    """Which columns point into which table, as `project.leader_id=employee`; `=none` for none."""
 
     @classmethod
-    def read(cls, columns: str, header: bool | None, split: str | None) -> "TableForm":
+    def read(
+        cls, columns: str, header: bool | None, split: str | None, refers: Sequence[str] = ()
+    ) -> "TableForm":
         """The form of these options. Raises `UserError`."""
         named = tuple(name.strip() for name in columns.split(",")) if columns else ()
         if named and named != (TABLE,) and (len(named) != 3 or len(set(named)) < 3):
             raise UserError(
                 f"--columns {columns}: name head, relation and tail, as h,r,t or 1,2,3, or `table`"
             )
-        return cls(named, header, split or None)
+        return cls(named, header, split or None, tuple(refers))
 
     @property
     def has_header(self) -> bool:

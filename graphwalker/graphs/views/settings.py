@@ -1,5 +1,8 @@
 """Layers of a graph by their settings: what an environment changes about the graph beneath it."""
 
+import logging
+from multiprocessing import parent_process
+
 from pydantic import Field
 
 from graphwalker.config import Config
@@ -7,6 +10,8 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.sets import GraphSet
 from graphwalker.trust import FilePath, PlainTexts
+
+log = logging.getLogger(__name__)
 
 
 class GraphLayers(Config):
@@ -40,6 +45,9 @@ class GraphLayers(Config):
 
 def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
     """The graph under its layers; the graph itself where there are none. Raises `UserError`."""
+    # Once, not in each worker; an endpoint would be asked.
+    if not layers.wikidata and not graph.is_remote and parent_process() is None:
+        _hint_wikidata(graph)
     if layers == GraphLayers():
         return graph
     from graphwalker.graphs.views.freebase import (
@@ -73,6 +81,19 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
         return graph
 
     return graph.under(lay) if isinstance(graph, GraphSet) else lay(graph)
+
+
+def _hint_wikidata(graph: KnowledgeGraph) -> None:
+    """Say that a graph of Wikidata's addresses has a layer for them."""
+    from graphwalker.graphs.views.wikidata import PROPERTIES
+
+    listed = [] if isinstance(graph, GraphSet) else graph.relation_ids()
+    if found := next((one for one in listed if one.startswith(PROPERTIES["p"])), ""):
+        log.warning(
+            "relations are addresses of Wikidata (%s): layers.wikidata=true (in environments, "
+            "environment.layers.wikidata=true) shows QIDs and readable properties",
+            found,
+        )
 
 
 def _with_aliases(graph: KnowledgeGraph, path: str) -> KnowledgeGraph:

@@ -11,7 +11,9 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.adapters.networkx import from_networkx
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.views.settings import GraphLayers, with_layers
 from support.backends import to_ntriples
 from support.oxigraph import load_store
 from support.sparql_endpoint import serve
@@ -125,3 +127,42 @@ def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_pat
 def test_info_of_a_dead_endpoint_fails():
     with pytest.raises(GraphError, match="ConnectionRefused"):
         open_graph("http://127.0.0.1:9/sparql", attempts=1).info()
+
+
+def test_a_file_is_a_graph_that_says_once_what_was_understood(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "t.jsonl").write_text('["Ana", "knows", "Ben"]\n["Ben", "knows", "Cleo"]\n')
+    assert open_graph(tmp_path / "t.jsonl").size == 3
+    assert f"read {tmp_path}/t.jsonl: 3 entities, 1 relations, 2 triples" in caplog.text
+    assert caplog.text.count("fact: ") == 2 and "fact: Ana | knows | Ben" in caplog.text
+    caplog.clear()
+    assert open_graph(tmp_path / "t.jsonl").size == 3 and not caplog.text
+
+
+def test_files_take_names_types_and_columns_behind_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    for name, text in (
+        ("a.csv", "rel,src,dst\nknows,Q1,Q2\n"),
+        ("b.csv", "rel,src,dst\nknows,Q2,Q3\n"),
+        ("n.tsv", "Q1\tAna\nQ2\tBen\nQ3\tCleo\n"),
+        ("t.tsv", "Q1\tperson\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=r"Add --columns src,rel,dst .*'a\.csv\?columns="):
+        open_graph("a.csv")
+    graph = open_graph("a.csv,b.csv?names=n.tsv&types=t.tsv&columns=src,rel,dst")
+    assert [end.name for end in graph.neighbors("Q2", "knows", Direction.OUT)] == ["Cleo"]
+    assert graph.types("Q1") == ["person"]
+    with pytest.raises(UserError, match="no option nams; there are names"):
+        open_graph("a.csv?nams=n.tsv")
+
+
+def test_a_graph_of_wikidata_without_its_layer_is_told_of_it(tmp_path, caplog):
+    relation = "http://www.wikidata.org/prop/direct/P19"
+    plain = MemoryGraph([("Q1", relation, "Q2")], {})
+    with_layers(plain, GraphLayers())
+    assert f"addresses of Wikidata ({relation}): layers.wikidata=true" in caplog.text
+    caplog.clear()
+    with_layers(plain, GraphLayers(wikidata=True))
+    assert not caplog.text

@@ -16,10 +16,24 @@ from graphwalker.graphs.intake.rows import Source
 from graphwalker.graphs.ntriples import parse_line
 
 SNIFFED = 1 << 16
+_SHEETS = "save each of its sheets as CSV, and give all of them"
+_TABLES_OF_SQL = "export each of its tables as CSV with a header, and give all of them"
+_EXPORT = "in Neo4j, CALL apoc.export.json.all('kg.json', {}) writes a file that is read, kg.json"
+_BEFORE_SQL, _BEFORE_CYPHER = rb"(?i)(\s|--.*\n|/\*[^*]*\*/)*", rb"(?i)(\s|//.*\n|:\w+\s)*"
 _REFUSED = (
-    (b"PK\x03\x04", "a zip archive", "unpack it (unzip)"),
-    (b"$HDT", "HDT", "write it as N-Triples (hdt2rdf)"),
+    (rb"(?s)PK\x03\x04.{,400}?(\[Content_Types\]|opendocument)", "a spreadsheet", _SHEETS),
+    (rb"PK\x03\x04", "a zip archive", "unpack it (unzip)"),
+    (rb"\xd0\xcf\x11\xe0", "a spreadsheet", _SHEETS),
+    (rb"\$HDT", "HDT", "write it as N-Triples (hdt2rdf)"),
+    (rb"SQLite format 3", "an SQLite database", _TABLES_OF_SQL),
+    (_BEFORE_SQL + rb"(create table|insert into \S+ |drop table)", "an SQL script", _TABLES_OF_SQL),
+    (
+        _BEFORE_CYPHER + rb"((create|merge|match) \(|create (constraint|index)|unwind \[)",
+        "a Cypher script",
+        f"run it, and export the graph: {_EXPORT}",
+    ),
 )
+_ADDRESS = re.compile(r"(bolt|neo4j|https?)(\+\w+)?:/{1,2}(.*)")
 _XML = {"rdf:RDF": "RDF/XML", "RDF": "RDF/XML", "graphml": "GraphML", "gexf": "GEXF"}
 _ELEMENT = re.compile(rb"<([A-Za-z][\w.:-]*)")
 _TURTLE = re.compile(rb"@prefix\s|@base\s|prefix\s+[\w.-]*:\s*<|base\s*<", re.IGNORECASE)
@@ -44,9 +58,16 @@ def recognise(path: Path) -> str:
 
     Raises `UserError` for a format that is not read: as TSV it would be a graph of nonsense.
     """
+    if match := _ADDRESS.fullmatch(str(path)):
+        scheme, secured, place = match.groups(default="")
+        address = f"{scheme}{secured}://{place}"
+        more = "" if scheme.startswith("http") else f"; {_EXPORT}"
+        raise UserError(
+            f"{address}: an address, not a file; --graph {address} asks the database itself{more}"
+        )
     first = peek(path, SNIFFED).removeprefix(codecs.BOM_UTF8)
     for magic, name, remedy in _REFUSED:
-        if first.startswith(magic):
+        if re.match(magic, first):
             raise UserError(f"{path}: {name} is not read; {remedy}")
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF16

@@ -4,6 +4,8 @@ import bz2
 import gzip
 import json
 import lzma
+import re
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -217,6 +219,18 @@ FOREIGN = {
     "nul.tsv": ((TSV + "m.3\ta.b.c\tm\0.2\n").encode(), r"nul\.tsv:2: a NUL character"),
     "facts.hdt": (b"$HDT\x01", "HDT is not read; write it as N-Triples"),
     "facts.zip": (b"PK\x03\x04....", "a zip archive is not read"),
+    "a.cypher": (
+        b'// people\nCREATE (:Person {name: "Ana"});\n',
+        "a Cypher script is not read; run it",
+    ),
+    "a.xlsx": (
+        b"PK\x03\x04\x14\0\x06\0[Content_Types].xml",
+        "a spreadsheet is not read; save each of",
+    ),
+    "a.ods": (b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument", "a spreadsheet is not read"),
+    "a.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1", "a spreadsheet is not read"),
+    "a.sql": (b"-- dump\nCREATE TABLE t (id int);\n", "an SQL script is not read; export each"),
+    "a.db": (b"SQLite format 3\0", "an SQLite database is not read; export each of its tables"),
     "owl.xml": (b'<?xml version="1.0"?>\n<Ontology/>', r"XML \(Ontology\) is not read; RDF/XML"),
     "graph.json": (b'{"paper_nodes": {}}', "graphwalker graph grbench"),
 }
@@ -229,6 +243,12 @@ def test_a_foreign_file_is_named_with_what_to_do(tmp_path, name):
     with pytest.raises(UserError, match=told):
         build_graph([tmp_path / name], tmp_path / "graph")
     assert not (tmp_path / "graph").exists()
+
+
+@pytest.mark.parametrize("address", ["bolt://host:7687", "neo4j+s://host", "http://host/sparql"])
+def test_an_address_is_no_file_and_is_told_where_it_goes(tmp_path, address):
+    with pytest.raises(UserError, match=f"{re.escape(address)}: an address, .*--graph"):
+        build_graph([Path(address)], tmp_path / "graph")
 
 
 def test_what_is_read_is_still_read(tmp_path):
@@ -248,6 +268,10 @@ def test_a_build_says_what_may_not_be_meant_with_its_share(tmp_path):
         "twice.tsv": ("Ana\tknows\tBen\n" * 4, "3 of 4 (75 %) facts are stated again"),
         "m.nt": (f'{NT}<http://a/s> <{LABEL}> "S" .', "1 of 2 (50 %) nodes have no name"),
         "order.tsv": (wide, "60 relations in 60"),
+        "wiki.tsv": (
+            "Q1\thttp://www.wikidata.org/prop/direct/P19\tQ2\n",
+            "layers.wikidata=true reads them",
+        ),
     }
     for name, (text, told) in said.items():
         (tmp_path / name).write_text(text)
