@@ -10,8 +10,8 @@ from data_pipeline.teacher.paths import resolved_paths
 from data_pipeline.teacher.prompts import Prompts
 from data_pipeline.teacher.readings import Doubt
 from data_pipeline.wording.quality import KEEP_FROM, Verdict
-from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.query.query import Execution, Hop, Query
+from graphwalker.tokens.reasoning import without_reasoning
 
 DIMENSIONS = ("path", "relevance", "coherence")
 """Path completeness, relevance of question and path, coherence (GraphWalker section 2.2)."""

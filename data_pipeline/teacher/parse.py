@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from graphwalker.answers.loose_json import first_value, without_reasoning
+from graphwalker.answers.loose_json import first_value
+from graphwalker.tokens.reasoning import without_reasoning
 
 _NUMBER = r"(\d+(?:\.\d+)?)(?:\s*/\s*10)?(?![\w/]|\.\d|\s*/)"
 """A score, as `9`, `8.5` or `9/10`."""

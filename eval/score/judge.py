@@ -14,7 +14,6 @@ from eval.run.records import PREDICTIONS
 from eval.score.expected import ExpectedQuestions
 from eval.score.files import parser_of
 from eval.score.predictions import Prediction, read_file
-from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import write_jsonl
@@ -22,6 +21,7 @@ from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ChatError
 from graphwalker.policies.chat.store import Usage
+from graphwalker.tokens.reasoning import without_reasoning
 
 PROMPT = """A question, its right answer, and an answer that was given. Does the given answer say \
 the same as the right one? Other wording, order and extra words do not matter; missing or further \

@@ -49,7 +49,7 @@ class Episode:
                 self._agent.close()
             self._end(StopReason.POLICY_ERROR, completion)
         else:
-            self._prompt_tokens += completion.prompt_tokens
+            self._prompt_tokens += completion.prompt_tokens + completion.lost_prompt_tokens
             self._completion_tokens += completion.completion_tokens or len(
                 completion.token_ids or ()
             )

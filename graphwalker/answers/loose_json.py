@@ -4,24 +4,10 @@ import json
 import re
 from typing import Any, cast
 
-_TAGS = ("think", "thinking", "reasoning")
+from graphwalker.tokens.reasoning import without_reasoning
+
 _FENCE = re.compile(r"```[a-z]*\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _TRAILING_COMMA = re.compile(r",\s*([}\]])")
-
-
-def without_reasoning(answer: str) -> str:
-    """The answer without the reasoning that some models put before it.
-
-    >>> without_reasoning("<think> Hm. </think> yes")
-    'yes'
-    """
-    for tag in _TAGS:
-        ends = [found.end() for found in re.finditer(f"</{tag}>", answer, re.IGNORECASE)]
-        # Behind the last closing tag every opening one would be searched to the end, in vain.
-        end = ends[-1] if ends else 0
-        blocks = re.compile(f"<{tag}>.*?</{tag}>", re.DOTALL | re.IGNORECASE)
-        answer = blocks.sub(" ", answer[:end]) + answer[end:]
-    return answer.strip()
 
 
 def first_value(text: str, opening: str) -> Any:

@@ -25,7 +25,7 @@ from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.integrations.external_episode import ExternalEpisode
 from graphwalker.policies.base import Completion
-from graphwalker.policies.chat.policy import finish_text
+from graphwalker.policies.chat.stops import finish_text
 from graphwalker.question import Question
 from graphwalker.trajectory import Message
 
@@ -37,7 +37,6 @@ try:
         ChatMessageAssistant,
         ChatMessageSystem,
         ChatMessageUser,
-        GenerateConfig,
         get_model,
     )
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
@@ -78,8 +77,8 @@ def walk(environment: ScriptEnvironment) -> Solver:
         while not episode.done:
             state.messages = [chat_message(one) for one in episode.conversation]
             stops = list(episode.stop_strings)
-            settings = GenerateConfig(stop_seqs=stops or None)
-            state.output = await get_model().generate(state.messages, config=settings)
+            # No stop strings are sent: a server would cut a model that reasons at the first one.
+            state.output = await get_model().generate(state.messages)
             state.messages.append(state.output.message)
             finish = "length" if state.output.stop_reason in ("max_tokens", "model_length") else ""
             text = finish_text(state.output.completion, stops, finish or "stop")

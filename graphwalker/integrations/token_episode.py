@@ -1,12 +1,13 @@
 """An episode in token ids: what a trainer with an engine of its own draws, masks and rewards."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.integrations.external_episode import ExternalEpisode
 from graphwalker.policies.base import Completion
+from graphwalker.policies.token_record import TurnEnds
 from graphwalker.tokens.formats import ChatFormat
 from graphwalker.tokens.segments import closed_ids, end_of_turn_id, extension_ids, prompt_ids
 
@@ -47,24 +48,20 @@ async def play_tokens(
     Raises `UserError` for an agent that begins new conversations: a row of ids holds one.
     """
     ids = TokenEpisode(prompt_ids(episode.conversation, fmt, tokenizer))
-    end = end_of_turn_id(fmt, tokenizer)
+    ends = TurnEnds(tokenizer, fmt, frozenset({end_of_turn_id(fmt, tokenizer)}))
     while not episode.done:
         room = min(most_per_turn, most - len(ids.response) - 1)
         if room <= 0:
             episode.play(Completion("", "length"))
             break
         stops = episode.stop_strings
-        drawn, logprobs = await draw([*ids.prompt, *ids.response], stops, room)
+        drawn, logprobs = await _draw_turn(draw, [*ids.prompt, *ids.response], stops, room, ends)
         ids.append(drawn, True, logprobs)
         closed = closed_ids(drawn, fmt, tokenizer)
         ids.append(closed[len(drawn) :], False, [0.0] * (len(closed) - len(drawn)))
-        spoken = drawn[:-1] if drawn[-1:] == [end] else drawn
-        text = tokenizer.decode(
-            spoken, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        episode.play(
+            replace(ends.completion(drawn, logprobs or (), stops), token_ids=tuple(closed))
         )
-        ended = drawn[-1:] == [end] or any(stop in text for stop in stops)
-        finish = "stop" if ended else "length"
-        episode.play(Completion(text, finish, tuple(closed), tuple(logprobs or ()) or None))
         if episode.done:
             break
         if episode.restart:
@@ -72,3 +69,19 @@ async def play_tokens(
         seen = extension_ids(episode.messages, fmt, tokenizer)
         ids.append(seen, False, [0.0] * len(seen))
     return ids
+
+
+async def _draw_turn(
+    draw: TokenDraw, before: list[int], stops: Sequence[str], room: int, ends: TurnEnds
+) -> tuple[list[int], list[float] | None]:
+    """Draw until a turn is over: a stop string in an open thought does not end it."""
+    ids, logprobs = await draw(before, stops, room)
+    while ids[-1:] and ids[-1] not in ends.end_ids and len(ids) < room:
+        if not ends.waits_in_thought(ids, stops):
+            break
+        more, of_more = await draw([*before, *ids], stops, room - len(ids))
+        if not more:
+            break
+        ids = [*ids, *more]
+        logprobs = None if logprobs is None or of_more is None else [*logprobs, *of_more]
+    return ids, logprobs

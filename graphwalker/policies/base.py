@@ -76,6 +76,8 @@ class Completion:
     completion_tokens: int = 0
     cost: float = 0.0
     reasoning_tokens: int = 0
+    lost_prompt_tokens: int = 0
+    """Of a reply that was thrown away: it was cut within a thought."""
 
     @property
     def context_full(self) -> bool:

@@ -4,12 +4,13 @@ Every engine that draws tokens keeps this book, so ids, masks and texts mean the
 it was. Ids are only ever added to, never re-made from text (`graphwalker/tokens/segments.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphwalker.policies.base import Completion, Request
 from graphwalker.tokens.formats import ChatFormat
+from graphwalker.tokens.reasoning import action_end, leaves_open
 from graphwalker.tokens.segments import closed_ids, end_of_turn_id, extension_ids, prompt_ids
 from graphwalker.trajectory import Message
 
@@ -21,6 +22,11 @@ class TurnEnds:
     tokenizer: Any
     fmt: ChatFormat
     end_ids: frozenset[int]
+
+    @property
+    def opened(self) -> bool:
+        """Whether the format itself opens a thought before each turn."""
+        return leaves_open(self.fmt.prefixes.get("assistant", ""))
 
     @classmethod
     def of(cls, tokenizer: Any, fmt: ChatFormat, generation_config: Any = None) -> "TurnEnds":
@@ -35,19 +41,19 @@ class TurnEnds:
         self,
         ids: Sequence[int],
         logprobs: Sequence[float],
-        stop: Iterable[str] = (),
+        stop: Sequence[str] = (),
         prompt_tokens: int = 0,
     ) -> Completion:
-        """The turn of these drawn ids, at least one, with a log-probability each.
+        """The turn of these drawn ids, with a log-probability each.
 
         Its `token_ids` are closed as the format wants it (`closed_ids`); its text ends right after
-        the first of the `stop` strings.
+        the first of the `stop` strings that stands in no thought.
         """
-        ended = ids[-1] in self.end_ids
+        ended = bool(ids) and ids[-1] in self.end_ids
         text = self.text(ids[:-1] if ended else ids)
-        cuts = [text.index(s) + len(s) for s in stop if s in text]
-        text = text[: min(cuts)] if cuts else text
-        finish = "stop" if ended or cuts else "length"
+        end = action_end(text, stop, self.opened)
+        text = text[:end]
+        finish = "stop" if ended or end is not None else "length"
         closed = tuple(closed_ids(ids, self.fmt, self.tokenizer))
         return Completion(text, finish, closed, tuple(logprobs), prompt_tokens)
 
@@ -57,13 +63,22 @@ class TurnEnds:
             ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
 
+    def waits_in_thought(self, ids: Sequence[int], stop: Sequence[str]) -> bool:
+        """Return whether a stop string stands in the ids, in thoughts alone."""
+        text = self.text(ids)
+        return any(s in text for s in stop) and action_end(text, stop, self.opened) is None
+
     def before_overshoot(self, ids: Sequence[int], stop: Sequence[str]) -> int:
         """How many ids there are up to the one that completes a stop string: engines that draw
         several tokens at a time may hand over some that follow."""
         count = len(ids)
-        while count > 1 and any(s in self.text(ids[: count - 1]) for s in stop):
+        while count > 1 and self.completes_action(ids[: count - 1], stop):
             count -= 1
         return count
+
+    def completes_action(self, ids: Sequence[int], stop: Sequence[str]) -> bool:
+        """Return whether the ids hold a stop string that stands in no thought."""
+        return action_end(self.text(ids), stop, self.opened) is not None
 
 
 @dataclass(slots=True, eq=False)
@@ -108,6 +123,12 @@ class Transcripts:
         episode.ids = [*episode.ids, *(completion.token_ids or ())]
         episode.messages = (*episode.messages, Message("assistant", completion.text))
         return completion
+
+    def draws_on(self, request: Request, ids: Sequence[int], budget: int) -> bool:
+        """Return whether a drawing that a stop string ended stands in an open thought still."""
+        if len(ids) >= budget or ids[-1] in self.ends.end_ids:
+            return False
+        return self.ends.waits_in_thought(ids, request.stop)
 
     def release(self, key: str) -> None:
         """The episode is over."""

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from graphwalker.answers.loose_json import first_value, without_reasoning
+from graphwalker.answers.loose_json import first_value
 from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
 from graphwalker.answers.rows import read_row, row_texts
 from graphwalker.files import dumps
 from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed, repeats_example
+from graphwalker.tokens.reasoning import read_reasoning, without_reasoning
 from graphwalker.tokens.tool_calls import neutral
 
 _OPENING = re.compile(r"^[ \t*#>_]*final answer[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
@@ -158,7 +159,8 @@ def read_lenient(completion: str, tools: bool = True) -> FinalAnswer | None:
     >>> read_lenient("So: \\\\boxed{Oslo}").read
     'boxed'
     """
-    text = without_reasoning(completion).partition("<think>")[0]  # one that is left open
+    rest = read_reasoning(completion).open
+    text = without_reasoning(completion[: rest.start] if rest else completion)
     _, opened, body = text.rpartition("<answer>")
     if opened:
         body, how = body.partition("</answer>")[0], "tag"

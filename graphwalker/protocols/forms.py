@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from graphwalker.answers.loose_json import without_reasoning
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.tags import neutral
+from graphwalker.tokens.reasoning import without_reasoning
 from graphwalker.tools.base import Call
 
 JsonForm = Mapping[str, Any]

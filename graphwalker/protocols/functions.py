@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from graphwalker.protocols.answers import BracedNames, in_braces
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
 from graphwalker.protocols.grammar import GrammarFacts, call_grammar
+from graphwalker.tokens.reasoning import read_reasoning
 from graphwalker.tokens.tool_calls import (
     HOSTILE,
     UnreadableCall,
@@ -156,22 +157,17 @@ class FunctionProtocol:
 
 
 def _without_thinking(completion: str, thoughts: list[str]) -> str:
-    """The completion without its `<think>` blocks, whose texts are collected on the way."""
-    text, close = completion, completion.find("</think>")
-    # Some chat templates open `<think>` themselves: what precedes a lone `</think>` is thought.
-    if close >= 0 and not 0 <= completion.find("<think>") < close:
-        thoughts.append(completion[:close])
-        text = completion[close + len("</think>") :]
-    kept = ""
-    while (start := text.find("<think>")) >= 0:
-        end = text.find("</think>", start)
-        if end < 0:
-            thoughts.append(text[start + len("<think>") :])
-            raise _Unreadable("close the thought with </think>, then act")
-        thoughts.append(text[start + len("<think>") : end])
-        kept += text[:start]
-        text = text[end + len("</think>") :]
-    return kept + text
+    """Return the completion without its thoughts, whose texts are collected on the way."""
+    closed, rest = read_reasoning(completion)
+    begin, kept = 0, ""
+    for thought in closed:
+        thoughts.append(thought.text)
+        kept += completion[begin : thought.start]
+        begin = thought.end
+    if rest is not None:
+        thoughts.append(rest.text)
+        raise _Unreadable("close the thought with </think>, then act")
+    return kept + completion[begin:]
 
 
 def _clean(thought: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from graphwalker.protocols.answers import read_lenient
 from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malformed, repeats_example
 from graphwalker.protocols.grammar import GrammarFacts, tag_grammar
+from graphwalker.tokens.reasoning import read_reasoning
 from graphwalker.tools.base import Abilities, Call
 
 CALL_TAG = "kg-query"
@@ -105,8 +106,9 @@ class TagProtocol:
         return Abilities(grammar=self.grammar)
 
     def parse(self, completion: str) -> tuple[str, Action]:
-        """Thought and action. Thinking ends at the first `</think>`; the earlier of `<kg-query>`
-        and `<answer>` outside of it is the action, and what follows the action is ignored."""
+        """Thought and action. The earlier of `<kg-query>` and `<answer>` outside of the thoughts is
+        the action, and what follows it is ignored. Thoughts may have any mark of
+        `graphwalker.tokens.reasoning`."""
         thoughts: list[str] = []
         try:
             plain = self._markup.plain.fullmatch(completion)
@@ -174,25 +176,18 @@ class TagProtocol:
         )
 
     def _split(self, completion: str, thoughts: list[str]) -> tuple[str, str]:
-        """The tag and the body of the action; the thoughts before it are collected on the way."""
-        marks = self._markup.action
-        position = _skip_open_thinking(completion, thoughts, marks)
-        action = marks.search(completion, position)
-        while True:
-            # Not searched anew for each thought: a model that stutters writes thousands of them.
-            if action is not None and action.start() < position:
-                action = marks.search(completion, position)
-            thinking = completion.find("<think>", position)
-            if thinking < 0 or (action is not None and action.start() < thinking):
+        """Return the tag and the body of the action; collect the thoughts before it."""
+        marks, position = self._markup.action, 0
+        closed, rest = read_reasoning(completion, self.stop)
+        for thought in closed:
+            if marks.search(completion, position, thought.start):
                 break
-            end = completion.find("</think>", thinking)
-            if end < 0:
-                thoughts.append(completion[thinking + len("<think>") :])
-                raise _Unreadable(
-                    f"close the thought with </think> before <{self._tag}> or <answer>"
-                )
-            thoughts.append(completion[thinking + len("<think>") : end])
-            position = end + len("</think>")
+            thoughts.append(thought.text)
+            position = thought.end
+        action = marks.search(completion, position, rest.start if rest else len(completion))
+        if action is None and rest is not None:
+            thoughts.append(rest.text)
+            raise _Unreadable(f"close the thought with </think> before <{self._tag}> or <answer>")
         if action is None:
             raise _Unreadable(self._no_action(completion, position))
         if not thoughts:
@@ -253,15 +248,6 @@ def neutral(text: str, call_tag: str = CALL_TAG) -> str:
     """
     # Most texts have none, and a replacement with a backslash takes its time to be read.
     return _markup(call_tag).hostile.sub(_ESCAPED, text) if "<" in text else text
-
-
-def _skip_open_thinking(completion: str, thoughts: list[str], marks: "re.Pattern[str]") -> int:
-    """Some chat templates open `<think>` themselves: what precedes a lone `</think>` is thought."""
-    close = completion.find("</think>")
-    if close < 0 or 0 <= completion.find("<think>") < close or marks.search(completion, 0, close):
-        return 0
-    thoughts.append(completion[:close])
-    return close + len("</think>")
 
 
 def _body(completion: str, action: "re.Match[str]", marks: "re.Pattern[str]") -> str:

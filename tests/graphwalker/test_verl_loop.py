@@ -58,6 +58,17 @@ def test_an_end_of_turn_that_was_not_drawn_is_not_trained():
     assert len(ids.logprobs) == len(ids.response)
 
 
+def test_a_stop_string_in_an_open_thought_is_drawn_past():
+    environment = environment_of("graphwalker")
+    question, lines = next(scripts(environment, 1))
+    first, rest = "<think> Or <answer> [] </answer>", f"? No. </think>\n{lines[0]}"
+    whole, _ = play(environment, question, [first + rest, *lines[1:]])
+    parts, ids = play(environment, question, [first, rest, *lines[1:]], ends=False)
+    assert parts.trajectory.turns[0].completion == first + rest
+    assert parts.trajectory.answer == whole.trajectory.answer is not None
+    assert len(ids.logprobs) == len(ids.response)
+
+
 def test_an_episode_without_room_ends_as_too_long():
     environment = environment_of("graphwalker")
     question, lines = next(scripts(environment, 1))

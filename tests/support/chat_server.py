@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from support.http_server import QuietHandler, listening
@@ -34,6 +34,12 @@ class Act:
     )
     extra: dict[str, Any] = field(default_factory=dict)
     """Further fields of the choice."""
+    cuts: bool = False
+    """Cut the text before the first of the request's stop strings, as most servers do."""
+
+    def cut(self, stops: Sequence[str]) -> "Act":
+        places = [self.text.find(stop) for stop in stops if stop in self.text]
+        return replace(self, text=self.text[: min(places)]) if self.cuts and places else self
 
 
 class ChatServer:
@@ -70,12 +76,14 @@ def serve(*acts: Act) -> Iterator[ChatServer]:
     class Handler(QuietHandler):
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
-            act = chat.take(json.loads(self.rfile.read(length)), dict(self.headers))
+            request = json.loads(self.rfile.read(length))
+            act = chat.take(request, dict(self.headers))
             time.sleep(act.delay_s)
             chat.done()
             if act.hang_up:
                 self.close_connection = True
                 return
+            act = act.cut(request.get("stop") or ())
             written = json.dumps(act.body or completion(act)).encode()
             body = (act.raw or written)[: act.cut_to]
             self.send_response(act.status)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import printable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -97,6 +98,25 @@ class Toy:
 
     def text(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+
+
+class Reciter(torch.nn.Module):
+    """A model that writes a text after a prompt of so many tokens, whatever it has read."""
+
+    def __init__(self, toy: "Toy", text: str, start: int) -> None:
+        super().__init__()
+        self.config, self.generation_config = toy.model.config, toy.model.generation_config
+        self.device, self.dtype = toy.model.device, torch.float32
+        self._start = start
+        ids = toy.tokenizer.encode(text, add_special_tokens=False)
+        self._script = torch.tensor([*ids, toy.tokenizer.eos_token_id])
+
+    def forward(self, input_ids: Any, position_ids: Any = None, **_: Any) -> Any:
+        if position_ids is None:
+            position_ids = torch.arange(input_ids.shape[1])[None]
+        place = (position_ids + 1 - self._start).clamp(0, len(self._script) - 1)
+        hot = torch.nn.functional.one_hot(self._script[place], self.config.vocab_size)
+        return SimpleNamespace(logits=100.0 * hot)
 
 
 def prompt(index: int) -> tuple[Message, ...]:

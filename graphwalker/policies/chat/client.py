@@ -19,7 +19,7 @@ from graphwalker.policies.chat.connection import (
     clean,
 )
 from graphwalker.policies.chat.store import SUMMARY, Store, StoredAnswer, Usage
-from graphwalker.policies.chat.wire import finish_of, first_choice, text_of
+from graphwalker.policies.chat.wire import finish_of, first_choice, has_reasoning, text_of
 from graphwalker.workers import count_work
 
 Messages = Sequence[Mapping[str, Any]]
@@ -37,9 +37,9 @@ class Completions:
         self.refusal: PolicyError | None = None
         self._config, self._model = config, model
         self._connection = Connection(config)
-        self._store = Store(folder)
+        self.store = Store(folder)
         attempt_s = 2 * config.timeout_s + config.max_backoff_s
-        self._budget = Budget(config.prices, self._store, (config.retries + 1) * attempt_s)
+        self._budget = Budget(config.prices, self.store, (config.retries + 1) * attempt_s)
 
     @property
     def usage(self) -> Usage:
@@ -64,7 +64,11 @@ class Completions:
         size = _size(body)
         limit = body.get("max_completion_tokens", body.get("max_tokens", max_tokens))
         worst = self._budget.at_worst(size, len(messages), limit)
-        key = _key(body, seed) if self._store.folder else ""
+        key = _key(body, seed) if self.store.folder else ""
+        if key and "stop" in body:  # an answer that no stop string cut says all of it
+            whole = {name: value for name, value in body.items() if name != "stop"}
+            if found := self.store.find(_key(whole, seed)):
+                return found
         begun = self._begin(key, worst)
         if isinstance(begun, StoredAnswer):
             return begun
@@ -104,7 +108,7 @@ class Completions:
         """Close connections and store, once no request is under way. A summary is left beside the
         store, for people: `spent.json`."""
         self._connection.close()
-        if self._store.folder:
+        if self.store.folder:
             spent = self._budget.usage
             summary = {
                 "requests": spent.requests,
@@ -113,16 +117,16 @@ class Completions:
                 "reasoning_tokens": spent.reasoning_tokens,
                 "cost": round(spent.cost, 6),
                 "lost": self._budget.lost_requests,
-                "answers": self._store.purposes(),
+                "answers": self.store.purposes(),
             }
             text = json.dumps(summary, indent=1) + "\n"
-            (self._store.folder / SUMMARY).write_text(text, encoding="utf-8")
-        self._store.close()
+            (self.store.folder / SUMMARY).write_text(text, encoding="utf-8")
+        self.store.close()
 
     def _begin(self, key: str, worst: Usage) -> StoredAnswer | int:
         """The stored answer, else a reservation; waits while another asks for the same."""
         while True:
-            if found := self._store.find(key):
+            if found := self.store.find(key):
                 return found
             if self.refusal is not None:
                 raise self.refusal
@@ -186,4 +190,5 @@ def _answer(reply: Json, spent: Usage, purpose: str) -> StoredAnswer:
     choice = first_choice(reply)
     text, reason = clean(text_of(choice["message"])), choice.get("stop_reason")
     ended = reason if isinstance(reason, str) else ""
-    return StoredAnswer(text, finish_of(choice), ended, spent, purpose)
+    hidden = has_reasoning(choice["message"])
+    return StoredAnswer(text, finish_of(choice), ended, spent, purpose, hidden)

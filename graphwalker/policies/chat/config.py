@@ -86,9 +86,11 @@ class ChatApiConfig(Config):
     token_limit_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
     """How the server calls the limit of a completion. `auto`: `max_completion_tokens` for OpenAI's
     reasoning models (o1, o3, o4-mini, gpt-5, ...), which are sent no temperature either."""
-    send_stop: bool = True
-    """Let the server cut at the end of an action. Off for models that refuse `stop`: completions
-    are then cut here, and what follows is paid for."""
+    send_stop: Literal["auto"] | bool = "auto"
+    """Whether the server cuts at the end of an action. `auto`: the first reply is asked for
+    without; a model that reasons in it is sent none, as it may name an action in its thoughts.
+    Completions are cut here then, and what follows is paid for. False for models that refuse
+    `stop`. A reply that was cut within a thought is asked for again."""
     tools: Literal["wire", "text"] = "wire"
     """How this server calls the functions of an agent that has some: `wire` (`tools` and
     `tool_calls` of the API), or `text`, for servers without them: the prompt describes the tools,

@@ -12,9 +12,10 @@ from typing import Any
 
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.base import Completion, Request
-from graphwalker.policies.chat.client import Completions
+from graphwalker.policies.chat.client import Completions, Messages
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
+from graphwalker.policies.chat.stops import StopChoice, finish_text
 from graphwalker.policies.chat.store import StoredAnswer, Usage
 from graphwalker.policies.chat.wire import to_wire
 
@@ -38,6 +39,7 @@ class ChatPolicy:
         self.name = model
         self.config = config or ChatApiConfig()
         self._completions = Completions(self.config, model, folder)
+        self._stops = StopChoice(self.config.send_stop, self._completions.store)
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[int, str, Outcome]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
@@ -115,8 +117,7 @@ class ChatPolicy:
                 messages = to_wire(request.messages, request.tools)
             else:
                 messages = [{"role": m.role, "content": m.content} for m in request.messages]
-            answer = self._completions.complete(messages, **self._settings(request))
-            return _completion(answer, request.stop)
+            return self._answer(request, messages)
         except ContextFull:
             return Completion("", "length")
         except PolicyError as error:
@@ -126,6 +127,18 @@ class ChatPolicy:
             # failure of one episode.
             log.exception("a request to %s failed", self.name)
             return PolicyError(f"{self.name}: {type(error).__name__}: {error}")
+
+    def _answer(self, request: Request, messages: Messages) -> Completion:
+        settings, stops = self._settings(request), request.stop
+
+        def ask(send: bool) -> StoredAnswer:
+            body: dict[str, Any] = {**settings, "stop": list(stops)} if send else settings
+            return self._completions.complete(messages, **body)
+
+        # A server that has `tool_calls` ends a call by itself, and a stop string may cut it.
+        if not stops or self._on_wire(request):
+            return _completion(ask(False), Usage(), stops)
+        return _completion(*self._stops.ask(ask, stops), stops)
 
     def _settings(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
@@ -139,16 +152,13 @@ class ChatPolicy:
         # No fields of OpenAI's own API: sent where they are set, to servers such as vLLM's.
         settings |= {"top_k": sampling.top_k} if sampling.top_k else {}
         settings |= {"min_p": sampling.min_p} if sampling.min_p else {}
-        on_wire = self._on_wire(request)
-        if on_wire:
+        if self._on_wire(request):
             settings["tools"] = list(request.tools)
         if request.grammar:
             vllm = self.config.grammar == "vllm"
             rules = {"grammar": request.grammar}
             settings |= {"structured_outputs": rules} if vllm else rules
-        # A server that has `tool_calls` ends a call by itself, and a stop string may cut it.
-        stop = request.stop and self.config.send_stop and not on_wire
-        return {**settings, "stop": list(request.stop)} if stop else settings
+        return settings
 
     def _on_wire(self, request: Request) -> bool:
         return bool(request.tools) and self.config.tools == "wire" and not request.grammar
@@ -160,36 +170,15 @@ def turn_seed(request: Request) -> int:
     return int.from_bytes(hashlib.blake2b(what.encode(), digest_size=4).digest()) >> 1
 
 
-def _completion(answer: StoredAnswer, stops: Sequence[str]) -> Completion:
+def _completion(answer: StoredAnswer, before: Usage, stops: Sequence[str]) -> Completion:
     cut = finish_text(answer.text, stops, answer.finish, answer.stop_reason)
+    spent = answer.spent
     return Completion(
         cut,
         "stop" if any(cut.endswith(stop) for stop in stops) else answer.finish,
-        prompt_tokens=answer.spent.prompt_tokens,
-        completion_tokens=answer.spent.completion_tokens,
-        cost=answer.spent.cost,
-        reasoning_tokens=answer.spent.reasoning_tokens,
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=before.completion_tokens + spent.completion_tokens,
+        cost=before.cost + spent.cost,
+        reasoning_tokens=before.reasoning_tokens + spent.reasoning_tokens,
+        lost_prompt_tokens=before.prompt_tokens,
     )
-
-
-def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: str = "") -> str:
-    """The text up to and with its first stop string, which most servers cut away.
-
-    vLLM names the string in `stop_reason`. Where none is named, a closing tag is put back when its
-    opening one is the last that stands open; a text that ends otherwise is left as it is.
-
-    >>> finish_text("<answer> [] </answer> more", ["</answer>"], "stop")
-    '<answer> [] </answer>'
-    >>> finish_text("so: <answer> []", ["</kg-query>", "</answer>"], "stop")
-    'so: <answer> []</answer>'
-    """
-    cuts = [text.index(stop) + len(stop) for stop in stops if stop in text]
-    if cuts:
-        return text[: min(cuts)]
-    if finish == "length":
-        return text
-    if stop_reason in stops:
-        return text + stop_reason
-    opened = {stop: text.rfind(stop.replace("</", "<", 1)) for stop in stops if stop[:2] == "</"}
-    last = max(opened, key=opened.__getitem__, default="")
-    return text + last if last and opened[last] >= 0 else text

@@ -10,6 +10,7 @@ from threading import RLock
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
+from graphwalker.tokens.reasoning import holds_reasoning
 
 FILE_NAME, SUMMARY = "answers.sqlite", "spent.json"
 _COSTS = "prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL"
@@ -68,6 +69,14 @@ class StoredAnswer:
     stop_reason: str = ""
     spent: Usage = Usage()
     purpose: str = ""
+    hidden_reasoning: bool = False
+    """Whether the server gave reasoning in a field of its own."""
+
+    @property
+    def reasoned(self) -> bool:
+        """Whether the model reasoned before it wrote."""
+        hidden = self.hidden_reasoning or self.spent.reasoning_tokens > 0
+        return hidden or holds_reasoning(self.text)
 
 
 class Store:
@@ -96,6 +105,7 @@ class Store:
                 for statement in _TABLES:
                     database.execute(statement)
                 database.execute("PRAGMA user_version = 1")
+            database.execute("CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT)")
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:
@@ -126,6 +136,17 @@ class Store:
             return None
         text, finish, stop_reason, purpose, *costs = row
         return StoredAnswer(text, finish, stop_reason, Usage(1, *costs), purpose)
+
+    def note(self, name: str) -> str:
+        """Return what was noted under that name, `""` for nothing."""
+        with self.change() as database:
+            row = database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else ""
+
+    def set_note(self, name: str, value: str) -> None:
+        """Note a fact of the server for whoever opens the store next."""
+        with self.change() as database:
+            database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
 
     def purposes(self) -> dict[str, int]:
         """How many answers are stored, by purpose."""

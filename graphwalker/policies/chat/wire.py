@@ -43,6 +43,14 @@ TOO_LONG = ("context_length_exceeded", "maximum context length", "longer than th
 _FILTERED = frozenset({"content_filter", "sensitive", "content_policy_violation"})
 _FAILED = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 _CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+_REASONING = (
+    "reasoning_content",  # DeepSeek, SGLang, llama.cpp
+    "reasoning",  # vLLM, OpenRouter, Ollama
+    "reasoning_details",
+    "thinking",
+    "thinking_blocks",  # LiteLLM
+)
+_REASONING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 BAD_REQUEST, DECLINED, BAD_GATEWAY = 400, 403, 502
 
 
@@ -97,9 +105,23 @@ def message_text(message: Json) -> str:
     content = message.get("content")
     if isinstance(content, list):
         parts = [cast(Json, part) for part in cast(list[Any], content) if isinstance(part, dict)]
-        content = "".join(str(part["text"]) for part in parts if part.get("type") == "text")
+        content = "".join(
+            str(part.get("text") or "") for part in parts if part.get("type") == "text"
+        )
     text = content or message.get("refusal")
     return text if isinstance(text, str) else ""
+
+
+def has_reasoning(message: Json) -> bool:
+    """Whether a message holds reasoning besides its content, or as a part of it.
+
+    >>> has_reasoning({"content": "so", "reasoning_content": "Hm."})
+    True
+    """
+    content = message.get("content")
+    parts = cast(list[Any], content) if isinstance(content, list) else []
+    kinds = {str(cast(Json, part).get("type")) for part in parts if isinstance(part, dict)}
+    return any(message.get(name) for name in _REASONING) or bool(kinds & _REASONING_PARTS)
 
 
 def error_text(error: Any) -> str:

@@ -15,9 +15,6 @@ from graphwalker.policies.local.constraint import GrammarMasks
 from graphwalker.policies.local.sampling import ENDS, MAY_END, Cut, StopTokens, draw, uniforms
 from graphwalker.trajectory import Message
 
-STOP_TAIL = 32
-"""Tokens that are decoded to look for a stop string which spans several tokens."""
-
 
 # Compared by identity: samples of one question begin as equal ids, and are different episodes.
 @dataclass(slots=True, eq=False)
@@ -179,10 +176,9 @@ class DecodingBatch:
             places: list[int] = to_list(unsure.nonzero().squeeze(1))
             for place in places:
                 row = int(rows[place])
-                # The string may have begun in an earlier token, so the tail is decoded, not this
-                # token.
+                drawn: list[int] = to_list(self.ids[row, : int(self.count[row])])
                 stop = self.jobs[row].request.stop
-                done[place] |= stop_tokens.holds_stop(self._end(row), stop)
+                done[place] |= stop_tokens.complete_action(drawn, stop)
         self.alive[rows] = ~done
         if constrain is not None:
             for matcher, drawn in zip(matchers, to_list(token), strict=True):
@@ -200,10 +196,6 @@ class DecodingBatch:
             for i, (job, position, count, on) in enumerate(facts)
             if not on
         ]
-
-    def _end(self, row: int) -> list[int]:
-        count = int(self.count[row])
-        return to_list(self.ids[row, max(0, count - STOP_TAIL) : count])
 
 
 def to_list(tensor: Any) -> list[Any]:

@@ -59,7 +59,7 @@ class TransformersPolicy:
         self.batch_size = batch_size
         self.max_context = max_context or int(model.config.max_position_embeddings)
         self._ends = TurnEnds.of(tokenizer, fmt, getattr(model, "generation_config", None))
-        self._stops = StopTokens(tokenizer, self._ends.end_ids, model.config.vocab_size)
+        self._stops = StopTokens(self._ends, model.config.vocab_size)
         self._masks: GrammarMasks | None = None
         self._waiting: dict[str, Request] = {}
         self._episodes: dict[str, CachedEpisode] = {}

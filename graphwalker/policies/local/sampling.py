@@ -1,7 +1,7 @@
 """Drawing the next token of every row at once, and knowing which tokens may end a turn."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from graphwalker.policies.base import Request
+from graphwalker.policies.token_record import TurnEnds
 
 CONTINUES, ENDS, MAY_END = 0, 1, 2
+STOP_TAIL = 32
+"""Tokens that are decoded to look for a stop string which spans several tokens."""
 
 
 def uniforms(request: Request, count: int) -> "np.ndarray[Any, Any]":
@@ -91,8 +94,8 @@ def _cut_weights(weights: Tensor, cut: Cut) -> Tensor:
 class StopTokens:
     """Per set of stop strings: a table over the vocabulary saying which tokens end a turn."""
 
-    def __init__(self, tokenizer: Any, end_ids: Iterable[int], vocabulary: int) -> None:
-        self._tokenizer, self._end_ids, self._size = tokenizer, sorted(end_ids), vocabulary
+    def __init__(self, ends: TurnEnds, vocabulary: int) -> None:
+        self._ends, self._end_ids, self._size = ends, sorted(ends.end_ids), vocabulary
         self._texts: list[str] = []
         self._tables: dict[tuple[str, ...], Tensor] = {}
 
@@ -102,23 +105,22 @@ class StopTokens:
             self._tables[stop] = self._build(stop)
         return self._tables[stop]
 
-    def holds_stop(self, ids: Sequence[int], stop: tuple[str, ...]) -> bool:
-        """Whether the text of these last tokens holds a stop string."""
-        text = self._tokenizer.decode(ids, skip_special_tokens=False)
-        return any(s in text for s in stop)
+    def complete_action(self, ids: Sequence[int], stop: tuple[str, ...]) -> bool:
+        """Return whether the last of a turn's ids completes a stop string outside of a thought."""
+        # The string may have begun in an earlier token, so a tail is decoded, not this token.
+        tail = self._ends.text(ids[-STOP_TAIL:])
+        return any(s in tail for s in stop) and self._ends.completes_action(ids, stop)
 
     def _build(self, stop: tuple[str, ...]) -> Tensor:
         table = torch.full((self._size,), CONTINUES, dtype=torch.int8)
         if stop and not self._texts:
-            known = min(self._size, len(self._tokenizer))
-            self._texts = self._tokenizer.batch_decode(
+            known = min(self._size, len(self._ends.tokenizer))
+            self._texts = self._ends.tokenizer.batch_decode(
                 [[i] for i in range(known)], skip_special_tokens=False
             )
         tails = {s[-n:] for s in stop for n in range(1, len(s))}
         for token, text in enumerate(self._texts if stop else ()):
-            if any(s in text for s in stop):
-                table[token] = ENDS
-            elif any(text.startswith(tail) for tail in tails):
+            if any(s in text for s in stop) or any(text.startswith(tail) for tail in tails):
                 table[token] = MAY_END
         table[self._end_ids] = ENDS
         return table

@@ -6,6 +6,7 @@ own, and the prefix cache keeps the keys and values of the turns before it.
 """
 
 import logging
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -48,6 +49,7 @@ class VllmPolicy:
         self._lora = lora_request(lora) if lora else {}
         self._book, self._seeded = book, seeded
         self._pending: dict[str, tuple[str, Request]] = {}
+        self._turns: dict[str, _OpenTurn] = {}
         self._ready: list[Result] = []
         self._tickets = count()
 
@@ -55,15 +57,10 @@ class VllmPolicy:
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         ids, budget = self._book.prompt(request)
-        ticket = f"{request.key}@{next(self._tickets)}"
         if budget > 0:
-            try:
-                settings = sampling_settings(request, budget, self._book, self._seeded)
-                prompt = {"prompt_token_ids": ids}
-                self.engine.add_request(ticket, prompt, _params(settings), **self._lora)
-            except _failures() as error:
-                raise PolicyError(f"vLLM refused a request: {_line(error)}") from error
+            ticket = self._ask(request, _OpenTurn(ids, budget))
         else:
+            ticket = ""
             self._ready.append((request.key, Completion("", "length", prompt_tokens=len(ids))))
         self._pending[request.key] = (ticket, request)
 
@@ -73,14 +70,29 @@ class VllmPolicy:
         ready, self._ready = self._ready, []
         for key, _ in ready:
             del self._pending[key]
+            self._turns.pop(key, None)
         return ready
 
     def release(self, key: str) -> None:
         pending = self._pending.pop(key, None)
+        self._turns.pop(key, None)
         self._ready = [result for result in self._ready if result[0] != key]
         if pending is not None:
             self._abort([pending[0]])
         self._book.release(key)
+
+    def _ask(self, request: Request, turn: "_OpenTurn") -> str:
+        """Have the turn drawn on; returns the ticket."""
+        ticket = f"{request.key}@{next(self._tickets)}"
+        left = turn.budget - len(turn.ids)
+        settings = sampling_settings(request, left, self._book, self._seeded, len(turn.ids))
+        prompt = {"prompt_token_ids": [*turn.prompt, *turn.ids]}
+        try:
+            self.engine.add_request(ticket, prompt, _params(settings), **self._lora)
+        except _failures() as error:
+            raise PolicyError(f"vLLM refused a request: {_line(error)}") from error
+        self._turns[request.key] = turn
+        return ticket
 
     def _step(self) -> list[Result]:
         """What one step of the engine finished; every request, when it failed."""
@@ -91,26 +103,31 @@ class VllmPolicy:
             return self._fail_all(PolicyError(f"vLLM failed: {_line(error)}"))
         if not alive:
             return self._fail_all(PolicyError("vLLM lost its requests"))
-        return [
-            (key, self._result(output))
-            for output in outputs
-            if output.finished and (key := self._key(output.request_id)) is not None
-        ]
+        finished = ((self._key(one.request_id), one) for one in outputs if one.finished)
+        results = ((key, self._result(key, output)) for key, output in finished if key is not None)
+        return [(key, result) for key, result in results if result is not None]
 
     def _key(self, ticket: str) -> str | None:
         """The episode that waits for that request, if one does."""
         key = ticket.rpartition("@")[0]
         return key if self._pending.get(key, ("",))[0] == ticket else None
 
-    def _result(self, output: Any) -> Completion | PolicyError:
-        request = self._pending[self._key(output.request_id) or ""][1]
-        drawn = output.outputs[0]
+    def _result(self, key: str, output: Any) -> Completion | PolicyError | None:
+        """The turn that has ended; `None` where it is drawn on, in an open thought."""
+        request, turn, drawn = self._pending[key][1], self._turns[key], output.outputs[0]
         ids = list(drawn.token_ids)
         count_work(written=len(ids))
         if drawn.finish_reason not in ("stop", "length") or not ids:
             return PolicyError(f"vLLM ended a turn with {drawn.finish_reason!r}")
-        logprobs = [step[token].logprob for step, token in zip(drawn.logprobs, ids, strict=True)]
-        return self._book.finish(request, ids, logprobs)
+        turn.ids += ids
+        turn.logprobs += [d[token].logprob for d, token in zip(drawn.logprobs, ids, strict=True)]
+        if drawn.finish_reason == "stop" and self._book.draws_on(request, turn.ids, turn.budget):
+            try:
+                self._pending[key] = (self._ask(request, turn), request)
+                return None
+            except PolicyError as error:
+                return error
+        return self._book.finish(request, turn.ids, turn.logprobs)
 
     def _fail_all(self, error: PolicyError) -> list[Result]:
         self._abort([ticket for ticket, _ in self._pending.values()])
@@ -121,6 +138,16 @@ class VllmPolicy:
             self.engine.abort_request(tickets)
         except _failures() as error:
             log.warning("vLLM could not let go of its requests: %s", _line(error))
+
+
+@dataclass(slots=True)
+class _OpenTurn:
+    """What is drawn of a turn so far, and the most that may be."""
+
+    prompt: list[int]
+    budget: int
+    ids: list[int] = field(default_factory=list[int])
+    logprobs: list[float] = field(default_factory=list[float])
 
 
 def load_engine(model: str, **settings: Any) -> Any:

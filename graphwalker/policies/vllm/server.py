@@ -40,6 +40,8 @@ class DrawnTurn:
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
+    stopped: bool = True
+    """Whether a stop string or an end of turn ended it, and not its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,10 @@ class Replicas:
 
 
 def sampling_settings(
-    request: Request, budget: int, book: Transcripts, seeded: bool
+    request: Request, budget: int, book: Transcripts, seeded: bool, drawn: int = 0
 ) -> dict[str, Any]:
     """The fields of vLLM's sampling parameters, each one named: servers fill in what is missing
-    from a model's `generation_config.json`."""
+    from a model's `generation_config.json`. A turn of which so many ids are `drawn` continues."""
     sampling = request.sampling
     grammar = {"structured_outputs": {"grammar": request.grammar}} if request.grammar else {}
     return {
@@ -181,7 +183,7 @@ def sampling_settings(
         "presence_penalty": 0.0,
         "frequency_penalty": 0.0,
         "max_tokens": budget,
-        "seed": turn_seed(request) if seeded else None,
+        "seed": (turn_seed(request) + drawn) % 2**31 if seeded else None,
         "stop": list(request.stop),
         "stop_token_ids": sorted(book.ends.end_ids),
         "include_stop_str_in_output": True,
@@ -220,7 +222,7 @@ def read_turn(answer: Any, prompt: Sequence[int]) -> DrawnTurn:
         raise ValueError(f"token_logprobs is no list of {len(ids)} numbers")
     if not all(map(math.isfinite, logprobs)):
         raise ValueError("a log-probability is not finite")
-    return DrawnTurn(tuple(ids), tuple(logprobs))
+    return DrawnTurn(tuple(ids), tuple(logprobs), reason == "stop")
 
 
 def served_model(config: VllmConfig) -> ServedModel:
@@ -338,11 +340,7 @@ class VllmServerPolicy:
         if request.key in self._pending:
             raise PolicyError(f"episode {request.key!r} already waits for a completion")
         ids, budget = self._book.prompt(request)
-        if budget > 0:
-            body = sampling_settings(request, budget, self._book, self._config.seeded)
-            work = self._client.draw(ids, body, request.key)
-        else:
-            work = _no_room(len(ids))
+        work = self._draw(request, ids, budget) if budget > 0 else _no_room(len(ids))
         ticket, key = next(self._tickets), request.key
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._pending[key] = (ticket, request, future)
@@ -372,6 +370,19 @@ class VllmServerPolicy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _draw(self, request: Request, prompt: Sequence[int], budget: int) -> EngineAnswer:
+        """One turn; a stop string in an open thought does not end it."""
+        ids, logprobs = tuple[int, ...](), tuple[float, ...]()
+        while True:
+            seeded, left = self._config.seeded, budget - len(ids)
+            body = sampling_settings(request, left, self._book, seeded, len(ids))
+            answer = await self._client.draw([*prompt, *ids], body, request.key)
+            if not isinstance(answer, DrawnTurn):
+                return answer
+            ids, logprobs = (*ids, *answer.ids), (*logprobs, *answer.logprobs)
+            if not (answer.stopped and self._book.draws_on(request, ids, budget)):
+                return DrawnTurn(ids, logprobs)
 
     def _completion(self, request: Request, answer: EngineAnswer) -> Completion | PolicyError:
         if isinstance(answer, DrawnTurn):

@@ -18,7 +18,8 @@ from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
-from graphwalker.policies.chat.policy import ChatPolicy, finish_text, turn_seed
+from graphwalker.policies.chat.policy import ChatPolicy, turn_seed
+from graphwalker.policies.chat.stops import finish_text
 from graphwalker.policies.chat.store import Usage
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason
@@ -58,7 +59,7 @@ def ask(*acts: Act, **settings: Any) -> tuple[Completion | PolicyError, ChatServ
 
 
 def test_a_request_says_all_that_makes_it_repeatable():
-    (body,) = ask(Act())[1].requests
+    (body,) = ask(Act(), send_stop=True)[1].requests
     seed = turn_seed(request())
     assert body == {
         "model": "tiny",

@@ -1,6 +1,7 @@
 """The transformers engine: an episode draws in any batch what it draws alone, and is never lost."""
 
 from dataclasses import replace
+from hashlib import blake2b
 
 import pytest
 import torch
@@ -116,6 +117,21 @@ def test_after_a_failure_nothing_half_written_is_left(model, monkeypatch):
         policy.release(f"q{index}#0")
     assert policy.collect() == []
     assert only(policy, warm(0, 7)).token_ids == alone(model, warm(0, 7))
+
+
+@pytest.mark.parametrize("temperature, golden", [
+    (0.0, "92be9d1126a91868"), (1.0, "8a3d466e63f5983c")])  # fmt: skip
+def test_turns_without_thoughts_end_as_where_every_stop_string_counted(model, temperature, golden):
+    """The digests are of the engine before it knew of thoughts (0f9abc77)."""
+    sampling = Sampling(temperature, max_tokens=40, seed=3 if temperature else 0)
+    policy, done = engine(model), {}
+    for index in range(12):
+        policy.submit(asked(index, sampling, ("xy", "A", ">>", "\\")))
+    while results := policy.collect():
+        done.update(results)
+    turns = [done[f"q{index}#0"] for index in range(12)]
+    facts = repr([(turn.token_ids, turn.text, turn.finish) for turn in turns])
+    assert blake2b(facts.encode(), digest_size=8).hexdigest() == golden
 
 
 def test_a_stop_string_ends_the_turn_where_it_stands(model):

@@ -32,6 +32,7 @@ from support.engine_toy import (
     CONTEXT,
     END,
     FORMAT,
+    Reciter,
     Toy,
     asked,
     only,
@@ -60,8 +61,8 @@ def toy(tmp_path_factory) -> Toy:
     return Toy(tmp_path_factory.mktemp("model"))
 
 
-def transformers_engine(toy, max_context=CONTEXT):
-    return TransformersPolicy(toy.model, toy.tokenizer, FORMAT, max_context=max_context)
+def transformers_engine(toy, max_context=CONTEXT, fmt=FORMAT):
+    return TransformersPolicy(toy.model, toy.tokenizer, fmt, max_context=max_context)
 
 
 @pytest.fixture
@@ -89,9 +90,9 @@ def engine(request, toy) -> Iterator[Any]:
 def over_http(toy, url):
     made = []
 
-    def make(max_context=CONTEXT):
+    def make(max_context=CONTEXT, fmt=FORMAT):
         config = VllmConfig(base_url=url, wait_s=900)
-        parts = (toy.tokenizer, toy.model.generation_config, FORMAT)
+        parts = (toy.tokenizer, toy.model.generation_config, fmt)
         made.append(server_policy(config, *parts, max_context, 64, "server"))
         return made[-1]
 
@@ -194,6 +195,46 @@ def test_a_stop_string_over_several_tokens_ends_the_turn_right_after_it(engine, 
     assert (completion.text, completion.finish) == (whole[:end], "stop")
     assert toy.text(completion.token_ids) == whole[:end] + END
     assert len(completion.logprobs) == end
+
+
+def reciting(toy, text, start, monkeypatch):
+    """The toy, whose model writes that text after a prompt of so many tokens."""
+    monkeypatch.setattr(toy, "model", Reciter(toy, text, start))
+
+
+THOUGHT = '<think> Or <answer> ["C"] </answer>? A query </kg-query> [THINK] no </think>\n'
+
+
+@pytest.mark.parametrize(
+    "fmt",
+    [
+        FORMAT,
+        replace(
+            FORMAT, prefixes={**FORMAT.prefixes, "assistant": "<|im_start|>assistant\n<think>"}
+        ),
+    ],
+    ids=["", "opened"],
+)
+@pytest.mark.parametrize("engine", ENGINES[:2], indirect=True)
+def test_a_stop_string_in_an_open_thought_does_not_end_the_turn(engine, toy, fmt, monkeypatch):
+    opened = fmt is not FORMAT
+    text = f'{THOUGHT.removeprefix("<think>") if opened else THOUGHT}<answer> ["B"] </answer>'
+    start = len(prompt_ids(prompt(0), fmt, toy.tokenizer))
+    reciting(toy, f"{text} <information> made up", start, monkeypatch)
+    limits = Sampling(max_tokens=400)
+    asked_for = asked(sampling=limits, stop=("</kg-query>", "</answer>"))
+    completion = only(engine(fmt=fmt), asked_for)
+    assert (completion.text, completion.finish) == (text, "stop")
+    assert toy.text(completion.token_ids) == text + END
+    assert len(completion.logprobs) == len(text)
+
+
+@pytest.mark.parametrize("engine", ENGINES[:2], indirect=True)
+def test_a_thought_that_is_never_closed_ends_at_the_limit(engine, toy, monkeypatch):
+    start = len(prompt_ids(prompt(0), FORMAT, toy.tokenizer))
+    reciting(toy, "<think> </answer>" * 9, start, monkeypatch)
+    completion = only(engine(), asked(sampling=Sampling(max_tokens=40), stop=("</answer>",)))
+    assert (len(completion.logprobs), completion.finish) == (40, "length")
 
 
 @pytest.mark.long
