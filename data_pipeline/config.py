@@ -258,6 +258,10 @@ class ExpertConfig(Config):
     any dataset. None: the built-in expert, on certified questions."""
     questions_format: QuestionsFormat = "auto"
     """The dataset's name where the question file of a policy does not show it."""
+    unresolved: str = "stop"
+    """What to do with questions of one's own whose topic entity or answer the graph does not
+    settle: `stop` lists them in `unresolved.jsonl` in the output folder, `drop` leaves them out.
+    The edited file: its topics and answers count."""
     winnable: bool = False
     """Whether to leave out the questions that nobody could answer in this environment, as
     `graphwalker ceiling` counts them. For a policy: certified questions can all be answered."""

@@ -22,6 +22,8 @@ from graphwalker.trust import runs_more
 log = logging.getLogger(__name__)
 
 LOCK = ".lock"
+UNRESOLVED = "unresolved.jsonl"
+"""Written into a run's folder before the run begins: questions that the graph does not settle."""
 ATTEMPTS, CARD = "attempts.jsonl", "datacard.json"
 """What a run of the data pipeline appends to, and what it writes last."""
 _REMEDY = "choose another output folder, or remove this one to start again"
@@ -57,7 +59,10 @@ def claim(
     """
     path = folder / name
     if not path.is_file():
-        if any(file.suffix != ".partial" and file.name != LOCK for file in folder.glob(foreign)):
+        if any(
+            file.suffix != ".partial" and file.name not in (LOCK, UNRESOLVED)
+            for file in folder.glob(foreign)
+        ):
             raise UserError(f"{folder}: holds files of another making; choose another folder")
         if isinstance(facts, Config):
             write_config(facts, folder, name)

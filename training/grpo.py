@@ -15,7 +15,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import refuse_unknown_topics
+from graphwalker.datasets.grounding import refuse_unknown_topics, settle
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
@@ -211,6 +211,8 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     shown = run_exemplars(Path(config.output_dir), graph, config.environment)
     environment = Environment(graph, config.environment, exemplars=shown)
+    out = Path(config.output_dir)
+    questions = settle(questions, environment.graph, out, config.unresolved)
     refuse_unknown_topics(questions, environment.graph, config.graph)
     if config.evaluation:
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)

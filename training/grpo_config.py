@@ -69,7 +69,11 @@ class GrpoConfig(TrainingConfig):
     model: str
     """Model to start from, and the reference of the KL term: a local folder or a Hub name."""
     questions: str
-    """Training questions (`.jsonl`, `.jsonl.gz`); those of trajectory files count too."""
+    """Training questions: ours, published, or a table of one's own; trajectory files count too."""
+    unresolved: str = "stop"
+    """What to do with questions of one's own whose topic entity or answer the graph does not
+    settle: `stop` lists them in `unresolved.jsonl` in the output folder, `drop` leaves them out.
+    The edited file: its topics and answers count."""
     graph: str
     """Graph that the agent walks: a compiled folder, an endpoint, a recording, or
     `module:FACTORY`."""

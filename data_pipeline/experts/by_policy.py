@@ -18,7 +18,7 @@ from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import ground
+from graphwalker.datasets.grounding import ground, settle
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Policy, Sampling
@@ -30,10 +30,14 @@ from graphwalker.trajectory import StopReason, Trajectory, Turn
 RESUMES = "what is made is kept, the same command resumes"
 
 
-def any_questions(path: Path, config: ExpertConfig, graph: KnowledgeGraph) -> ByStructure:
-    """The questions of a file in our form or a published one, by structure (or type)."""
+def any_questions(
+    path: Path, config: ExpertConfig, graph: KnowledgeGraph, out: Path
+) -> ByStructure:
+    """Return the questions of a file in our form or a published one, by structure (or type)."""
     found: dict[str, list[Question]] = {}
-    questions = ground(load_questions(path, None, config.questions_format), graph)
+    loaded = load_questions(path, None, config.questions_format)
+    settled = settle(loaded, graph, out, config.unresolved)
+    questions = ground(settled, graph)
     if config.policy is not None:
         own = find_preset(config.environment.preset).oracle
         check_questions(config.policy, questions, own)

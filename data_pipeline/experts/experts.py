@@ -120,7 +120,7 @@ def make_experts(
             "shards and workers are for the built-in expert: with a policy, set concurrency"
         )
     opened = open_shared(graph, config.environment)
-    read = any_questions(questions, config, opened)
+    read = any_questions(questions, config, opened, out)
     if config.policy is None and not config.searched and not opened.is_remote:
         refuse_all_without_query([q for some in read.values() for q in some], str(questions))
     refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))

@@ -18,7 +18,11 @@ from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.agents.react import IOPromptAgent
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import ground, refuse_unknown_topics
+from graphwalker.datasets.grounding import (
+    ground,
+    refuse_unknown_topics,
+    settle,
+)
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph
@@ -64,6 +68,10 @@ class EvalConfig(Config):
     names several."""
     questions_format: str = "auto"
     """The dataset's name where the file does not show it (`graphwalker dataset list`)."""
+    unresolved: str = "stop"
+    """What to do with questions of one's own whose topic entity or answer the graph does not
+    settle: `stop` lists them in `unresolved.jsonl` in the output folder, `drop` leaves them out.
+    The edited file: its topics and answers count."""
     output_dir: str
     """Folder of the run, with predictions.jsonl and samples.jsonl. The same command resumes a
     killed run."""
@@ -152,7 +160,8 @@ def run_eval(
         for question in load_questions(path, config.limit or None, config.questions_format)
     ][: config.limit or None]
     environment = _environment(config, make_exemplars, loaded)
-    questions = ground(loaded, environment.graph)
+    settled = settle(loaded, environment.graph, out, config.unresolved)
+    questions = ground(settled, environment.graph)
     check_questions(config.policy, questions, environment.oracle)
     if not isinstance(environment.agent, IOPromptAgent):  # that one asks no graph
         least = 0.0 if config.ceiling == "never" else 0.5

@@ -75,14 +75,17 @@ class Loaded:
 
 
 def load_questions(
-    path: Path | str, limit: int | None = None, format: str = "auto"
+    path: Path | str,
+    limit: int | None = None,
+    format: str = "auto",
+    unanswered: OnUnanswered = "error",
 ) -> list[Question]:
     """Questions of a file in our form or any published one, plain or .gz, each checked.
 
     Raises `UserError` naming file, record and field; also for a repeated id, an empty file, and a
     file that fits no form or several (`format` names the dataset then).
     """
-    return load_dataset(path, Reading(format), limit).questions
+    return load_dataset(path, Reading(format, unanswered=unanswered), limit).questions
 
 
 def load_dataset(

@@ -1,12 +1,14 @@
 """A file of questions as numbered records: a JSON list, JSON lines, or lines of text; .gz too."""
 
+import csv
 import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -19,6 +21,13 @@ HEAD = 50
 """So many records are looked at to tell what a file holds."""
 WRAPPERS = ("Questions", "questions")
 """Keys under which WebQSP and QALD keep the list of their records."""
+
+TABLE = "table"
+"""The wrapper of a table with a header."""
+QUESTION = "question"
+"""The column by which a table of questions is known."""
+SEPARATORS = ",;\t"
+
 
 # A line of MetaQA may begin with "[Anna Brek] ...": only these begin a JSON list.
 _LIST = re.compile(r"\[\s*(?:[{\]]|$)")
@@ -69,11 +78,60 @@ def open_file(path: Path | str, with_graphs: bool = True) -> Contents:
     first = next(_lines(path), (0, ""))[1]
     if not first:
         raise UserError(f"{path}: holds no questions")
+    if separator := _separator(path, first):
+        return _table(path, separator)
     if first.startswith("{") and _is_json_lines(path, first):
         return _stream_contents(path, True, _parse_lines(path))
     if first.startswith("{") or _LIST.match(first):
         return _list_contents(path)
     return _stream_contents(path, False, (Record(n, line) for n, _, line in _number_lines(path)))
+
+
+def _separator(path: Path, header: str) -> str:
+    """Return what stands between the columns of a table of questions, `""` for another file."""
+    if not {".csv", ".tsv"} & {suffix.lower() for suffix in path.suffixes}:
+        return ""
+    found = [mark for mark in SEPARATORS if QUESTION in _names(header, mark)]
+    if not found and ".csv" in path.suffixes:
+        raise UserError(
+            f"{path}:1: a table of questions has a header with a column {QUESTION!r}; this one has "
+            f"{header[:80]!r}"
+        )
+    return found[0] if found else ""
+
+
+def _names(header: str, separator: str) -> list[str]:
+    cells = next(csv.reader([header], delimiter=separator), list[str]())
+    return [name.strip().lower() for name in cells]
+
+
+def _table(path: Path, separator: str) -> Contents:
+    lines = (text + "\n" for _, text in _lines(path, blank=True))
+    return replace(_stream_contents(path, True, _rows(path, lines, separator)), wrapper=TABLE)
+
+
+def _rows(path: Path, lines: Iterator[str], separator: str) -> Iterator[Record]:
+    """The rows of a table as objects, blank ones left out. Raises `UserError` naming the line."""
+    reader, names, number = csv.reader(lines, delimiter=separator, strict=True), list[str](), 0
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not names:
+                names = [name.strip().lower() for name in cells]
+                if twice := [name for name, n in Counter(names).items() if n > 1]:
+                    raise UserError(f"{path}:{reader.line_num}: two columns are named {twice[0]!r}")
+                continue
+            number += 1
+            if len(cells) > len(names):
+                raise UserError(
+                    f"{path}:{reader.line_num}: {len(cells)} cells under {len(names)} columns; "
+                    f"put a text with {separator!r} in double quotes"
+                )
+            pairs = zip_longest(names, (cell.strip() for cell in cells))
+            yield Record(number, {name: cell for name, cell in pairs if cell})
+    except csv.Error as error:
+        raise UserError(f"{path}:{reader.line_num}: not a table ({error})") from None
 
 
 @dataclass(frozen=True, slots=True)

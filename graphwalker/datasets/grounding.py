@@ -3,13 +3,19 @@
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.loaders.other.own_questions import OWN
+from graphwalker.datasets.own.resolver import Resolver, Unresolved
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.views.sets import GraphSet
 from graphwalker.question import Answer, Question
+from graphwalker.runs import UNRESOLVED
 
 LOOKED_AT = 50
 """Questions, evenly spread, whose topic entities are looked for before a run."""
@@ -65,6 +71,63 @@ def _refuse_unknown_members(questions: Sequence[Question], graphs: GraphSet, nam
         )
 
 
+STOP, DROP = "stop", "drop"
+
+
+def settle(
+    questions: Sequence[Question],
+    graph: KnowledgeGraph,
+    folder: Path,
+    unresolved: str = STOP,
+) -> list[Question]:
+    """Find the topic entities and answers of questions of one's own; others are left alone.
+
+    What the graph does not settle is written to `unresolved.jsonl` in `folder`, with candidates.
+    `unresolved` is `stop`, `drop`, or that file after it was edited: its topics and answers count.
+    Raises `UserError` for what is left, unless it is to be dropped.
+    """
+    given = [] if unresolved in (STOP, DROP) else load_questions(unresolved, unanswered="keep")
+    edited = {question.id: question for question in given}
+    resolver, settled, left = Resolver(graph), list[Question](), list[Unresolved]()
+    for question in questions:
+        latest = edited.get(question.id, question)
+        found = resolver.resolve(latest) if _is_open(latest) else question
+        if isinstance(found, Unresolved):
+            left.append(found)
+        else:
+            settled.append(found)
+    if left:
+        place = folder / UNRESOLVED
+        folder.mkdir(parents=True, exist_ok=True)
+        write_jsonl(place, [one.to_json(graph) for one in left])
+        first = left[0]
+        what = f"{len(left)} of {len(questions)} questions are unresolved, written to {place}"
+        if unresolved != DROP or not settled:
+            raise UserError(
+                f"{what}; the first, {first.question.id}: {'; '.join(first.problems)}. Set topic "
+                f"and answer there (an id decides) and give it back as unresolved={place}, or "
+                "leave them out with unresolved=drop"
+            )
+        log.warning("%s, and dropped", what)
+    return settled
+
+
+def _is_open(question: Question) -> bool:
+    """Whether a question of one's own still has to be met with the graph."""
+    topics = question.topic_entities
+    return question.dataset == OWN and not (topics and all(topic.id for topic in topics))
+
+
+def _settle_one(question: Question, resolver: Resolver) -> Question:
+    found = resolver.resolve(question) if _is_open(question) else question
+    if isinstance(found, Unresolved):
+        raise UserError(
+            f"{question.id}: {'; '.join(found.problems)}; `graphwalker dataset check FILE --graph "
+            "G` lists all such questions with candidates"
+        )
+    return found
+
+
 def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Question]:
     """Fill in what a dataset lacks and the graph knows; nothing that is given changes.
 
@@ -75,7 +138,8 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     record states becomes its query, but where a look-up asks a server. Raises `GraphError` when
     the graph fails.
     """
-    found = [ground_one(question, graph) for question in questions]
+    resolver = Resolver(graph)
+    found = [ground_one(_settle_one(question, resolver), graph) for question in questions]
     # An endpoint, which lists no entities, would be asked for each name.
     if graph.size:
         known = _KnownNames(graph)

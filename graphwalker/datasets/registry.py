@@ -10,6 +10,7 @@ from graphwalker.datasets.loaders.other import (
     metaqa,
     ours,
     own_graphs,
+    own_questions,
     pathquestion,
     yes_no,
 )
@@ -45,6 +46,9 @@ FORMS: tuple[RecordForm, ...] = (
     *own_graphs.OWN_GRAPHS,
 )
 
+LAST: RecordForm = own_questions.OwnQuestion
+"""The form of a file that fits no other one."""
+
 
 def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     """The form of a file and the dataset it belongs to, by its first records.
@@ -57,11 +61,13 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
         return _match_form(contents, name)
     fits = [form for form in FORMS if form.misses(contents) == []]
     found = [(form, which) for form in fits for which in _datasets(form, contents)]
+    if not fits and LAST.misses(contents) == []:
+        return LAST, LAST.datasets[0]
     if not fits:
         raise UserError(
             f"{contents.path}: record 1 fits no known format{_nearest(contents)}; `graphwalker "
-            "dataset list` names them, or write your own as JSON lines: "
-            '{"id", "question", "topic_entities", "answers"}'
+            "dataset list` names them, or write your own as a table or as JSON with the fields "
+            "question, answer and topic"
         )
     if len(found) > 1:
         names = ", ".join(sorted({which for _, which in found}))
@@ -95,7 +101,7 @@ def _forms(name: str) -> tuple[list[RecordForm], str]:
         raise UserError(
             f"no question format is named {name!r}; known: {names}, or module:NAME for your own"
         )
-    return [form for form in FORMS if name in form.datasets], name
+    return [form for form in (*FORMS, LAST) if name in form.datasets], name
 
 
 def _datasets(form: RecordForm, contents: Contents) -> tuple[str, ...]:

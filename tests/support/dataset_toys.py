@@ -311,6 +311,10 @@ OWN_GRAPHS = [
         "graph": [["Velin", "location.citytown.river", "Mira"]],
     }
 ]
+OWN = [
+    {"question": "Where does Ana work?", "answer": "Research | Sales", "topic": "Ana"},
+    {"question": "Who works in Research?", "answer": ["Ana"]},
+]
 FILES = {
     "webqsp": ("WebQSP.test.json", {"Version": "1.0", "Questions": WEBQSP}),
     "cwq": ("cwq_dev.json", CWQ),
@@ -325,6 +329,7 @@ FILES = {
     "grbench": ("goodreads.jsonl", GRBENCH),
     "graphwalkerbench": ("GWBench.json", BENCH),
     "ours": ("questions.jsonl", OURS),
+    "own": ("mine.jsonl", OWN),
     "own-graphs": ("rog.jsonl", OWN_GRAPHS),
 }
 """One file of every dataset, in its published form."""

@@ -1,9 +1,10 @@
 """`graphwalker dataset`: files of questions, ours and published, checked, counted, converted."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -12,7 +13,14 @@ from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, show, verb
 from graphwalker.errors import UserError
 
+if TYPE_CHECKING:
+    from graphwalker.datasets.base import Loaded
+
 app = typer.Typer(help="Check, count and convert files of questions.", no_args_is_help=True)
+
+
+SHOWN = 10
+"""Questions that are shown as the graph has them."""
 
 
 class Unanswered(StrEnum):
@@ -39,11 +47,17 @@ def check(
         Unanswered, Option(help="Questions without a gold answer: error, drop or keep.")
     ] = Unanswered.ERROR,
     whole: Annotated[bool, Option("--whole", help="Fail unless the file is complete.")] = False,
+    graph: Annotated[str, Option(help="Find topics and answers in it, and show ten.")] = "",
+    unresolved: Annotated[
+        str, Option(help="What the graph does not settle: stop, drop, or the edited file.")
+    ] = "stop",
     as_json: JsonFlag = False,
 ) -> None:
     """Check a file of questions; count it by split, type and level; convert it to our JSONL.
 
     Example: graphwalker dataset check WebQSP.test.json --out webqsp-test.jsonl
+
+    Example: graphwalker dataset check own.csv --graph runs/graph --out own.jsonl
     """
     from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.summary import must_be_whole, summarise
@@ -54,12 +68,29 @@ def check(
     loaded = load_dataset(file, reading)
     if whole:
         must_be_whole(loaded)
+    if graph:
+        folder = (out or file).parent
+        loaded = _grounded(loaded, graph, folder, unresolved)
     summary = summarise(loaded)
     if out is not None:
         with locked_file(out):
             write_jsonl(out, [question.to_json() for question in loaded.questions])
         summary["written"] = str(out)
     show(file.name, summary if as_json else _readable(summary), as_json)
+
+
+def _grounded(loaded: "Loaded", graph: str, folder: Path, unresolved: str) -> "Loaded":
+    """The questions with the entities of a graph; ten of them are shown."""
+    from graphwalker.datasets.grounding import ground, settle
+    from graphwalker.graphs.open import open_graph
+
+    opened = open_graph(graph)
+    questions = ground(settle(loaded.questions, opened, folder, unresolved), opened)
+    for question in questions[:SHOWN]:
+        topics = ", ".join(f"{entity.name} ({entity.id})" for entity in question.topic_entities)
+        answers = ", ".join(answer.name for answer in question.answers) or "no answer"
+        console.note(f"{question.text}  {topics or 'no topic'} -> {answers}")
+    return replace(loaded, questions=questions)
 
 
 @app.command("list")

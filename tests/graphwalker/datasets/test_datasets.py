@@ -244,9 +244,9 @@ def test_lists_of_objects_may_stand_by_columns_as_the_hub_keeps_them(tmp_path):
 
 
 def test_a_file_of_no_known_form_is_told_which_there_are(tmp_path):
-    (tmp_path / "q.csv").write_text("question,answer\nwho,Ana\n")
+    (tmp_path / "q.json").write_text('[{"q": "who", "a": "Ana"}]')
     with pytest.raises(UserError, match="`graphwalker dataset list` names them"):
-        load_questions(tmp_path / "q.csv")
+        load_questions(tmp_path / "q.json")
 
 
 def test_qald_in_english_alone_could_be_either_and_has_to_be_named(tmp_path):

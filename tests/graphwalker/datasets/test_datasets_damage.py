@@ -198,7 +198,7 @@ def test_a_wrong_file_is_refused_by_its_first_record(tmp_path, text):
     [
         ("webqsp", "metaqa", "record 1 is not of WebQSP: the file holds lines of text"),
         ("cwq", "grailqa", "record 1 .*has no field"),
-        ("freebaseqa", "cwq", "no question format is named 'freebaseqa'; known: ours, webqsp"),
+        ("freebaseqa", "cwq", "no question format is named 'freebaseqa'; known: ours, own, webqsp"),
     ],
 )
 def test_a_file_of_another_dataset_is_refused(tmp_path, name, file, message):

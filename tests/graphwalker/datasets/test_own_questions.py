@@ -1,0 +1,157 @@
+"""Questions of one's own: tables and JSON, met with a graph; what it does not settle is a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphwalker.cli.app import app
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.grounding import ground, settle
+from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.question import Question
+
+TRIPLES = [
+    ("e1", "works_in", "d1"), ("e2", "works_in", "d2"), ("e3", "works_in", "d1"),
+    ("d1", "led_by", "e2"), ("e1", "joined", '"2019-05-01"'), ("e1", "phone", '"ext. 12b"'),
+]  # fmt: skip
+NAMES = {"e1": "Ana Ewers", "e2": "Ben Haas", "e3": "Ben Haas", "d1": "Research", "d2": "Sales"}
+
+
+def graph() -> MemoryGraph:
+    return MemoryGraph(TRIPLES, NAMES)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+ROWS = [
+    {"question": "Where does Ana Ewers work?", "answer": "Research"},
+    {"question": "Who is in Research?", "answer": "Ana Ewers|e3", "topic": "d1"},
+]
+FORMS = {
+    "q.csv": "question,answer,topic\nWhere does Ana Ewers work?,Research,\n"
+    "Who is in Research?,Ana Ewers|e3,d1\n",
+    "semicolons.csv": "Question;Answer;Topic\n\"Where does Ana Ewers work?\";Research;\n\n"
+    "Who is in Research?;Ana Ewers | e3;d1\n",
+    "q.tsv": "question\tanswer\ttopic\nWhere does Ana Ewers work?\tResearch\t\n"
+    "Who is in Research?\tAna Ewers|e3\td1\n",
+    "q.json": json.dumps(ROWS),
+    "q.jsonl": "\n".join(map(json.dumps, [ROWS[0], {**ROWS[1], "answer": ["Ana Ewers", "e3"]}])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_same_questions(tmp_path, name):
+    questions = ground(load_questions(write(tmp_path / name, FORMS[name])), graph())
+    assert [q.text for q in questions] == [row["question"] for row in ROWS]
+    assert [[e.id for e in q.topic_entities] for q in questions] == [["e1"], ["d1"]]
+    assert [[a.id for a in q.answers] for q in questions] == [["d1"], ["e1", "e3"]]
+
+
+def own(*rows: tuple[str, str, str]) -> list[Question]:
+    lines = ["question\tanswer\ttopic", *("\t".join(row) for row in rows)]
+    path = Path("own.tsv")
+    path.write_text("\n".join(lines) + "\n")
+    return load_questions(path)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("value", ["2019-05-01", "12.5", "yes", "ext. 12b"])
+def test_a_value_stays_one(folder, value):
+    (question,) = settle(own(("What is it of Ana Ewers?", value, "")), graph(), folder)
+    assert [(a.name, a.id) for a in question.answers] == [(value, "")]
+    assert not (folder / "unresolved.jsonl").exists()
+
+
+UNSETTLED = [
+    ("Where does Ben Haas work?", "Sales", "", "2 entities are named 'Ben Haas'", ["e2", "e3"]),
+    ("Where does Ana Ewer work?", "Research", "", "the question names no entity", ["e1"]),
+    ("Where does she work?", "Research", "Anna Ewers", "no entity is named 'Anna Ewers'", ["e1"]),
+    ("Where does Ana Ewers work?", "Reserch", "", "the answer 'Reserch'", ["d1"]),
+]
+
+
+@pytest.mark.parametrize("row", UNSETTLED)
+def test_what_the_graph_does_not_settle_is_written_with_candidates(folder, row):
+    with pytest.raises(
+        UserError, match=r"1 of 1 questions are unresolved, written to .*unresolved="
+    ):
+        settle(own(row[:3]), graph(), folder)
+    (record,) = read_jsonl(folder / "unresolved.jsonl")
+    assert row[3] in record["problem"]
+    assert [one["id"] for one in record["candidates"]][: len(row[4])] == row[4]
+
+
+def test_unsettled_questions_are_dropped_on_request(folder, caplog):
+    rows = [UNSETTLED[0][:3], ("Where does Ana Ewers work?", "Research", "")]
+    kept = settle(own(*rows), graph(), folder, "drop")
+    assert [q.text for q in kept] == ["Where does Ana Ewers work?"]
+    assert "1 of 2 questions are unresolved" in caplog.text
+
+
+def test_the_file_is_edited_and_given_back(folder):
+    questions = own(UNSETTLED[0][:3], UNSETTLED[3][:3])
+    with pytest.raises(UserError):
+        settle(questions, graph(), folder)
+    first, second = read_jsonl(folder / "unresolved.jsonl")
+    write_jsonl("edited.jsonl", [{**first, "topic": "e3"}, {**second, "answer": "Research"}])
+    settled = settle(questions, graph(), folder, "edited.jsonl")
+    assert [q.topic_entities[0].id for q in settled] == ["e3", "e1"]
+    assert [q.answers[0].id for q in settled] == ["d2", "d1"]
+
+
+BROKEN = {
+    "no.csv": ("q,a\nWho?,Ana\n", r"no.csv:1: a table of questions has a header with a column"),
+    "twice.csv": ("question,answer,Answer\nWho?,a,b\n", r"twice.csv:1: two columns are named"),
+    "wide.csv": ("question,answer\nWho, then?,Ana\n", r"wide.csv:2: 3 cells under 2 columns"),
+    "cut.csv": ('question,answer\n"Who?,Ana\n', r"cut.csv:2: not a table"),
+    "other.jsonl": (
+        '{"question": "Who?", "answer": "Ana", "sparql": "x"}',
+        r"fits no known format",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_file_that_is_no_table_of_questions_is_named_by_its_line(tmp_path, name):
+    text, message = BROKEN[name]
+    with pytest.raises(UserError, match=message):
+        load_questions(write(tmp_path / name, text))
+
+
+def test_questions_alone_are_read_where_answers_are_not_needed(tmp_path):
+    path = write(tmp_path / "q.csv", "question\nWhere does Ana Ewers work?\n")
+    with pytest.raises(UserError, match="has no answers"):
+        load_questions(path)
+    (question,) = ground(load_questions(path, unanswered="keep"), graph())
+    assert question.topic_entities[0].id == "e1" and not question.answers
+
+
+def test_dataset_check_and_eval_stop_at_unresolved_questions_with_exit_code_2(folder):
+    write(folder / "t.tsv", "".join("\t".join((NAMES.get(h, h), r, NAMES.get(t, t))) + "\n"
+                                    for h, r, t in TRIPLES[:4]))  # fmt: skip
+    write(folder / "q.csv", "question,answer\nWhere does Ana Ewers work?,Research\nWho is it?,X\n")
+    run = CliRunner()
+    assert not run.invoke(app, ["graph", "build", "--triples", "t.tsv", "--out", "g"]).exit_code
+    rule = ["--questions", "q.csv", "--model", "first-relation"]
+    for words in (
+        ["dataset", "check", "q.csv", "--graph", "g", "--out", "out/q.jsonl"],
+        ["eval", "--graph", "g", *rule, "--out", "out"],
+    ):
+        done = run.invoke(app, words)
+        assert isinstance(done.exception, UserError), words
+        assert len(list(read_jsonl(folder / "out/unresolved.jsonl"))) == 1
+    done = run.invoke(app, [*words, "unresolved=drop"])
+    assert done.exit_code == 0, done.output
+    assert len(list(read_jsonl(folder / "out/predictions.jsonl"))) == 1
