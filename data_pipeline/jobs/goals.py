@@ -181,3 +181,4 @@ def fill(
         goal.count(structure, unit[-1][0] == ledger.product)
         if progress:
             progress(goal.progress, goal.total, ledger.stage)
+    ledger.publish()

@@ -102,19 +102,18 @@ class Ledger:
         self._attempts = JsonlAppender(out / ATTEMPTS)
         self._published = False
         self._due = 0.0
-        self._publish()
+        self.publish()
 
     def write(self, unit: Unit) -> None:
         lines = [[name, _sealed(name, record)] for name, record in unit]
         self._attempts.append_bytes(seal({"unit": unit_of(unit[-1][1]), "records": lines}) + b"\n")
         self._published = False
         if time.monotonic() > self._due:
-            self._publish()
+            self.publish()
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the records of a file, those of the last attempt included."""
-        if not self._published:
-            self._publish()
+        self.publish()
         return read_jsonl(self.out / name)
 
     def endings(self) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -126,10 +125,12 @@ class Ledger:
     def close(self) -> None:
         """Publish what is there, and close."""
         self._attempts.close()
-        if not self._published:
-            self._publish()
+        self.publish()
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Write the files whole, from the attempts so far."""
+        if self._published:
+            return
         started, products = time.monotonic(), TextSet()
         with ExitStack() as stack:
             outs = {name: stack.enter_context(whole_bytes(self.out / name)) for name in self.files}

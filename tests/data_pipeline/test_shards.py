@@ -75,10 +75,10 @@ def test_a_merge_refuses_a_shard_of_other_settings(graph, parts):
 
 
 def test_a_merge_names_an_attempt_that_was_lost(graph, parts):
-    file = Shard(0, 2).folder(parts) / "graphsynth.jsonl"
+    file = Shard(0, 2).folder(parts) / "attempts.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     file.write_text("".join(lines[1:]), encoding="utf-8")
-    with pytest.raises(UserError, match=r"0-of-2: attempt \S+/\d+ is missing"):
+    with pytest.raises(UserError, match=r"attempt \S+/\d+ is missing in its shard"):
         merge(graph, parts)
 
 
