@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.environment import Environment
-from graphwalker.audit.sparql import entities_of, run_sparql
+from graphwalker.audit.sparql import NotExecutedError, entities_of, run_sparql
 from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.datasets.queries import NO_QUERY, REASONS, gold_path, resolve_one, stated_sparql
 from graphwalker.errors import UserError
@@ -50,7 +50,8 @@ def audit(
     """The record of each question, in order; `out` gets each as it is made, and keeps those that
     it has. With an environment it is found out whether its tools lead to the answers.
 
-    Raises `UserError` for a file of another graph, `GraphError` when the graph fails.
+    Raises `UserError` for a file of another graph and without the extra `sparql`, `GraphError` when
+    the graph fails.
     """
     about = {"graph": graph.checksum, "with_tools": environment is not None}
     first: dict[str, str] = {}
@@ -97,7 +98,7 @@ def _verdict(question: Question, graph: KnowledgeGraph) -> dict[str, Any]:
                 named = [key for text in texts for key in entities_of(text)]
                 return {"by": "sparql", **_compare(found, question, graph, named)}
             # A graph that holds ways through CVT nodes as one relation knows no such pattern.
-    except UserError as error:
+    except NotExecutedError as error:
         return {"by": "sparql", "verdict": "not executed", "why": str(error)}
     if question.query is None and not gold_path(question):
         return {"by": "", "verdict": "no gold query"}

@@ -1,32 +1,21 @@
-"""SPARQL of a benchmark, executed: by our engine, or by the endpoint itself."""
+"""SPARQL of a benchmark, executed: by the graph's store, or by the endpoint itself."""
 
 import re
 
 from graphwalker.datasets.answers import wikidata_id
 from graphwalker.errors import QueryLimitError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph, OverGraph
+from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.sparql_engine.engine import check_installed
+from graphwalker.graphs.sparql_engine.wording import QueryShape, read_shape
 
 ANSWERS, SECONDS = 20_000, 60.0
 """A query is given up past so many answers, or seconds."""
-_PREFIXES = {
-    "": "http://rdf.freebase.com/ns/",
-    "ns": "http://rdf.freebase.com/ns/",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "wd": "http://www.wikidata.org/entity/",
-    "wdt": "http://www.wikidata.org/prop/direct/",
-    "p": "http://www.wikidata.org/prop/",
-    "ps": "http://www.wikidata.org/prop/statement/",
-    "pq": "http://www.wikidata.org/prop/qualifier/",
-}
-_SPELLINGS = ((r"\bOR\b", "||"), (r"\bAND\b", "&&"), (r"\bxsd:datetime\b", "xsd:dateTime"))
-"""What Virtuoso takes and SPARQL 1.1 does not."""
-_PREFIX = re.compile(r"PREFIX\s+(\w*):\s*<([^>]*)>", re.IGNORECASE)
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
-_NAME = re.compile(r"<[^<>\s]*>|\"[^\"]*\"|'[^']*'|(\w*):(\w(?:[\w.-]*\w)?)")
-_VALUES = re.compile(r"VALUES\s+(\?\w+)\s*\{\s*(<[^<>\s]*>)\s*\}", re.IGNORECASE)
+_PREFIXES: dict[str, str] = dict.fromkeys(("", "ns", "fb"), FREEBASE)
+_ENTITY = re.compile(
+    rf"<(?:{re.escape(FREEBASE)}([mg]\.\w+)|(http://www\.wikidata\.org/entity/Q\d+))>"
+)
 _OUTSIDE = re.compile(r"(?<![?$\w])(?:SERVICE|FROM|LOAD|INSERT|DELETE|DROP|CLEAR)\b", re.IGNORECASE)
 
 
@@ -36,44 +25,29 @@ class NotExecutedError(UserError):
 
 def run_sparql(graph: KnowledgeGraph, text: str) -> list[Entity]:
     """What the query selects, each once, or whether it holds (ASK). Raises `NotExecutedError`,
-    `GraphError` when the graph fails."""
-    query = plain_sparql(text)
-    if _OUTSIDE.search(_NAME.sub(" ", query)):
+    `GraphError` when the graph fails, and another `UserError` without Oxigraph."""
+    shape = _read(text)
+    if _OUTSIDE.search(shape.text):
         raise NotExecutedError("asks for more than to read this graph")
     while isinstance(graph, OverGraph):
         graph = graph.graph
     if isinstance(graph, SparqlGraph):
-        return _ask_endpoint(graph, query)
-    return _ask_engine(graph, query)
-
-
-def plain_sparql(text: str) -> str:
-    """The query in standard spelling, its names written out: what declares none of them needs no
-    prefix, and begins with SELECT.
-
-    >>> plain_sparql("SELECT ?x WHERE { ns:m.1 ns:a ?x FILTER (?x != 2 OR 1) }")[:41]
-    'SELECT ?x WHERE { <http://rdf.freebase.co'
-    """
-    declared = {match[1]: match[2] for match in _PREFIX.finditer(text)}
-    known = {**_PREFIXES, **declared}
-
-    def write(match: re.Match[str]) -> str:
-        return f"<{known[match[1]]}{match[2]}>" if match[1] in known else match[0]
-
-    for spelling, standard in _SPELLINGS:
-        text = re.sub(spelling, standard, text)
-    plain = _NAME.sub(write, _COMMENT.sub("", _PREFIX.sub("", text))).strip()
-    for given, variable, term in [(m[0], m[1], m[2]) for m in _VALUES.finditer(plain)]:
-        if not re.search(rf"{re.escape(variable)}\b", plain.partition("{")[0]):  # else it is asked
-            plain = re.sub(rf"{re.escape(variable)}\b", term, plain.replace(given, " "))
-    return plain
+        return _ask_endpoint(graph, shape.fill().strip())
+    check_installed()
+    return _ask_engine(graph, text)
 
 
 def entities_of(text: str) -> list[str]:
     """The ids of the entities that the query names, each once, as a graph has them."""
-    found = re.findall(r"<http://rdf\.freebase\.com/ns/([mg]\.\w+)>", plain_sparql(text))
-    items = re.findall(r"<(http://www\.wikidata\.org/entity/Q\d+)>", plain_sparql(text))
-    return list(dict.fromkeys([*found, *items]))
+    found = map(_ENTITY.fullmatch, _read(text).constants)
+    return list(dict.fromkeys(one[1] or one[2] for one in found if one))
+
+
+def _read(text: str) -> QueryShape:
+    try:
+        return read_shape(text, _PREFIXES)
+    except UserError as error:
+        raise NotExecutedError(str(error)) from None
 
 
 def _ask_endpoint(graph: SparqlGraph, query: str) -> list[Entity]:

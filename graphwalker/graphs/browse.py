@@ -252,15 +252,12 @@ def shown_relations(graph: "KnowledgeGraph", entities: int = 20_000) -> list[str
 def ask_sparql(
     graph: "KnowledgeGraph", query: str, timeout_s: float
 ) -> list[dict[str, Entity]] | bool:
-    """Return what our engine answers to a query. Raises `UserError`, `QueryLimitError`."""
-    try:
-        from graphwalker.graphs.sparql_engine.engine import QueryLimits, engine_of
-    except ImportError:
-        raise UserError("SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'") from None
-    engine = engine_of(graph)
-    found = engine.query(query, QueryLimits(timeout_s))
-    if found.is_ask:
-        return any(True for _ in found.rows)
-    read = engine.graph.id_of_term
-    ids = [{str(name): read(term) for name, term in row.items()} for row in found.rows]
-    return [{name: Entity(one, graph.name(one)) for name, one in row.items()} for row in ids]
+    """Return what a graph's store answers to a query. Raises `UserError`, `QueryLimitError`."""
+    from graphwalker.graphs.sparql_engine.engine import engine_of
+
+    found = engine_of(graph).query(query, timeout_s)
+    if isinstance(found, bool):
+        return found
+    ids = list(dict.fromkeys(one for row in found for one in row.values()))
+    known = {i: Entity(i, n) for i, n in zip(ids, graph.names_many(ids), strict=True)}
+    return [{name: known[one] for name, one in row.items()} for row in found]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import FLATTENED, Direction
-from graphwalker.graphs.sparql.terms import Vocabulary
+from graphwalker.graphs.sparql.terms import Vocabulary, is_plain
 from graphwalker.query.constraint import DATE_FORM, NUMBER_FORM, Constraint
 from graphwalker.query.query import Hop, Query
 
@@ -56,7 +56,7 @@ class _Writer:
 
     def iri(self, node_id: str) -> str:
         found = self._vocabulary.iri(node_id)
-        if found is None:
+        if found is None or not is_plain(node_id):
             raise UserError(f"{node_id!r} cannot be an IRI: no SPARQL can ask for it")
         return found
 

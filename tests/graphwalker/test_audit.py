@@ -82,7 +82,7 @@ def test_what_cannot_be_run_says_why():
         ("SELECT ?x FROM <http://a> WHERE { ?x ?p ?y }", "more than to read"),
         ("SELECT ?x WHERE { SERVICE <http://a/> { ?x ?p ?y } }", "more than to read"),
         ("DELETE WHERE { ?x ?p ?y }", "more than to read"),
-        ("SELECT ?x WHERE {", "Expected"),
+        ("SELECT ?x WHERE {", "not SPARQL 1.1"),
     ):
         with pytest.raises(NotExecutedError, match=why):
             run_sparql(GRAPH, text)

@@ -5,28 +5,27 @@ from urllib.parse import parse_qs
 
 from pyoxigraph import QueryResultsFormat
 
-from graphwalker.errors import UserError
-from graphwalker.graphs.ntriples import FREEBASE
-from graphwalker.graphs.sparql_engine.engine import SparqlEngine
-from graphwalker.graphs.sparql_engine.results import JSON, write_results
+from graphwalker.graphs.sparql_engine.results import JSON
+from graphwalker.graphs.sparql_engine.store import find_store
+from graphwalker.graphs.sparql_engine.worker import StoreReader
 from support.http_server import QuietHandler, listening
 
 
 class EngineStore:
-    """A compiled graph in place of a store."""
+    """The store of a compiled graph, asked as `graph serve` asks it."""
 
-    def __init__(self, graph):
-        self.engine = SparqlEngine(graph, FREEBASE)
+    def __init__(self, graph, base=""):
+        self.reader = StoreReader(find_store(graph, base))
 
     def query(self, text):
-        try:
-            self.found = self.engine.query(text)
-        except UserError as error:
-            raise SyntaxError(str(error)) from None
+        asked = {"query": text, "form": JSON, "graphs": [], "is_ours": True, "max_rows": 10**6}
+        status, _, self.found = self.reader.answer(asked)
+        if status != 200:
+            raise SyntaxError(self.found.decode())
         return self
 
     def serialize(self, format):
-        return write_results(self.found, JSON, 10**6)
+        return self.found
 
 
 @contextmanager

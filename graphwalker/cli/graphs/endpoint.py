@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.errors import UserError
+from graphwalker.files import read_json
 
 
 def serve(
@@ -30,24 +31,24 @@ def serve(
     Example: graphwalker graph serve runs/world/graph --port 8890
     """
     from graphwalker.graphs.compiled.local import local_copy
-    from graphwalker.graphs.format.layout import graph_file
+    from graphwalker.graphs.compiled.properties import open_compiled
 
     try:
-        import rdflib  # noqa: F401 # pyright: ignore[reportUnusedImport]
-
+        from graphwalker.graphs.sparql_engine.store import ABOUT, find_store
         from graphwalker.sparql_server.app import serve_sparql
     except ImportError:
-        raise UserError("graph serve needs: pip install 'graphwalker-kgqa[serve,sparql]'") from None
+        raise UserError("graph serve needs: pip install 'graphwalker-kgqa[serve]'") from None
     from graphwalker.serve.server import allowed_hosts
     from graphwalker.sparql_server.workers import QueryWorkers, ServerLimits
 
     hosts = allowed_hosts(host, allow_host or [])
     folder = graph / "graph" if (graph / "graph").is_dir() else graph
     limits = ServerLimits(timeout_s, max_rows, memory_mb, workers)
-    opened = QueryWorkers(graph_file(local_copy(folder)), base, limits)
+    store = find_store(open_compiled(local_copy(folder)), base)
+    opened = QueryWorkers(store, limits)
 
     def note(address: str) -> None:
-        console.note(f"ids are IRIs behind {opened.base}; Ctrl-C ends it")
+        console.note(f"ids are IRIs behind {read_json(store / ABOUT)['base']}; Ctrl-C ends it")
         console.echo(f"serving: {address}")
         console.echo(
             f"next: graphwalker graph conformance --endpoint {address} --reference {folder}"

@@ -18,6 +18,8 @@ USER_AGENT, HEADERS = "GRAPHWALKER_USER_AGENT", "GRAPHWALKER_ENDPOINT_HEADERS"
 """Variables of the environment. Public endpoints want to know whom to write to: Wikidata answers
 403 to an agent without an address. Headers are a JSON object."""
 DEFAULT_AGENT = "graphwalker-kgqa"
+PLAIN_IDS = "Graphwalker-ids"
+"""A header by which `graph serve --base` knows that it is we who read its IRIs as ids."""
 
 
 class Refusal(Exception):
@@ -68,7 +70,7 @@ def environment_headers() -> dict[str, str]:
             f'{HEADERS}: not a JSON object of headers, such as {{"X-Key": "abc"}}'
         ) from None
     agent = os.environ.get(USER_AGENT, "").strip() or DEFAULT_AGENT
-    return {"User-agent": agent, **headers}
+    return {"User-agent": agent, PLAIN_IDS: "1", **headers}
 
 
 def check_installed() -> None:

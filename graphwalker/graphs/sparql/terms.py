@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.graphs.ntriples import FREEBASE, XSD_STRING
@@ -13,6 +14,11 @@ RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 Binding = Mapping[str, str]
 """One value of a SPARQL JSON answer: `type`, `value`, and `xml:lang` or `datatype`."""
 
+PLAIN = "urn:graphwalker:"
+"""Before the ids of a served graph that are no IRIs, nor look like Freebase's; and, with `%`
+escapes, before those that no IRI can hold as they are."""
+RESERVED = frozenset(f"{PLAIN}{one}" for one in "folded graph fingerprint triples sentinel".split())
+"""Terms of ours in a Virtuoso; an id of that name is escaped."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:")
 _NOT_IN_AN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -44,15 +50,16 @@ class Vocabulary:
         return relation == self.name or relation in self.hidden or relation == self.folded
 
     def iri(self, node_id: str) -> str | None:
-        """The id as `<IRI>`; `None` for what no IRI can be: such an id is in no RDF graph.
+        """The id as `<IRI>`, escaped where no IRI can hold it (`graph serve` has such ids); `None`
+        for a literal and what is no text.
 
-        >>> Vocabulary().iri("m.0f8l9c"), Vocabulary().iri('m.1> . } DROP ALL #')
-        ('<http://rdf.freebase.com/ns/m.0f8l9c>', None)
+        >>> Vocabulary().iri("m.0f8l9c"), Vocabulary().iri("born in")
+        ('<http://rdf.freebase.com/ns/m.0f8l9c>', '<urn:graphwalker:born%20in>')
         """
-        if not node_id or is_literal(node_id) or node_id.startswith("_:"):
+        if not node_id or is_literal(node_id) or not _is_text(node_id):
             return None
-        iri = node_id if _ABSOLUTE.match(node_id) else self.prefix + node_id
-        return None if _NOT_IN_AN_IRI.search(iri) or not _is_text(iri) else f"<{iri}>"
+        iri = node_id if is_absolute(node_id) else self.prefix + node_id
+        return f"<{iri if is_plain(node_id) else escape_id(node_id)}>"
 
     def known_iri(self, node_id: str) -> str:
         """The same, for an id that is known to have one."""
@@ -64,13 +71,41 @@ class Vocabulary:
         """The id of an answer's value."""
         value, kind = binding["value"], binding["type"]
         if kind == "uri":
-            return value.removeprefix(self.prefix) or value
+            return unescape_id(value) or value.removeprefix(self.prefix) or value
         if kind == "bnode":
             return value if ":" in value else f"_:{value}"
         if tag := binding.get("xml:lang"):
             return literal_id(value, f"@{tag}")
         datatype = binding.get("datatype", XSD_STRING)
         return literal_id(value, "" if datatype == XSD_STRING else f"^^<{datatype}>")
+
+
+def is_absolute(node_id: str) -> bool:
+    """Return whether an id is an IRI itself."""
+    return _ABSOLUTE.match(node_id) is not None
+
+
+def is_plain(node_id: str) -> bool:
+    """Return whether an IRI can hold the id as it is, and the id is no blank node."""
+    if node_id.startswith(("_:", PLAIN)):
+        return node_id in RESERVED
+    return _NOT_IN_AN_IRI.search(node_id) is None
+
+
+def escape_id(node_id: str) -> str:
+    """Return an IRI for an id that none can hold as it is; one with a `%`.
+
+    >>> escape_id("50% <off>"), escape_id("_:b0")
+    ('urn:graphwalker:50%25%20%3Coff%3E', 'urn:graphwalker:%5F:b0')
+    """
+    escaped = quote(node_id, safe="!$&'()*+,/:;=?@")
+    return PLAIN + (escaped if "%" in escaped else f"%{ord(node_id[0]):02X}{node_id[1:]}")
+
+
+def unescape_id(iri: str) -> str | None:
+    """Return the id of an IRI behind `PLAIN`, `None` of any other."""
+    is_id = iri.startswith(PLAIN) and iri not in RESERVED
+    return unquote(iri.removeprefix(PLAIN)) if is_id else None
 
 
 def text(value: str, language: str = "") -> str | None:

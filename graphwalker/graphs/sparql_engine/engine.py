@@ -1,114 +1,153 @@
-"""SPARQL over a compiled graph: rdflib parses a query and translates it, our joins answer it."""
+"""SPARQL over a graph: its store is asked in a process of its own."""
 
-import re
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rdflib import URIRef, Variable
-from rdflib.plugins.sparql.sparql import Query
-
-from graphwalker.errors import UserError
+from graphwalker.errors import QueryLimitError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.compiled.properties import open_compiled
-from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.ntriples import FREEBASE
-from graphwalker.graphs.sparql_engine.algebra import translate
-from graphwalker.graphs.sparql_engine.evaluate import QueryRun, solutions
-from graphwalker.graphs.sparql_engine.terms import NumberedGraph, QueryTerms
-from graphwalker.graphs.sparql_engine.wording import PLACE, QueryShape, read_shape
 
-KEPT = 1024
-"""Shapes of queries that are remembered."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryLimits:
-    """What one query may take."""
-
-    timeout_s: float = 60.0
-    held_rows: int = 5_000_000
-    """Rows that it keeps for sorting, grouping, DISTINCT and joins."""
+MODULE = "graphwalker.graphs.sparql_engine.worker"
+MEMORY_MB, MAX_ROWS = 8192, 5_000_000
+"""Of a query in Python."""
+_ENDINGS = {
+    -signal.SIGALRM: "S1T00: the query took {seconds:g} s, as long as it may; ask for less",
+    -signal.SIGABRT: "42000: the query took more memory than it may; ask for less",
+    3: "42000: the query took more memory than it may; ask for less",
+    -signal.SIGSEGV: "37000: the query is nested too deeply; write it flatter",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Solutions:
-    """The answer of a query: rows of rdflib's terms by variable, made as they are read. An ASK is
-    true where there is a row."""
+class WorkerEndedError(QueryLimitError):
+    """The process ended over a query; says why."""
 
-    is_ask: bool
-    variables: tuple[Variable, ...]
-    rows: Iterator[Any]
+    @property
+    def is_malformed(self) -> bool:
+        """Whether the query is to blame, not its cost."""
+        return str(self).startswith("37000")
+
+
+class QueryWorker:
+    """A process over a store that answers one query at a time. Raises `UserError` for a store that
+    cannot be read."""
+
+    def __init__(self, store: Path, memory_mb: int = MEMORY_MB) -> None:
+        ours = str(Path(__file__).parents[3])
+        given = os.environ.get("PYTHONPATH")
+        # Spawned: a fork would share the threads and files of a store, and the user's own script.
+        # Ctrl-C is for us; the process ends when its input does.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE, str(store), str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{given}" if given else ours},
+        )
+        weakref.finalize(self, _end, self._process)
+        try:
+            status, _, body = self._receive(0.0)
+        except WorkerEndedError:
+            raise UserError("SPARQL: its process did not start; is there enough memory?") from None
+        if status != 200:
+            self.kill()
+            remedy = f"remove {store}, and it is made again"
+            raise UserError(f"{body.decode().strip()}: {remedy}")
+
+    def ask(self, request: dict[str, Any]) -> tuple[int, str, bytes]:
+        """Return status, content type and body of the answer. Raises `WorkerEndedError` when the
+        process ended over it."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended, as reading shows
+            self._process.stdin.write(f"{json.dumps(request)}\n".encode())
+            self._process.stdin.flush()
+        return self._receive(request["timeout_s"])
+
+    def kill(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+        self._process.wait()
+
+    def _receive(self, seconds: float) -> tuple[int, str, bytes]:
+        assert self._process.stdout is not None
+        head = self._process.stdout.readline()
+        status, kind, size = json.loads(head) if head.endswith(b"\n") else (0, "", 0)
+        body = self._process.stdout.read(size)
+        if not status or len(body) < size:
+            code = self._process.wait()
+            why = _ENDINGS.get(code, f"XX000: the engine ended over the query (exit code {code})")
+            raise WorkerEndedError(why.format(seconds=seconds))
+        return status, kind, body
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with contextlib.suppress(OSError):  # what was not sent to one that had ended
+            pipe.close()
 
 
 class SparqlEngine:
-    """Answers queries over a compiled graph; `base` stands before ids that are no IRIs."""
+    """Answers queries in Python over a store, among threads one at a time."""
 
-    def __init__(self, graph: CompiledGraph, base: str = "") -> None:
-        self.graph = NumberedGraph(graph, base)
-        self._prefixes: dict[str, str] = {"": self.graph.base}
-        if self.graph.base == FREEBASE:
-            self._prefixes |= {"ns": FREEBASE, "fb": FREEBASE}
+    def __init__(self, store: Path, place: "TemporaryDirectory[str] | None" = None) -> None:
+        self._store, self._place = store, place  # the folder lives as long as this
+        self._lock, self._owner = threading.Lock(), 0
+        self._worker: QueryWorker | None = None
 
-    def query(self, text: str, limits: QueryLimits | None = None) -> Solutions:
-        """The solutions of a SELECT or ASK. Raises `UserError` for a query that is not understood,
-        `QueryLimitError` while rows are read."""
-        limits = limits or QueryLimits()
-        shape = read_shape(text, self._prefixes)
-        try:
-            query, variables = _translate(shape.text)
-        except UserError as error:
-            raise UserError(_fill(str(error), shape)) from None
-        written = enumerate(shape.constants)
-        constants = {URIRef(f"{PLACE}{n}"): self.graph.constant(one) for n, one in written}
-        terms = QueryTerms(self.graph, time.monotonic() + limits.timeout_s, limits.held_rows)
-        rows = solutions(QueryRun(terms, constants), query.algebra.p)
-        return Solutions(query.algebra.name == "AskQuery", variables, rows)
+    def query(self, text: str, timeout_s: float) -> list[dict[str, str]] | bool:
+        """Return the solutions of a SELECT as ids by variable, or whether an ASK holds. Raises
+        `UserError` for a query that is not understood, `QueryLimitError` for one too large."""
+        request = {"query": text, "form": "ids", "graphs": list[str](), "is_ours": True}
+        with self._lock:
+            if self._worker is None or self._owner != os.getpid():
+                self._worker, self._owner = QueryWorker(self._store), os.getpid()
+            try:
+                status, _, body = self._worker.ask(
+                    {**request, "timeout_s": timeout_s, "max_rows": MAX_ROWS}
+                )
+            except WorkerEndedError as error:
+                self._worker = None
+                raise (UserError(str(error)) if error.is_malformed else error) from None
+            except BaseException:  # Ctrl-C: what it is still at is nobody's question any more
+                self._worker.kill()
+                self._worker = None
+                raise
+        if status == 200:
+            return json.loads(body)
+        raise (UserError if status == 400 else QueryLimitError)(body.decode().strip())
 
 
 @lru_cache(maxsize=4)
 def engine_of(graph: KnowledgeGraph) -> SparqlEngine:
-    """The engine of a graph, made once. Raises `UserError` for a graph that lists no entities."""
-    if isinstance(graph, CompiledGraph):
-        return SparqlEngine(graph)
-    from graphwalker.graphs.build.build import build_graph
+    """Return the engine of a graph, made once. Raises `UserError` for a graph that lists no
+    entities, and without Oxigraph."""
+    check_installed()
+    from graphwalker.graphs.sparql_engine.store import find_store, write_store
 
+    if isinstance(graph, CompiledGraph):
+        return SparqlEngine(find_store(graph))
     if not graph.size:
         raise UserError("SPARQL needs a compiled graph or an endpoint: run graphwalker graph build")
-    with TemporaryDirectory() as place:  # the file stays open
-        folder = Path(place)
-        named, nodes = folder / "names.tsv", set[str]()
-        with (folder / "triples.tsv").open("w", encoding="utf-8") as triples:
-            for fact in graph:
-                triples.write(f"{fact.head.id}\t{fact.relation}\t{fact.tail.id}\n")
-                nodes |= {fact.head.id, fact.tail.id}
-        ids = sorted(node for node in nodes if not is_literal(node))
-        names = [f"{i}\t{graph.name(i)}\n" for i in ids if graph.name(i)]
-        named.write_text("".join(names), encoding="utf-8")
-        kinds = [f"{i}\t{kind}\n" for i in ids for kind in graph.types(i)]
-        (folder / "types.tsv").write_text("".join(kinds), encoding="utf-8")
-        types = folder / "types.tsv" if kinds else None
-        build_graph([folder / "triples.tsv"], folder / "graph", names=named, types=types)
-        return SparqlEngine(open_compiled(folder / "graph"))
+    place = TemporaryDirectory(prefix="graphwalker-sparql-")
+    write_store(graph, Path(place.name), "")
+    return SparqlEngine(Path(place.name), place)
 
 
-@lru_cache(maxsize=KEPT)
-def _translate(text: str) -> tuple[Query, tuple[Variable, ...]]:
-    """The query of a shape, and its variables in order (none of an ASK). Raises `UserError`."""
-    query = translate(text)
-    variables = list[Variable](query.algebra.PV) if query.algebra.name == "SelectQuery" else []
-    if "*" in text.partition("{")[0]:
-        found = list(map(str, re.findall(r"[?$](\w+)", text)))
-        variables.sort(key=lambda one: found.index(str(one)))
-    return query, tuple(variables)
-
-
-def _fill(text: str, shape: QueryShape) -> str:
-    for place, constant in enumerate(shape.constants):
-        text = text.replace(f"<{PLACE}{place}>", constant)
-    return text
+def check_installed() -> None:
+    """Raise `UserError` without Oxigraph."""
+    try:
+        import pyoxigraph  # noqa: F401 # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise UserError("SPARQL needs pyoxigraph: pip install 'graphwalker-kgqa[sparql]'") from None

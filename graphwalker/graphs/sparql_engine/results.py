@@ -2,31 +2,40 @@
 
 import json
 import re
-from collections.abc import Iterator
-from io import StringIO
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
-from rdflib import XSD, BNode, Literal
-from rdflib.plugins.sparql.results.csvresults import CSVResultSerializer
-from rdflib.plugins.sparql.results.xmlresults import XMLResultSerializer
-from rdflib.query import Result
+from pyoxigraph import (
+    Literal,
+    NamedNode,
+    QueryResultsFormat,
+    QuerySolution,
+    parse_query_results,
+)
 
 from graphwalker.errors import QueryLimitError
-from graphwalker.graphs.sparql_engine.engine import Solutions
+from graphwalker.graphs.literals import literal_name
+from graphwalker.graphs.ntriples import XSD_STRING
 
 JSON, XML = "application/sparql-results+json", "application/sparql-results+xml"
 CSV, TSV = "text/csv", "text/tab-separated-values"
+IDS = "ids"
+"""Rows of ids, for Python."""
 _FORMS = {
     **dict.fromkeys((JSON, "application/json", "json", "*/*"), JSON),
     **dict.fromkeys((XML, "application/xml", "text/xml", "xml"), XML),
     **dict.fromkeys((CSV, "csv"), CSV),
     **dict.fromkeys((TSV, "tsv"), TSV),
 }
+_OTHERS = {XML: QueryResultsFormat.XML, CSV: QueryResultsFormat.CSV, TSV: QueryResultsFormat.TSV}
 _BAD_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+Term = Any
+"""A term of Oxigraph."""
 
 
 def choose_form(accept: str, wanted: str = "") -> str:
-    """The form of a result: what the `format` parameter names, else the first that `Accept` does.
+    """Return the form of a result: the one of the `format` parameter, else the first of `Accept`.
 
     >>> choose_form("text/html, application/xml;q=0.9")
     'application/sparql-results+xml'
@@ -37,73 +46,66 @@ def choose_form(accept: str, wanted: str = "") -> str:
     return next((_FORMS[name] for name in names if name in _FORMS), JSON)
 
 
-def write_results(found: Solutions, form: str, most_rows: int) -> bytes:
-    """The solutions in a form. Raises `QueryLimitError` for more than so many."""
-    holds = found.is_ask and any(True for _ in found.rows)
-    rows = _limit_rows(found.rows, most_rows)
-    if form == JSON:
-        text = _write_json(found, rows, holds)
-    elif form == XML:
-        text = _BAD_IN_XML.sub("\ufffd", _write_plain(XMLResultSerializer, found, rows, holds))
-    elif found.is_ask:
-        text = f"{str(holds).lower()}\n"
-    elif form == CSV:
-        text = _write_plain(CSVResultSerializer, found, rows, holds)
-    else:
-        lines = ["\t".join(f"?{name}" for name in found.variables)]
-        lines += ["\t".join(_tsv(row.get(name)) for name in found.variables) for row in rows]
-        text = "\n".join([*lines, ""])
-    return text.encode("utf-8", "replace")
+def write_boolean(holds: bool, form: str) -> bytes:
+    """Write the answer of an ASK."""
+    return _as_form(json.dumps({"head": {"link": []}, "boolean": holds}), form)
 
 
-def _limit_rows(rows: Iterator[Any], most_rows: int) -> Iterator[Any]:
-    for number, row in enumerate(rows):
+def write_rows(
+    found: Any, names: list[str], form: str, most_rows: int, describe: Callable[[Term], Any]
+) -> bytes:
+    """Write the solutions of a SELECT, `describe` giving the JSON of a term. Raises
+    `QueryLimitError` for more than so many rows."""
+    known = lru_cache(1 << 16)(describe)
+    rows = list[Any]()
+    for row in _limit_rows(found, most_rows):
+        terms = ((name, row[name]) for name in names)
+        rows.append({name: known(term) for name, term in terms if term is not None})
+    if form == IDS:
+        return json.dumps(rows).encode()
+    results = {"distinct": False, "ordered": True, "bindings": rows}
+    head = {"link": list[str](), "vars": names}
+    return _as_form(json.dumps({"head": head, "results": results}, ensure_ascii=False), form)
+
+
+def binding(term: Term) -> dict[str, str]:
+    """Return a term as SPARQL's JSON has it; a literal with a type is a `typed-literal`, as it is
+    in Virtuoso's."""
+    if not isinstance(term, Literal):
+        return {"type": "uri" if isinstance(term, NamedNode) else "bnode", "value": term.value}
+    kind = term.datatype.value
+    return _literal(term.value, term.language or "", "" if kind == XSD_STRING else kind)
+
+
+def literal_binding(node_id: str) -> dict[str, str]:
+    """Return the same of a literal's id."""
+    suffix = node_id[node_id.rfind('"') + 1 :]
+    tag, kind = (suffix[1:], "") if suffix.startswith("@") else ("", suffix[3:-1])
+    return _literal(literal_name(node_id), tag, kind)
+
+
+def _literal(text: str, tag: str, kind: str) -> dict[str, str]:
+    if tag:
+        return {"type": "literal", "xml:lang": tag, "value": text}
+    if kind:
+        return {"type": "typed-literal", "datatype": kind, "value": text}
+    return {"type": "literal", "value": text}
+
+
+def _limit_rows(found: Iterator[QuerySolution], most_rows: int) -> Iterator[QuerySolution]:
+    for number, row in enumerate(found):
         if number >= most_rows:
             raise QueryLimitError(f"42000: more than {most_rows:,} rows; ask for less, or by LIMIT")
         yield row
 
 
-def _write_json(found: Solutions, rows: Iterator[Any], holds: bool) -> str:
-    if found.is_ask:
-        return json.dumps({"head": {"link": []}, "boolean": holds})
-    known: dict[Any, dict[str, str]] = {}
-    bindings: list[dict[str, dict[str, str]]] = []
-    for row in rows:
-        made = {name: row.get(name) for name in found.variables}
-        for term in made.values():
-            if term is not None and term not in known:
-                known[term] = binding(term)
-        bindings.append({name: known[term] for name, term in made.items() if term is not None})
-    results = {"distinct": False, "ordered": True, "bindings": bindings}
-    head: dict[str, Any] = {"link": [], "vars": found.variables}
-    return json.dumps({"head": head, "results": results}, ensure_ascii=False)
-
-
-def binding(term: Any) -> dict[str, str]:
-    """A term as SPARQL's JSON has it; a literal with a type is a `typed-literal`, as it is in
-    Virtuoso's."""
-    if not isinstance(term, Literal):
-        return {"type": "bnode" if isinstance(term, BNode) else "uri", "value": str(term)}
-    if term.language:
-        return {"type": "literal", "xml:lang": term.language, "value": str(term)}
-    if term.datatype and term.datatype != XSD.string:
-        return {"type": "typed-literal", "datatype": str(term.datatype), "value": str(term)}
-    return {"type": "literal", "value": str(term)}
-
-
-def _write_plain(writer: Any, found: Solutions, rows: Iterator[Any], holds: bool) -> str:
-    result: Any = Result("ASK" if found.is_ask else "SELECT")
-    result.vars, result.askAnswer = found.variables, holds
-    result.bindings = list(rows)
-    out = StringIO()
-    writer(result).serialize(out)
-    return out.getvalue()
-
-
-def _tsv(term: Any) -> str:
-    if not isinstance(term, Literal):
-        return "" if term is None else f"_:{term}" if isinstance(term, BNode) else f"<{term}>"
-    text = json.dumps(term, ensure_ascii=False)
-    if term.language:
-        return f"{text}@{term.language}"
-    return f"{text}^^<{term.datatype}>" if term.datatype else text
+def _as_form(text: str, form: str) -> bytes:
+    """Write JSON in the form that was asked for."""
+    if form not in _OTHERS:
+        return text.encode("utf-8", "replace")
+    read = parse_query_results(text.encode("utf-8", "replace"), format=QueryResultsFormat.JSON)
+    written = read.serialize(format=_OTHERS[form])
+    assert isinstance(written, bytes)
+    if form == XML:
+        return _BAD_IN_XML.sub("\ufffd", written.decode()).encode()
+    return written

@@ -1,7 +1,7 @@
 """The text of a query: Virtuoso's spellings made standard, and constants taken out of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -27,7 +27,11 @@ PREFIXES = {
 PLACE = "x-constant:"
 """The scheme of the IRIs that stand in place of constants."""
 DEEPEST = 48
-"""Brackets in brackets: rdflib's parser takes ever longer for more."""
+"""Brackets in brackets: parsers take ever longer for more, and more stack than they have."""
+UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
+_PRAGMA_GRAPH = re.compile(
+    r"define\s+input:(?:default|named)-graph-uri\s+(?:\"([^\"]*)\"|<([^>]*)>)", re.IGNORECASE
+)
 _PRAGMAS = re.compile(r"(?:\s*define\s+[\w:-]+\s+(?:\"[^\"]*\"|<[^>]*>|[\w:-]+))+", re.IGNORECASE)
 _LOCAL = r"(?:[\w:%-]|\\[!$&'()*+,;=/?#@%._~-]|\.+(?=[\w:%\\-]))*"
 _IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
@@ -46,6 +50,7 @@ _TOKEN = re.compile(
 )
 _CALLED = re.compile(r"\s*\(")
 _SEPARATOR = re.compile(r"separator\s*=\s*$", re.IGNORECASE)
+_KEYWORDS = {"OR": "||", "AND": "&&"}
 _COUNTING = re.compile(r"(COUNT|SUM|MIN|MAX|AVG|SAMPLE)\s*\(([^()]*)\)", re.IGNORECASE)
 _NAMED = re.compile(r"\s*(AS\s+\?\w+)", re.IGNORECASE)
 
@@ -58,9 +63,16 @@ class QueryShape:
     text: str
     constants: tuple[str, ...]
 
+    def fill(self, write: Callable[[str], str] = str) -> str:
+        """Return the query with its constants as `write` gives them: whole SPARQL 1.1."""
+        return _PLACED.sub(lambda found: write(self.constants[int(found[1])]), self.text)
+
+
+_PLACED = re.compile(rf"<{PLACE}(\d+)>")
+
 
 def read_shape(query: str, prefixes: Mapping[str, str]) -> QueryShape:
-    """The shape of a query. `prefixes` are known besides `PREFIXES`. Raises `UserError`.
+    """Return the shape of a query. `prefixes` are known besides `PREFIXES`. Raises `UserError`.
 
     >>> read_shape("ASK { ns:m.1 ns:a ?x FILTER (?x OR 1) }", {"ns": "urn:"}).text
     'ASK { <x-constant:0> <x-constant:1> ?x FILTER (?x || 1) }'
@@ -68,17 +80,44 @@ def read_shape(query: str, prefixes: Mapping[str, str]) -> QueryShape:
     return _Reader(query, prefixes).read()
 
 
+def read_question(
+    query: str, prefixes: Mapping[str, str], graph_names: Collection[str]
+) -> QueryShape:
+    """Return the shape of a SELECT or ASK of one graph, by its own names. Raises `UserError` for a
+    query that changes the graph, or asks for another one or at another place."""
+    reader = _Reader(query, prefixes, graph_names)
+    for found in _PRAGMA_GRAPH.finditer(query[: reader.start]):
+        reader.check_graph(found[1] or found[2] or "")
+    return reader.read()
+
+
 class _Reader:
-    def __init__(self, query: str, prefixes: Mapping[str, str]) -> None:
+    def __init__(
+        self, query: str, prefixes: Mapping[str, str], graph_names: Collection[str] | None = None
+    ) -> None:
         pragmas = _PRAGMAS.match(query)
-        self._query = query[pragmas.end() :] if pragmas else query
+        self.start = pragmas.end() if pragmas else 0
+        self._query = query[self.start :]
         self._prefixes = {**PREFIXES, **prefixes}
         self._base, self._depth = "", 0
         self._constants: list[str] = []
+        self._names, self._form, self._expects = graph_names, "", ""
 
     def read(self) -> QueryShape:
         text = _TOKEN.sub(self._write, self._query)
+        # Escapes are read before words are: `\\u0053ERVICE` would become one behind our back.
+        if self._names is not None and "\\" in text:
+            near = text[text.index("\\") :][:20]
+            raise UserError(f"{near!r}: a backslash stands outside of texts and names")
         return QueryShape(_name_counts(text), tuple(self._constants))
+
+    def check_graph(self, iri: str) -> None:
+        """Raise `UserError` for the name of another graph."""
+        if self._names is not None and iri not in self._names:
+            raise UserError(
+                f"there is one graph here, <{min(self._names, key=len)}>; {iri or 'a variable'}"
+                " names another: leave FROM, GRAPH and default-graph-uri away"
+            )
 
     def _write(self, token: re.Match[str]) -> str:
         kind, found = token.lastgroup, token[0]
@@ -90,20 +129,44 @@ class _Reader:
         if token["base"]:
             self._base = self._absolute(token["root"])
             return " "
-        if token["text"]:
-            return self._literal(token)
         if token["iri"] or token["name"]:
             iri = self._absolute(found) if token["iri"] else self._expand(found)
+            if self._expects:
+                self.check_graph(iri)
+                self._expects = ""
+                return " "
             if _CALLED.match(self._query, token.end()):
                 return f"<{iri}>"
             return self._place(f"<{iri}>")
+        if self._expects and found.upper() != "NAMED":
+            self.check_graph("")
+        if token["text"]:
+            return self._literal(token)
         if kind == "word":
-            return {"OR": "||", "AND": "&&"}.get(found.upper(), found)
+            return self._word(found)
         if kind == "bracket":
             self._depth += 1 if found in "{(" else -1
             if self._depth > DEEPEST:
                 raise UserError(f"brackets are nested {DEEPEST} deep or deeper: write it flatter")
         return found
+
+    def _word(self, found: str) -> str:
+        """Write a keyword as the standard has it. Raises `UserError` for what is not served."""
+        upper = found.upper()
+        if self._names is None:
+            return _KEYWORDS.get(upper, found)
+        if upper not in ("PREFIX", "BASE"):
+            self._form = self._form or upper
+        if self._form in UPDATES:
+            raise UserError(f"{self._form} is an update: this endpoint only reads")
+        if self._form not in ("SELECT", "ASK", ""):
+            raise UserError(f"{found} is not served: ask by SELECT or ASK")
+        if upper == "SERVICE":
+            raise UserError("SERVICE is not served: this endpoint reads one graph and no other")
+        if upper in ("FROM", "GRAPH") or (upper == "NAMED" and self._expects):
+            self._expects = upper
+            return " "
+        return _KEYWORDS.get(upper, found)
 
     def _place(self, constant: str) -> str:
         self._constants.append(constant)
@@ -111,9 +174,9 @@ class _Reader:
 
     def _literal(self, token: re.Match[str]) -> str:
         found = token["text"]
-        if _SEPARATOR.search(self._query, 0, token.start()):
-            return token[0]
         marks = 3 if found[:3] in ('"""', "'''") else 1
+        if self._names is None and _SEPARATOR.search(self._query, 0, token.start()):
+            return literal_id(unescape(found[marks:-marks]))  # rdflib takes no IRI there
         suffix = f"@{token['tag']}" if token["tag"] else ""
         if kind := token["type"]:
             iri = self._absolute(kind) if kind.startswith("<") else self._expand(kind)

@@ -15,7 +15,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import parse_line, parse_literal
 from graphwalker.graphs.sparql.client import SENTINELS, Pair
-from graphwalker.graphs.sparql.terms import Vocabulary, text
+from graphwalker.graphs.sparql.terms import Vocabulary, is_plain, text
 
 IdTriple = tuple[str, str, str]
 _XSD = re.escape("http://www.w3.org/2001/XMLSchema#")
@@ -137,7 +137,7 @@ class Preparer:
         if node_id.startswith("_:"):
             return node_id
         iri = self._vocabulary.iri(node_id)
-        if iri is None:
+        if iri is None or not is_plain(node_id):
             raise UserError(f"no IRI can be written for the id {node_id[:80]!r}")
         return iri
 

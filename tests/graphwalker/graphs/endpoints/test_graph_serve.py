@@ -1,22 +1,28 @@
 """`graphwalker graph serve`: other people's clients, our own, and clients that mean no good."""
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+import time
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from SPARQLWrapper import CSV, JSON, POST, XML, SPARQLWrapper
 
+from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.sparql.graph import SparqlGraph
+from graphwalker.graphs.sparql_engine.results import JSON as JSON_FORM
+from graphwalker.graphs.sparql_engine.store import find_store
 from graphwalker.graphs.virtuoso.load import load
 from graphwalker.graphs.virtuoso.server import down, up
+from graphwalker.sparql_server.workers import QueryWorkers, ServerLimits
 from graphwalker.tools.transcript import differences
-from support.backends import compiled, write
+from support.backends import compiled, compiled_tsv, write
 from support.sparql_queries import served_triples
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 
@@ -142,15 +148,55 @@ def send(address, body, headers=(), method="POST", path="/sparql"):
     "query",
     [
         "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } ORDER BY ?a",
-        f"ASK {{ FILTER(REGEX('{'a' * 40}b', '(a+)+$')) }}",
+        "SELECT DISTINCT ?a ?i { ?a (!<urn:x>)* ?b . ?d (!<urn:x>)* ?e . ?g (!<urn:x>)* ?i }",
         "SELECT (MAX(?n) AS ?m) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i BIND(STRLEN(STR(?a)) AS ?n) }",
     ],
-    ids=["cross product", "regex", "aggregate"],
+    ids=["cross product", "paths", "aggregate"],
 )
 def test_a_query_that_explodes_ends_and_the_next_is_answered(address, query):
     status, text = send(address, query, path="/sparql?timeout=1500")
     assert status == 500 and ("S1T00" in text or "42000" in text)
     assert send(address, "ASK { ?s ?p ?o }")[1] == '{"head": {"link": []}, "boolean": true}'
+
+
+def abandon(address, query):
+    """Ask, and go away before there is an answer."""
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection.request("POST", "/sparql", query, {"Content-Type": "application/sparql-query"})
+    time.sleep(0.3)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"ASK {{ FILTER(REGEX('{'a' * 40}b', '(a+)+$')) }}",
+        "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }",
+    ],
+    ids=["regex", "cross product"],
+)
+def test_clients_that_went_away_hold_nobody_up(address, query):
+    for _ in range(6):
+        abandon(address, query)
+    started = time.monotonic()
+    assert json.loads(send(address, "ASK { ?s ?p ?o }")[1])["boolean"]
+    assert time.monotonic() - started < 10  # each had 60 s
+
+
+def test_a_killed_process_has_a_successor_at_once(graph):
+    limits = ServerLimits(workers=1)
+    request = {"query": "ASK { ?s ?p ?o }", "form": JSON_FORM, "graphs": [], "is_ours": False}
+    bomb = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+
+    async def play():
+        with closing(QueryWorkers(find_store(graph), limits)) as workers:
+            ended = await workers.ask({**request, "query": bomb}, 0.2)
+            started = time.monotonic()
+            answered = await workers.ask(request)
+            return ended.status, answered.status, time.monotonic() - started
+
+    ended, answered, seconds = asyncio.run(play())
+    assert (ended, answered) == (500, 200) and seconds < 1
 
 
 def test_rows_and_memory_are_bounded(address):
@@ -172,6 +218,9 @@ def test_bad_requests_are_refused_in_a_line(address):
     assert send(address, "ASK {}", {"Host": "evil.example"})[0] == 421
     assert send(address, None, method="GET")[0] == 400
     assert send(address, b"\xff\xfe")[0] == 400
+    assert send(address, "ASK {}", path="/sparql?default-graph-uri=http://other.org/g")[0] == 400
+    for wrong in ("%C2%B2", "9" * 5000, "-1", "abc", "1e3"):
+        assert send(address, "ASK {}", path=f"/sparql?timeout={wrong}")[0] == 400
 
 
 def test_a_body_of_100_mb_is_not_read(address):
@@ -180,6 +229,33 @@ def test_a_body_of_100_mb_is_not_read(address):
     connection.putheader("Content-Length", str(100 << 20))
     connection.endheaders()
     assert connection.getresponse().status == 413
+
+
+PLAIN_FACTS = [
+    ("p0", "born in", "New Oslo"),
+    ("Kismet (1930)", "directed by", "p0"),
+    ("Kismet (1930)", "directed by", "A [b] <c>"),
+    *(
+        ("A [b] <c>", "knows", end)
+        for end in ("A! b", "A b", 'A"b', "A{b", "Azb", "50% off", "_:b0")
+    ),
+    ("a%20b", "knows", "http://x.org/p q"),
+    ("a%20b", "knows", "http://x.org/[p]"),
+    ("urn:graphwalker:z", "knows", "a%20b"),
+    ("folded", "graph", "Zo\u00eb & Co."),
+]
+
+
+@pytest.mark.parametrize("options", [(), ("--base", "http://mine.org/x#")], ids=["plain", "base"])
+def test_ids_of_every_kind_come_back_as_they_went_in(tmp_path, options):
+    names = {one: one for h, _, t in PLAIN_FACTS for one in (h, t)}
+    graph = compiled_tsv(tmp_path, PLAIN_FACTS, names)
+    with server(graph.path, "--workers", "2", *options) as (address, process):
+        assert process.stdout.readline().startswith("next: graphwalker graph conformance")
+        served = SparqlGraph(address)
+        entities = [graph.entity_at(place) for place in range(graph.size)]
+        assert list(check_graph(served, entities)) == []
+        assert list(differences(served, graph, entities)) == []
 
 
 def test_the_server_says_what_comes_next_and_ends_with_its_processes(graph):
