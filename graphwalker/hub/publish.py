@@ -134,7 +134,12 @@ def push(publication: Publication, public: bool = False) -> str:
 def _files(folder: Path) -> Iterator[Path]:
     """All files but hidden ones and what only this machine needs. A link that leads out of the
     folder is not followed."""
+    from graphwalker.graphs.format.layout import FILE_NAME, STORE_FOLDER
+
+    stores = {path.with_name(STORE_FOLDER) for path in folder.rglob(FILE_NAME)}
     for path in sorted(folder.rglob("*")):
+        if not stores.isdisjoint(path.parents):
+            continue
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith(".") and not _any(part, SECRET_FILES) for part in parts)
         if path.is_file() and not hidden and not any(_any(part, LEFT_OUT) for part in parts):

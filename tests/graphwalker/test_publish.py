@@ -19,7 +19,7 @@ from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
 from graphwalker.hub.cards import CARD, write_model_card
 from graphwalker.hub.publish import plan_publication, push
-from support.backends import write
+from support.backends import compiled, write
 from support.grpo_toy import questions
 from support.hub_server import hub_server
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -196,3 +196,10 @@ def test_a_name_of_the_hub_stands_where_a_path_may(snapshot_folder):
 def test_a_name_that_is_not_here_says_what_fetches_it(snapshot_folder, opened):
     with pytest.raises(UserError, match="hf download --repo-type dataset ada/other"):
         opened("ada/other")
+
+
+def test_what_sparql_made_of_a_graph_is_left_out(tmp_path):
+    graph = compiled(write(tmp_path / "g", TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
+    graph.sparql("ASK { ?s ?p ?o }")
+    files = [path for path, _ in plan_publication(tmp_path / "g/graph", "ada/graph").files]
+    assert "graph.gwk" in files and not [path for path in files if "sparql" in path]

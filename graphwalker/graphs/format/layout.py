@@ -103,6 +103,8 @@ def _folders() -> list[Path]:
 log = logging.getLogger(__name__)
 
 FILE_NAME = "graph.gwk"
+STORE_FOLDER = "sparql"
+"""Beside the file: what SPARQL makes of it, which is no part of the graph."""
 CHECKED_BYTES = 4 << 20
 """Files up to this size have every byte checked at each opening; of larger ones a stamp says that
 they were."""

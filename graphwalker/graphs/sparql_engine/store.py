@@ -1,5 +1,6 @@
 """The store of a graph: its triples as Oxigraph keeps them on disk, made once, then only read."""
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -7,7 +8,6 @@ import re
 import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -19,7 +19,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import cache_folder, write_json
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
-from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.format.layout import STORE_FOLDER, Layout
 from graphwalker.graphs.format.nodes import Nodes
 from graphwalker.graphs.format.sides import EdgeSide
 from graphwalker.graphs.format.texts import read_words
@@ -31,8 +31,6 @@ from graphwalker.graphs.sparql_engine.worker import ABOUT, DATA
 
 log = logging.getLogger(__name__)
 
-FOLDER = "sparql"
-"""Beside the graph's file, or in the cache: a folder for each digest."""
 VERSION = 1
 _AT_ONCE = 1 << 20
 """Characters that are handed over in one piece."""
@@ -55,23 +53,26 @@ def find_store(graph: CompiledGraph, base: str = "") -> Path:
         raise UserError(f"--base {base}: no IRI can begin so; give one such as http://x.org/")
     made_of = f"{VERSION} {graph.checksum} {base}"
     name = blake2b(made_of.encode(), digest_size=8).hexdigest()
-    places = (graph.path.parent / FOLDER, cache_folder() / FOLDER)
+    places = (graph.path.parent / STORE_FOLDER, cache_folder() / STORE_FOLDER)
     for place in places:
         if (place / name / ABOUT).is_file():
             return place / name
+    place = _find_writable(places)
+    try:
+        return _make(graph, place / name, base)
+    except OSError as error:
+        raise UserError(
+            f"{place}: no SPARQL store can be made ({error.strerror or error})"
+        ) from None
+
+
+def _find_writable(places: Iterable[Path]) -> Path:
     for place in places:
-        try:
+        with contextlib.suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
             if os.access(place, os.W_OK):
-                return _make(graph, place / name, base)
-        except PermissionError:
-            continue
-        except OSError as error:
-            if error.errno != 30:  # a file system that is only read
-                raise UserError(
-                    f"{place}: the SPARQL store cannot be made ({error.strerror or error})"
-                ) from None
-    raise UserError(f"{places[1]}: the SPARQL store cannot be written there or beside the graph")
+                return place
+    raise UserError(f"{' and '.join(map(str, places))}: no SPARQL store can be written there")
 
 
 def _make(graph: CompiledGraph, folder: Path, base: str) -> Path:
@@ -224,7 +225,7 @@ def _respelled(doubtful: set[str]) -> dict[str, str]:
     return {its: ours for its, ours in sorted(found.items()) if its != ours}
 
 
-@contextmanager
+@contextlib.contextmanager
 def _lock(path: Path) -> Generator[None, None, None]:
     """Hold a lock that other processes wait for."""
     with path.open("ab") as file:

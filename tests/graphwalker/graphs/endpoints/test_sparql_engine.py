@@ -292,6 +292,48 @@ def test_values_keep_the_spelling_that_the_graph_has(tmp_path):
     assert sorted(row["x"].id for row in found) == sorted([*(f[2] for f in facts), '"hi"@EN'])
 
 
+@pytest.fixture
+def one_graph(tmp_path):
+    return compiled(write(tmp_path / "g", [("m.1", "a.b.c", "m.2")], {"m.1": "One"}, {}))
+
+
+def test_a_store_is_made_once_beside_its_graph_and_said(one_graph, caplog):
+    first = find_store(one_graph)
+    assert find_store(one_graph) == first and first.parent == one_graph.path.parent / "sparql"
+    assert [record.message.split()[0] for record in caplog.records] == ["making", "made"]
+    assert re.search(r"made .*: 3 triples, [\d.]+ MB, [\d.]+ s", caplog.text)
+    assert find_store(one_graph, "http://mine.org/") != first
+
+
+def test_what_a_killed_making_left_is_made_again(one_graph):
+    place = one_graph.path.parent / "sparql"
+    first = find_store(one_graph)
+    first.rename(first.with_name(f"{first.name}.partial"))
+    assert find_store(one_graph) == first
+    assert sorted(path.name for path in place.iterdir()) == [".lock", first.name]
+
+
+def test_a_graph_that_cannot_be_written_to_has_its_store_in_the_cache(
+    one_graph, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (one_graph.path.parent / "sparql").write_text("in the way")
+    assert find_store(one_graph).is_relative_to(tmp_path / "cache")
+
+
+def test_a_damaged_store_says_what_to_remove(one_graph):
+    store = find_store(one_graph)
+    for table in (store / "store").glob("*.sst"):
+        table.write_bytes(b"nothing")
+    with pytest.raises(UserError, match=f"remove {store}"):
+        one_graph.sparql("ASK { ?s ?p ?o }")
+
+
+def test_a_base_that_no_iri_begins_with_is_refused(one_graph):
+    with pytest.raises(UserError, match="no IRI can begin so"):
+        find_store(one_graph, "my base")
+
+
 @pytest.mark.long
 def test_generated_queries_have_oxigraphs_answers(reader, graph, store):
     lines = served_triples(graph, lambda i: i if "://" in i else FREEBASE + i)
