@@ -94,8 +94,8 @@ def test_a_run_that_looks_ahead_is_resumed(graph, run, tmp_path, share):
     cut = tmp_path / "cut"
     shutil.copytree(run, cut)
     (cut / "datacard.json").unlink()
-    marks = (cut / ".journal").read_text().splitlines(keepends=True)
-    (cut / ".journal").write_text("".join(marks[: int(share * len(marks))]))
+    lines = (cut / "attempts.jsonl").read_text().splitlines(keepends=True)
+    (cut / "attempts.jsonl").write_text("".join(lines[: int(share * len(lines))]))
     make_walks(graph, CONFIG, cut)
     assert contents(cut) == contents(run)
 
