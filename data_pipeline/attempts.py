@@ -84,7 +84,7 @@ class Maker:
         self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
         self._environment = Environment(graph, config.environment)
-        self._inverse, self._says = lexicon.inverse, lexicon.says
+        self._inverse, self._lexicon = lexicon.inverse, lexicon
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))
         self._walked = RememberedGraph(graph)
         listed = lister(graph, config.environment)
@@ -327,7 +327,7 @@ class Maker:
         speaker = self._environment.speaker
         oracle = OraclePolicy(
             *(self._walked, protocol, config.seed, config.plain_thoughts, speaker),
-            says=self._says,
+            phrases=self._lexicon,
         )
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = replace(without_times(next(run)), question=question)

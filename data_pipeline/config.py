@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.experts.search import INJECTED_ERRORS, WRONG_SIDE
+from data_pipeline.experts.erring import INJECTED_ERRORS, WRONG_SIDE
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, settings_to_store
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES

@@ -21,6 +21,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, settle
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.oracle.choices import Phrases
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.question import Question
@@ -55,6 +56,7 @@ def play_policy(
     goal: ExpertGoal,
     ledger: Ledger,
     progress: JobProgress | None,
+    phrases: Phrases,
 ) -> None:
     """Fill the goal with episodes of `config.policy`, `tries` for each question at most.
 
@@ -67,11 +69,11 @@ def play_policy(
     )
     environment = Environment(graph, config.environment, exemplars=shown)
     assert config.policy is not None
-    policy: Any = load_policy(config.policy, ledger.out, environment=environment)
+    policy: Any = load_policy(config.policy, ledger.out, environment=environment, phrases=phrases)
     with ExitStack() as stack:
         if hasattr(policy, "close"):  # who talks to a server has connections
             stack.callback(policy.close)
-        run = Expert(environment, policy, config, label_errors)
+        run = Expert(environment, policy, config, label_errors, phrases)
         while window := goal.window(config.concurrency):
             for trajectory, reason, rejected in run.endings(window):
                 ledger.write(ending(trajectory, reason, rejected))
@@ -89,10 +91,12 @@ class Expert:
         policy: Policy,
         config: ExpertConfig,
         errors: Callable[[Trajectory], list[dict[str, Any]]],
+        phrases: Phrases,
     ) -> None:
-        """`errors` finds what went wrong in an episode, turn by turn, for its provenance."""
+        """`errors` finds what went wrong in an episode, turn by turn, for its provenance;
+        `phrases` are the words of the oracle's thoughts, where it helps."""
         self._environment, self._policy, self._config = environment, policy, config
-        self._errors = errors
+        self._errors, self._phrases = errors, phrases
 
     def endings(self, questions: Sequence[Question]) -> Iterator[tuple[Trajectory, str, list[str]]]:
         """(episode, reason, earlier reasons) of each question, once it is kept or given up."""
@@ -122,6 +126,7 @@ class Expert:
                 sampling,
                 sample=sample,
                 plain=config.plain_thoughts,
+                phrases=self._phrases,
             )
         else:
             run = rollout(
@@ -141,7 +146,9 @@ class Expert:
             return None
         config = self._config
         silent = config.policy is not None and config.policy.thoughts == "none"
-        episodes = ways_back(failed, self._environment, config.seed, config.plain_thoughts, silent)
+        episodes = ways_back(
+            failed, self._environment, config.seed, config.plain_thoughts, silent, self._phrases
+        )
         scored = map(self._score, episodes)
         return next((episode for episode in scored if not fault(episode)), None)
 

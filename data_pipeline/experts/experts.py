@@ -7,13 +7,12 @@ from typing import Any
 
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.by_policy import Expert, any_questions, play_policy
-from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS, ErringOracle
-from data_pipeline.experts.expert import ExpertPolicy
+from data_pipeline.experts.erring import DIRECTED_ERRORS, INJECTED_ERRORS
+from data_pipeline.experts.expert import ScriptedExpert
 from data_pipeline.experts.given import (
     refusal,
     refuse_all_without_query,
     resolve_given,
-    with_wording,
 )
 from data_pipeline.experts.rejection import (
     GRAPHROLL,
@@ -24,14 +23,13 @@ from data_pipeline.experts.rejection import (
     recoveries,
     refused,
 )
-from data_pipeline.experts.searched import SearchedWalks
 from data_pipeline.jobs.goals import fill, streams
 from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
-from data_pipeline.wording.lexicon import Lexicon, hand_written_inverses
+from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
@@ -48,52 +46,35 @@ MET_AT = 20
 """Questions at whose topics the relations of an endpoint are looked up."""
 
 
-def built_in(
-    graph: KnowledgeGraph, config: ExpertConfig, met: frozenset[str] = frozenset()
-) -> Expert:
-    """The expert that needs no model: it reads phrases, errs, and recovers; or it searches.
-
-    `met` are relations of a graph that cannot list its own, from which its phrases are told.
-    """
+def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> Expert:
+    """The expert that needs no model."""
     environment = Environment(graph, config.environment)
-    lexicon, protocol = (
-        Lexicon.for_endpoint(met) if met else lexicon_of(graph),
+    errs = config.error_rate and not config.searched
+    policy = ScriptedExpert(
+        graph,
         environment.protocol,
+        error_rate=config.error_rate,
+        kinds=_kinds(config, environment) if errs else (),
+        searched=config.searched,
+        seed=config.seed,
+        plain=config.plain_thoughts,
+        speaker=environment.speaker,
+        phrases=lexicon,
     )
-    common: dict[str, Any] = {
-        "seed": config.seed,
-        "plain": config.plain_thoughts,
-        "speaker": environment.speaker,
-        "says": lexicon.says,
-    }
-    if config.searched:
-        walks = SearchedWalks(graph, protocol, max_hops=config.searched, **common)
-        return Expert(environment, walks, config, lambda done: [])
-    common["error_rate"] = config.error_rate
-    if abilities_of(environment.speaker).directed:
-        policy = ErringOracle(graph, protocol, injected_errors=_kinds(config), **common)
-    else:
-        policy = ExpertPolicy(
-            graph,
-            protocol,
-            max_turns=config.environment.max_turns,
-            injected_errors=config.injected_errors,
-            inverse=hand_written_inverses().get,
-            word=lambda question: with_wording(question, lexicon),
-            **common,
-        )
-    return Expert(environment, policy, config, lambda done: policy.errors(done.id))
+    return Expert(environment, policy, config, lambda done: policy.errors(done.id), lexicon)
 
 
-def _kinds(config: ExpertConfig) -> tuple[str, ...]:
-    """The errors to inject with tools that look one way. Raises `UserError` for none of them."""
+def _kinds(config: ExpertConfig, environment: Environment) -> tuple[str, ...]:
+    """The errors to inject that the tools allow. Raises `UserError` for none of them."""
+    directed = abilities_of(environment.speaker).directed
+    possible = DIRECTED_ERRORS if directed else INJECTED_ERRORS
     if "injected_errors" not in config.model_fields_set:
-        return DIRECTED_ERRORS
-    found = tuple(kind for kind in config.injected_errors if kind in DIRECTED_ERRORS)
-    if not found and config.error_rate:
+        return possible
+    found = tuple(kind for kind in config.injected_errors if kind in possible)
+    if not found:
         raise UserError(
             f"injected_errors: the tools of {config.environment.preset} allow none of "
-            f"{', '.join(config.injected_errors)}; these can be made: {', '.join(DIRECTED_ERRORS)}"
+            f"{', '.join(config.injected_errors)}; these can be made: {', '.join(possible)}"
         )
     return found
 
@@ -134,10 +115,10 @@ def make_experts(
             if shard
             else ExpertGoal(config, read, ledger, str(questions))
         )
+        met = _met_relations(opened, [q for some in read.values() for q in some])
         if isinstance(goal, ExpertGoal) and config.policy:
-            play_policy(opened, config, goal, ledger, progress)
+            play_policy(opened, config, goal, ledger, progress, _words_of(opened, met))
         else:
-            met = _met_relations(opened, [q for some in read.values() for q in some])
             with open_pool(partial(expert_maker, met=met), graph, config, out) as pool:
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = {**recoveries(ledger, config.tries), **goal.card}
@@ -156,13 +137,18 @@ def _met_relations(graph: KnowledgeGraph, questions: Sequence[Question]) -> froz
     return frozenset(met)
 
 
+def _words_of(graph: KnowledgeGraph, met: frozenset[str]) -> Lexicon:
+    """How its relations are worded. `met` are those of a graph that cannot list its own."""
+    return Lexicon.for_endpoint(met) if met else lexicon_of(graph)
+
+
 def expert_maker(
     graph: Path | str, config: Config, met: frozenset[str] = frozenset()
 ) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
     opened = open_shared(graph, config.environment)
-    expert = built_in(opened, config, met)
+    expert = built_in(opened, config, _words_of(opened, met))
 
     def play(question: Question) -> Unit:
         if not config.searched:

@@ -1,16 +1,11 @@
 """Given questions: what a benchmark's own question needs before the expert can play it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.datasets.queries import EQUAL, EXECUTED, NO_QUERY, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.query.draft import plain_wording
-from graphwalker.query.query import Hop
 from graphwalker.question import Question
-from graphwalker.ranking.words import stems
 
 
 def resolve_given(question: Question, graph: KnowledgeGraph) -> Question:
@@ -37,23 +32,3 @@ def refuse_all_without_query(questions: Sequence[Question], file: str) -> None:
             f"{file}: no question has a query on this graph ({counts}): set searched=2, which "
             "needs answers alone, or policy.model"
         )
-
-
-def nearest_phrase(lexicon: Lexicon, hop: Hop, text: str) -> str:
-    """The noun phrase of the hop that has most words of the text and fewest others."""
-    phrases = lexicon.entry(hop).phrases
-    words = frozenset(stems(text))
-
-    def nearness(phrase: str) -> tuple[int, int]:
-        own = frozenset(stems(phrase.replace("{x}", " ")))
-        return len(own & words), -len(own - words)
-
-    return max([p for p in phrases if p.startswith("the ")] or phrases, key=nearness)
-
-
-def with_wording(question: Question, lexicon: Lexicon) -> Question:
-    """The question with the phrases nearest to its words, where it has none."""
-    if question.wording is not None or question.query is None:
-        return question
-    plain = plain_wording(question.query, lambda hop: nearest_phrase(lexicon, hop, question.text))
-    return replace(question, wording=plain)

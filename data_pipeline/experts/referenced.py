@@ -11,6 +11,7 @@ from data_pipeline.teacher.thoughts import Hidden, fits
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.errors import PolicyError, UserError
+from graphwalker.oracle.choices import NO_PHRASES, Phrases
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.protocols.base import FinalAnswer, Malformed
@@ -40,6 +41,7 @@ def play_referenced(
     *,
     sample: int = 0,
     plain: bool = False,
+    phrases: Phrases = NO_PHRASES,
 ) -> Iterator[Trajectory]:
     """The oracle's episode of each question, with the policy's thoughts where they are kept.
 
@@ -53,7 +55,11 @@ def play_referenced(
             "are known; take questions of `graphwalker questions`, or set referenced=false"
         )
     oracle = OraclePolicy(
-        environment.graph, environment.protocol, plain=plain, speaker=environment.speaker
+        environment.graph,
+        environment.protocol,
+        plain=plain,
+        speaker=environment.speaker,
+        phrases=phrases,
     )
     gold = list(map(without_times, rollout(questions, environment, oracle, first_sample=sample)))
     writer = _Writer(environment, policy, sampling)

@@ -7,17 +7,12 @@ relation leads to the same entities, it may be the wrong one; over many question
 prevail, as the wrong ones differ.
 """
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.oracle.choices import Says, says_nothing
-from graphwalker.oracle.oracle import OraclePolicy
-from graphwalker.oracle.plan import WALKER, Plan
-from graphwalker.oracle.speakers import Speaker
-from graphwalker.protocols.base import ActionProtocol, FinalAnswer
+from graphwalker.oracle.plan import Plan
+from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
@@ -29,36 +24,6 @@ MAX_FRONTIER = 100
 """Entities that a hop may lead to if another one is to follow: what starts at a country's people is
 hardly ever asked, and takes the longest to search."""
 NO_WALK = "No walk leads to the answers."
-
-
-class SearchedWalks(OraclePolicy):
-    """Plays, for each question, the shortest walk that leads from its topic entities to exactly its
-    answers. It reads neither the question's words nor its query. Gives up where there is none."""
-
-    name = "searched"
-
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        protocol: ActionProtocol,
-        *,
-        max_hops: int = 2,
-        seed: int = 0,
-        plain: bool = False,
-        speaker: Speaker | None = WALKER,
-        says: Says = says_nothing,
-    ) -> None:
-        """`max_hops`: of a walk from one topic entity; `says`: what thoughts call a hop."""
-        super().__init__(graph, protocol, seed, plain, speaker, says=says)
-        self._max_hops = max_hops
-
-    def plan(self, key: str, question: Question) -> Plan:
-        rng = random.Random(f"{self._seed}/{question.id}/searched")
-        queries = list(queries_to(self.graph, question, self._max_hops))
-        if not queries:
-            return _no_walk()
-        query = rng.choice(queries)
-        return self.continue_from(replace(question, query=query, wording=None), ())
 
 
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
@@ -112,5 +77,6 @@ def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset
     return {hop: frozenset(end.id for _ in frontier for end in next(ends)) for hop in hops}
 
 
-def _no_walk() -> Plan:
+def no_walk() -> Plan:
+    """Give up at once."""
     yield NO_WALK, FinalAnswer(())

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, without_times
+from graphwalker.oracle.choices import NO_PHRASES, Phrases
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan
 from graphwalker.policies.base import Completion, Request
@@ -43,6 +44,7 @@ def ways_back(
     seed: int,
     plain: bool = False,
     silent: bool = False,
+    phrases: Phrases = NO_PHRASES,
 ) -> Iterator[Trajectory]:
     """Episodes that begin as the failed one did and end as the oracle would, each from an earlier
     turn of it than the one before; the first from a turn that is drawn by seed.
@@ -58,7 +60,8 @@ def ways_back(
     # mistake.
     ends = [k for k, turn in enumerate(turns, 1) if turn.triples or turn.error] or [len(turns)]
     policy = WayBack(
-        environment.graph, environment.protocol, seed, plain, environment.speaker, silent
+        *(environment.graph, environment.protocol, seed, plain, environment.speaker, silent),
+        phrases,
     )
     drawn = random.Random(f"{seed}/{failed.id}/way back").randrange(len(ends))
     for at in reversed(ends[: drawn + 1]):

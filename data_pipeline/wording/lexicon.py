@@ -16,6 +16,7 @@ from data_pipeline.wording.english import (
 )
 from data_pipeline.wording.ids import NOTHING_KNOWN, Nouns, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
+from graphwalker.oracle.choices import Phrases
 from graphwalker.query.query import Hop, parse_hop
 from graphwalker.world.schema import relation_ids as schema_relations
 
@@ -60,7 +61,7 @@ Make = Callable[[Hop], Entry]
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class Lexicon(Phrases):
     """Phrases of the hops of one graph. Hand-written where there are any, else made from the id."""
 
     entries: Mapping[Hop, Entry]
@@ -113,12 +114,15 @@ class Lexicon:
             others.append(Hop(hop.relation, hop.direction.reverse))
         return tuple(dict.fromkeys((hop, *others)))
 
-    def says(self, hop: Hop) -> str:
-        """Return the plainest noun phrase of a hop; `""` where people have worded other relations
-        of this graph, but not this one."""
-        if hop not in self.written and self.written:
-            return ""
-        return next(iter(self.entry(hop).phrases), "")
+    def says(self, hop: Hop) -> tuple[str, ...]:
+        """Return the noun phrases of a hop, the plainest first; none where people have worded other
+        relations of this graph, but not this one."""
+        return self.entry(hop).phrases if hop in self.written or not self.written else ()
+
+    def pronoun(self, hop: Hop) -> str:
+        """Return what stands for the entity that a hop starts from: a person is not `it`."""
+        source = self.entry(hop).source
+        return f"this {source}" if is_person(source) else "it"
 
     def inverse(self, hop: Hop) -> Hop | None:
         """The same fact seen the other way round: `~film.director.film` for

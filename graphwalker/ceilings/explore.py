@@ -10,7 +10,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle.speakers import call_name
-from graphwalker.oracle.steps import halves
+from graphwalker.oracle.walk import halves
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
 from graphwalker.tools.base import Call, Directed, Observation, abilities_of

@@ -1,4 +1,4 @@
-"""The thought of a choice: the question's words that decide, and what the nearest relations give.
+"""The words of an episode's choices: what each hop is to find, and why a relation is taken.
 
 A model that copies such thoughts learns what to compare; "this fits" teaches it to take whatever is
 listed first.
@@ -6,8 +6,9 @@ listed first.
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from graphwalker.graphs.base import FLATTENED
 from graphwalker.oracle.thoughts import about
@@ -15,67 +16,131 @@ from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.ranking.words import last_part, stem, stems
 
-Says = Callable[[Hop], str]
-"""A hop as a noun phrase with `{x}` for where it starts (`the director of {x}`); `""`: unknown."""
-
 RIVALS = 2
 """Relations that a thought compares with the one taken."""
 LONGEST = 8
-"""Words of a rival's phrase: a thought stays within 60 tokens."""
+"""Words of a rival's phrase, and of a quote: a thought stays within 60 tokens."""
 _LIGHT = frozenset(
     re.findall(
         r"\w+",
         "a an the of in on at to for by from with and or is are was were be do does did has have "
-        "had it its what which who whom whose where when how that this",
+        "had it its this one what which who whom whose where when how that",
     )
 )
 """Words that tell no relation from another at the edge of a quote."""
+_GENERIC = frozenset(stems("thing place person people name kind type work"))
+"""Words that a phrase may have beyond the question: they tell what is found, not by what."""
 
 
-def says_nothing(hop: Hop) -> str:
-    """Know no phrase, as where there is no phrase bank."""
-    return ""
+class Phrases:
+    """How the relations of a graph are worded; this one knows no words."""
+
+    def says(self, hop: Hop) -> tuple[str, ...]:
+        """Return phrases with `{x}` for where the hop starts (`the director of {x}`), the plainest
+        noun phrase first; none where nobody knows any."""
+        return ()
+
+    def pronoun(self, hop: Hop) -> str:
+        """Return what stands for the entity that the hop starts from: `it`, `this actor`."""
+        return "it"
+
+    def inverse(self, hop: Hop) -> Hop | None:
+        """Return the relation that says the same from the other end."""
+        return None
+
+
+NO_PHRASES = Phrases()
+
+
+class Aim(NamedTuple):
+    """What a hop is to find, in words."""
+
+    phrase: str
+    """The phrase to choose a relation by, with `{x}` for where it starts; `""`: none is known."""
+    wanted: str
+    """What it finds, as the object of a sentence: `the spouse of this person`."""
+    sought: str
+    """The same before any relation is listed: what the question itself says."""
+    is_guessable: bool = True
+    """Whether the question has the phrase's words; else they are known from the graph alone."""
 
 
 class ChoiceThoughts:
     """Explains the choices of one episode among the relations that were listed."""
 
-    def __init__(self, question: Question, says: Says = says_nothing) -> None:
-        self._question, self._says = question, says
+    def __init__(self, question: Question, phrases: Phrases = NO_PHRASES) -> None:
+        self.phrases = phrases
+        text = question.text
+        for topic in question.topic_entities:
+            text = re.sub(rf"{re.escape(topic.name)}(?:['’]s\b)?", " | ", text, flags=re.IGNORECASE)
+        self._words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|\|", text)
+        self._stems_of_text = _stems(text)
         query = question.query
         paths = [*(b.hops for b in query.branches), query.tail] if query else []
         self._needed = {hop.relation for path in paths for hop in path}
 
+    def aim(self, hop: Hop, own: str, plain: bool = False) -> Aim:
+        """Return the words of a hop that the question's draft words as `own` (`""`: it has none).
+
+        What is no noun phrase, such as a whole question, hardly fits into a sentence: the known
+        phrase that is nearest to the question says the same. `plain`: `own` is taken as it is.
+        """
+        known = self.phrases.says(hop)
+        nouns = [text for text in (own, *known) if text.startswith("the ")]
+        phrase = own if plain and own else max(nouns or [own, *known], key=self._nearness)
+        entailed = next((text for text in (own, phrase, *known) if text and self._has(text)), "")
+        pronoun, is_guessable = self.phrases.pronoun(hop), bool(entailed or plain or not phrase)
+        whole = f'the answer to "{self._whole()}"' if self._words else about("")
+        sought = about(entailed or phrase, pronoun) if is_guessable else whole
+        return Aim(phrase, about(phrase, pronoun), sought, is_guessable)
+
+    def _nearness(self, phrase: str) -> tuple[int, int]:
+        words = _stems(phrase)
+        return len(words & self._stems_of_text), -len(words - self._stems_of_text)
+
+    def _has(self, phrase: str) -> bool:
+        """Whether the question has every word of the phrase that counts."""
+        return all(
+            any(word == other or _alike(word, other) for other in self._stems_of_text)
+            for word in _stems(phrase) - _GENERIC
+        )
+
     def explain(
-        self, hop: Hop, shown_as: str, phrase: str, listed: Sequence[Hop], rng: random.Random
+        self, hop: Hop, shown_as: str, aim: Aim, listed: Sequence[Hop], rng: random.Random
     ) -> str:
-        """Return why `hop` is taken for the phrase. `listed`: the relations to choose from, in the
+        """Return why `hop` is taken for the aim. `listed`: the relations to choose from, in the
         order shown; `shown_as`: the relation as the tools write it."""
-        own = self._says(hop)
-        rivals = self._rivals(hop, phrase, listed)
+        pronoun, own = self.phrases.pronoun(hop), self._says(hop)
+        rivals = self._rivals(hop, aim.phrase, listed)
         taken, *names = short_names([shown_as, *(rival.relation for rival in rivals)])
-        others = {n: rival for n, rival in zip(names, rivals, strict=True) if n != taken}
-        quoted = self._quote(f"{phrase} {own}" if phrase or own else hop.relation, not phrase)
-        wanted, gives = about(phrase or own), about(own or phrase)
-        if not others:
-            return _alone(quoted, taken, wanted, rng)
-        if not all(map(self._says, rivals)):
-            return _prefer(quoted, taken, list(others), rng)
-        would = [(name, about(self._says(rival))) for name, rival in others.items()]
-        return _compare(quoted, taken, gives, wanted, would, rng)
+        others = {n: self._says(r) for n, r in zip(names, rivals, strict=True) if n != taken}
+        text = f"{aim.phrase} {own}".strip() or hop.relation
+        quoted = self._quote(text) or ("" if aim.phrase and aim.is_guessable else self._whole())
+        gives = about(own, pronoun) if own else aim.wanted
+        would = {name: other and about(other, pronoun) for name, other in others.items()}
+        return rng.choice(_forms(quoted, taken, gives, aim, would))
+
+    def _says(self, hop: Hop) -> str:
+        """Return the plainest words of what a hop leads to, `""` where there are none."""
+        return next(iter(self.phrases.says(hop)), "")
 
     def _rivals(self, hop: Hop, phrase: str, listed: Iterable[Hop]) -> list[Hop]:
         """Return the other relations that come nearest: those that share most words with the one
-        taken, then those listed first. What another step of the question takes is none."""
-        own = self._says(hop)
+        taken, then those listed first. What another step of the question takes is none, nor is
+        what fits the question better than the phrase does."""
+        own, inverse = self._says(hop), self.phrases.inverse(hop)
         rivals: dict[str, Hop] = {}
+        given = {own, phrase}
         for other in listed:
-            gives = self._says(other)
-            known = gives or self._says is says_nothing
-            if other.relation in self._needed or not known or len(gives.split()) > LONGEST:
+            says = self._says(other)
+            if other.relation in self._needed or other in (hop, inverse):
                 continue
-            if not gives or gives not in (own, phrase, *map(self._says, rivals.values())):
+            unknown = own and not says
+            if unknown or len(says.split()) > LONGEST or self._fit(says) > self._fit(phrase):
+                continue
+            if not says or says not in given:
                 rivals.setdefault(other.relation, other)
+                given.add(says)
         words = _stems(f"{phrase} {own} {last_part(hop.relation)}")
 
         def nearness(rival: Hop) -> int:
@@ -83,23 +148,26 @@ class ChoiceThoughts:
 
         return sorted(rivals.values(), key=nearness)[:RIVALS]
 
-    def _quote(self, phrase: str, whole: bool) -> str:
+    def _fit(self, phrase: str) -> int:
+        return len(_stems(phrase) & self._stems_of_text)
+
+    def _quote(self, phrase: str) -> str:
         """Return the longest run of the question's words that the phrase has, less the light words
-        at its ends. Where there is none and `whole`, return the question around its topics."""
-        text = self._question.text
-        for topic in self._question.topic_entities:
-            text = re.sub(re.escape(topic.name), " | ", text, flags=re.IGNORECASE)
-        words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|\|", text)
+        at its ends; `""` where there is none."""
         wanted, runs = _stems(phrase), [list[str]()]
-        for word in words:
+        for word in self._words:
             if word != "|" and (stem(word.casefold()) in wanted or word.casefold() in _LIGHT):
                 runs[-1].append(word)
             else:
                 runs.append([])
         run = max(map(_trim_edges, runs), key=lambda run: len(_stems(" ".join(run)) & wanted))
-        if not run and whole:
-            run = ["..." if word == "|" else word for word in words[:8]]
         return " ".join(run)
+
+    def _whole(self) -> str:
+        """Return the question around its topics, cut to a few words."""
+        shown = ["..." if word == "|" else word for word in self._words]
+        cut = shown[:LONGEST] + (["..."] if len(shown) > LONGEST else [])
+        return re.sub(r"(?:\.\.\. )+\.\.\.", "...", " ".join(cut))
 
 
 def short_names(relations: Sequence[str]) -> list[str]:
@@ -120,7 +188,13 @@ def short_names(relations: Sequence[str]) -> list[str]:
 
 @lru_cache(1 << 14)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stems(text)) - _LIGHT
+    return frozenset(stems(text.replace("{x}", " "))) - _LIGHT
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two stems are forms of one word, all but their last letter being the same."""
+    shortest = min(len(one), len(other))
+    return shortest > 3 and one[: shortest - 1] == other[: shortest - 1]
 
 
 def _trim_edges(run: Sequence[str]) -> list[str]:
@@ -128,40 +202,30 @@ def _trim_edges(run: Sequence[str]) -> list[str]:
     return list(run[heavy[0] : heavy[-1] + 1]) if heavy else []
 
 
-def _alone(quoted: str, taken: str, wanted: str, rng: random.Random) -> str:
-    forms = [f"I take {taken} to find {wanted}.", f"{taken} gives {wanted}."]
-    return rng.choice([*forms, f'"{quoted}" points to {taken}.'] if quoted else forms)
-
-
-def _prefer(quoted: str, taken: str, others: Sequence[str], rng: random.Random) -> str:
-    near = " and ".join(others)
-    if not quoted:
-        return f"{taken} comes nearest to the question; {near} would give something else."
-    return rng.choice(
-        [
-            f'"{quoted}" fits {taken} better than {" or ".join(others)}.',
-            f'"{quoted}" asks for {taken}; {near} would give something else.',
-        ]
-    )
-
-
-def _compare(
-    quoted: str,
-    taken: str,
-    own: str,
-    wanted: str,
-    rivals: Sequence[tuple[str, str]],
-    rng: random.Random,
-) -> str:
-    would = " and ".join(f"{name} {gives}" for name, gives in rivals).replace(
-        " ", " would give ", 1
-    )
-    nots = " or ".join(f"{name} ({gives})" for name, gives in rivals)
-    gives = f"{taken} gives {own}" if own != wanted else f"{taken} gives that"
+def _forms(quoted: str, taken: str, gives: str, aim: Aim, rivals: Mapping[str, str]) -> list[str]:
+    """The ways to say why a relation is taken; `rivals`: what others would give, by their names."""
+    if not rivals:
+        wanted = aim.wanted if aim.is_guessable else gives
+        forms = [f"I take {taken} to find {wanted}.", f"{taken} gives {wanted}."]
+        return [*forms, f'"{quoted}" points to {taken}.'] if quoted else forms
+    if not all(rivals.values()):
+        near = " and ".join(rivals)
+        return (
+            [
+                f'"{quoted}" fits {taken} better than {" or ".join(rivals)}.',
+                f'"{quoted}" asks for {taken}; {near} would give something else.',
+            ]
+            if quoted
+            else [f"{taken} comes nearest to the question; {near} give something else."]
+        )
+    parts = [f"{name} {what}" for name, what in rivals.items()]
+    would = " and ".join(parts).replace(" ", " would give ", 1)
+    nots = " or ".join(f"{name} ({what})" for name, what in rivals.items())
+    points = f'"{quoted}" points to {taken} ({gives}), not to {nots}.'
+    if not aim.is_guessable:
+        return [points, f'"{quoted}" asks for {gives}: {taken}. {would}.']
     forms = [
-        f"I need {wanted}: {gives}. {would}.",
-        f"{would}, but I need {wanted}: {taken}.",
+        f"I need {aim.wanted}: {taken} gives {gives if gives != aim.wanted else 'that'}. {would}.",
+        f"{would}, but I need {aim.wanted}: {taken}.",
     ]
-    if quoted:
-        forms.append(f'"{quoted}" points to {taken} ({own}), not to {nots}.')
-    return rng.choice(forms)
+    return [*forms, points] if quoted else forms

@@ -8,8 +8,8 @@ from typing import Any
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.names import fold
-from graphwalker.oracle.oracle import prefer_gold, shared
 from graphwalker.oracle.plan import Move, Plan, PresetOracle, View
+from graphwalker.oracle.walk import prefer_gold, shared
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query

@@ -1,7 +1,6 @@
 """Planned policies: episodes as generators of (thought, action), and what each has seen so far."""
 
 import json
-import random
 from collections.abc import Callable, Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any, Protocol, Self
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.choices import ChoiceThoughts
+from graphwalker.oracle.choices import Aim, ChoiceThoughts, short_names
 from graphwalker.oracle.speakers import Speaker, WalkerSpeaker, call_name
 from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
@@ -102,9 +101,9 @@ class View:
         avoided: frozenset[str] = frozenset(),
         choices: ChoiceThoughts | None = None,
     ) -> None:
-        """`choices` explains a choice among listed relations; without it a thought says that the
-        relation fits."""
-        self._avoided, self._choices = avoided, choices
+        """`choices` words what a hop is for, and explains a choice among listed relations."""
+        self._avoided = avoided
+        self.choices = choices or ChoiceThoughts(Question())
         self.graph = graph
         self.speaker = speaker
         self.abilities = abilities_of(speaker)
@@ -142,18 +141,22 @@ class View:
         self._last = turn
         self._names.update((entity.id, entity.name) for entity in turn.shown)
         if not turn.error:
-            self.listed.update(listed_in(turn))
             for one in turn.listed:
+                self.listed.update(hop.relation for hop in one.hops)
                 self._hops.setdefault(one.entity_id, []).extend(one.hops)
 
-    def why(self, frontier: Sequence[Entity], hop: Hop, phrase: str, rng: thoughts.Choice) -> str:
+    def why(self, frontier: Sequence[Entity], hop: Hop, aim: Aim, rng: thoughts.Choice) -> str:
         """Return the thought of taking a relation that was listed of these entities."""
-        if rng is None or self._choices is None:
-            return thoughts.choose(phrase, [hop.relation], rng)
-        listed = [other for entity in frontier for other in self._hops.get(entity.id, ())]
+        shown_as = self.shown_as(hop.relation)
+        if rng is None:
+            return thoughts.choose(short_names([shown_as])[0], aim.wanted, rng)
+        listed = [other for entity in frontier for other in self.listed_of(entity)]
+        return self.choices.explain(hop, shown_as, aim, listed, rng)
+
+    def shown_as(self, relation: str) -> str:
+        """Return the relation as the tools write it."""
         directed = self.abilities.directed
-        shown_as = directed.relation_name(hop.relation) if directed else hop.relation
-        return self._choices.explain(hop, shown_as, phrase, listed, rng)
+        return directed.relation_name(relation) if directed else relation
 
     def name(self, entity: Entity) -> str:
         """Return the entity's name as the episode has shown it."""
@@ -176,6 +179,10 @@ class View:
         """What a call names the entity by."""
         return call_name(self.speaker, Entity(entity.id, self.name(entity)))
 
+    def listed_of(self, entity: Entity) -> list[Hop]:
+        """Return the hops that were listed of the entity, in the order shown."""
+        return list(dict.fromkeys(self._hops.get(entity.id, ())))
+
     def has(self, entity: Entity, relation: str) -> bool:
         """Whether the relation leads anywhere from the entity, in either direction."""
         steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
@@ -184,16 +191,6 @@ class View:
     def entities(self) -> list[Entity]:
         """Every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
-
-    def garble_name(self, name: str, rng: random.Random) -> str:
-        """The name with the last word of another known one, where no entity is called so."""
-        others = sorted({known.split()[-1] for known in self._names.values() if known != name})
-        rng.shuffle(others)
-        for word in others:
-            mixed = " ".join([*name.split()[:-1], word])
-            if mixed != name and not self.graph.resolve(mixed):
-                return mixed
-        return ""
 
     def found_ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
         """The entities that the turn shows at the end of that hop from any of these, as shown."""
@@ -255,11 +252,6 @@ def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
 
 def _key(action: dict[str, Any]) -> str:
     return json.dumps([action.get("tool"), action.get("arguments")], sort_keys=True, default=list)
-
-
-def listed_in(turn: Turn) -> set[str]:
-    """The relations that the turn lists, of whatever entity."""
-    return {hop.relation for one in turn.listed for hop in one.hops}
 
 
 class OracleWorld(Protocol):

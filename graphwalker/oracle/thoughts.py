@@ -13,6 +13,7 @@ NAMED = 3
 _ASKING = re.compile(
     r"(?:who|what|which|whose|where|when|how|name|list)\b|\{x\}|.*\?$", re.IGNORECASE
 )
+"""A phrase that is a whole question, such as `When was {x} born?` or `who wrote {x}`."""
 
 _FAULTS = {
     "unknown_entity": "no entity has that name",
@@ -29,52 +30,37 @@ def _pick(rng: Choice, plain: str, *forms: str) -> str:
     return plain if rng is None else rng.choice(forms if len(forms) > 1 else (plain, *forms))
 
 
-def is_question(phrase: str) -> bool:
-    """Whether a phrase is a whole question, such as `When was {x} born?` or `who wrote {x}`."""
-    return _ASKING.match(phrase) is not None
-
-
-def about(phrase: str, clause: str = "the one that") -> str:
-    """Say what a phrase asks for, as the object of a sentence. `clause` opens a relative clause.
+def about(phrase: str, pronoun: str = "it") -> str:
+    """Say what a phrase asks for, as the object of a sentence. `pronoun`: where the hop starts.
 
     >>> about("the director of {x}"), about("directed {x}")
     ('the director of it', 'the one that directed it')
-    >>> about("who is {x} married to"), about("")
-    ('the answer to "who is it married to"', 'what the question asks for')
+    >>> about("who is {x} married to", "this person"), about("")
+    ('the answer to "who is this person married to"', 'what the question asks for')
     >>> about("what is the capital of {x}")
     'the capital of it'
     """
     if not phrase:
         return "what the question asks for"
-    text = phrase.replace("{x}", "it")
-    if is_question(phrase):
+    text = phrase.replace("{x}", pronoun)
+    if _ASKING.match(phrase):
         text = text[0].lower() + text[1:].removesuffix("?")
         if plain := re.match(r"(?:what|who|which)(?:'s| is| are| was| were) (?=the )", text):
             return text[plain.end() :]
         return f'the answer to "{text}"'
     if text.startswith("is where "):
         return text.removeprefix("is ")
-    return text if text.startswith("the ") else f"{clause} {text}"
-
-
-def _brief(phrase: str) -> str:
-    """The same in the words of plain thoughts."""
-    if phrase.endswith("?"):
-        return phrase[0].lower() + phrase[1:-1].replace("{x}", "it")
-    return about(phrase, "what")
+    return text if text.startswith("the ") else f"the one that {text}"
 
 
 def _forms(plain: str, *others: str) -> Any:
     """Make the function that words a thought. `{0}` and `{1}` are its arguments; the last one draws
-    among the forms. `{about}` and `{brief}` say what the phrase before that one asks for."""
+    among the forms. What is looked for is an object of a sentence (`about`)."""
     forms = others if len(others) > 1 else (plain, *others)
 
     def tell(*given: Any) -> str:
         *values, rng = given
-        text = plain if rng is None else rng.choice(forms)
-        words = {"about": about, "brief": _brief}
-        named = {name: say(values[-1]) for name, say in words.items() if f"{{{name}}}" in text}
-        return text.format(*values, **named)
+        return (plain if rng is None else rng.choice(forms)).format(*values)
 
     return tell
 
@@ -82,18 +68,16 @@ def _forms(plain: str, *others: str) -> Any:
 _Plain = Callable[[Choice], str]
 _OfText = Callable[[str, Choice], str]
 _OfStep = Callable[[str, str, Choice], str]
-next_relations: _Plain = _forms(
-    "None of these fits; the next page.", "It is not listed yet: I read on."
+next_relations: _OfText = _forms(
+    "None of these gives {0}; the next page.", "I read on: no relation here gives {0}."
 )
 """No relation of the list fits, and there are more of them."""
 next_triples: _Plain = _forms("There are more; the next page.", "The list is longer: I read on.")
 """The list was cut; what follows belongs to the result, too."""
-move: _OfStep = _forms(
-    "Go on from it.", "Next, from {0}: {about}.", "From {0} I go on to find {about}."
-)
+move: _OfStep = _forms("I go on from {0}.", "Next, from {0}: {1}.", "From {0} I go on to find {1}.")
 """A step gave an entity; continue from it with the next phrase."""
 move_many: Callable[[int, str, str, Choice], str] = _forms(
-    "Of {0}, now {1}.", "One of {0}: I check {1} for {about}."
+    "Of {0}, now {1}.", "One of {0}: I check {1} for {2}."
 )
 """A step gave several entities; take them one by one, this one now."""
 weigh: Callable[[int, str, Choice], str] = _forms(
@@ -105,38 +89,36 @@ weigh_than: _OfText = _forms("First, {0}.", "I need the value of {0} to compare 
 weigh_next: _OfText = _forms("Now {0}.", "Next I look up the value of {0}.")
 """The value of a candidate."""
 dead_end: _OfStep = _forms(
-    "Dead end: {0} has no relation for {brief}.", "{0} lists nothing for {about}; wrong turn."
+    "Dead end: {0} has no relation for {1}.", "{0} lists nothing for {1}; wrong turn."
 )
 """The entity has no relation for the next phrase: the step before it was read wrongly."""
 wrong_result: _OfText = _forms(
-    "This is not {brief}; wrong relation.", "Not {about}. I chose a wrong relation."
+    "This is not {0}; wrong relation.", "Not {0}. I chose a wrong relation."
 )
 """The result is not what the phrase asked for (wrong relation or wrong kind of entity)."""
 astray: _Plain = _forms("This does not lead there.", "That is not what the question asks for.")
 """What the last call showed is not on the way to the answer."""
 back: _OfStep = _forms(
-    "Back to {0}: another relation may give {brief}.",
-    "I return to {0} and try another relation for {about}.",
+    "Back to {0}: another relation may give {1}.",
+    "I return to {0} and try another relation for {1}.",
 )
 """Go back to an earlier entity and read its phrase by another relation."""
+choose: _OfStep = _forms("{0} gives {1}.", "I look for {1}: {0} gives that.")
+"""A relation list was seen; this relation is taken, and nothing is known of the others."""
+guess: _OfStep = _forms("I try {0}.", "Perhaps {0} gives {1}.", "I try {0} to find {1}.")
+"""A relation that may be the right one, but is not."""
 
 
-def start(topic: str, phrase: str, rng: Choice) -> str:
+def start(topic: str, sought: str, rng: Choice, number: int = 0) -> str:
     """First step: look at the topic entity, which is left unnamed where it is `""`."""
     if not topic:
-        return _pick(rng, "Start.", f"I look for {about(phrase)}.")
+        return _pick(rng, "I start.", f"I look for {sought}.")
     return _pick(
         rng,
-        f"Start at {topic}.",
-        f"I start at {topic} to find {about(phrase)}.",
-        f"The question starts at {topic}: I look for {about(phrase)}.",
+        f"I start at {topic}.",
+        f"I start at {topic} to find {sought}.",
+        f"The question starts at {topic}: I look for {sought}.",
     )
-
-
-def choose(phrase: str, relations: Sequence[str], rng: Choice) -> str:
-    """A relation list was seen; these relations fit the phrase."""
-    fits = "these fit" if len(relations) > 1 else "this fits"
-    return _pick(rng, f"For {_brief(phrase)}, {fits}.", f"I look for {about(phrase)}; {fits}.")
 
 
 def found_names(names: Sequence[str], rng: Choice) -> str:
@@ -157,44 +139,40 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def branch(topic: str, phrase: str, rng: Choice, number: int = 2) -> str:
+def branch(topic: str, sought: str, rng: Choice, number: int = 1) -> str:
     """Branches of a conjunction are done; begin the next one at its own topic entity, which is
     left unnamed where it is `""`."""
-    part = "Second part" if number == 2 else "Third part"
+    part = "Second part" if number == 1 else "Third part"
     if not topic:
-        return _pick(
-            rng, f"{part}: {_brief(phrase)}.", f"Now the other condition: {about(phrase)}."
-        )
-    return _pick(
-        rng,
-        f"{part}, from {topic}: {_brief(phrase)}.",
-        f"Now the other condition, from {topic}: {about(phrase)}.",
-    )
+        return _pick(rng, f"{part}: {sought}.", f"Now the other condition: {sought}.")
+    return _pick(rng, f"{part}, from {topic}.", f"Now the other condition, from {topic}: {sought}.")
 
 
-def intersect(names: Sequence[str], phrase: str, rng: Choice) -> str:
+def intersect(names: Sequence[str], sought: str, rng: Choice) -> str:
     """Both branches are known; continue from the entities they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
         rng,
-        f"Both conditions hold for {shared}. Next: {_brief(phrase)}.",
-        f"Both conditions hold for {shared}. Next: {about(phrase)}.",
-        f"In both: {shared}. From there I look for {about(phrase)}.",
+        f"Both conditions hold for {shared}.",
+        f"Both conditions hold for {shared}. Next: {sought}.",
+        f"In both: {shared}. From there I look for {sought}.",
     )
 
 
-def keep_of_type(names: Sequence[str], phrase: str, rng: Choice) -> str:
-    """What is of the type that the question names, before the answer."""
+def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) -> str:
+    """What a constraint keeps, before the answer: of the type that the question names, or by the
+    values, which are known."""
     if len(names) == 1:
-        return _pick(rng, f"{names[0]} {phrase}.", f"Of these, {names[0]} {phrase}.")
-    return _pick(rng, f"{len(names)} of these fit.", f"Of these, {len(names)} fit.")
-
-
-def keep_by_value(names: Sequence[str], phrase: str, rng: Choice) -> str:
-    """Every value is known: what the constraint keeps, before the answer."""
-    if len(names) == 1:
-        return _pick(rng, f"{names[0]} {phrase}.", f"Only {names[0]} {phrase}.")
-    return _pick(rng, f"{len(names)} of these fit.", f"By these values, {len(names)} fit.")
+        return _pick(
+            rng,
+            f"{names[0]} {phrase}.",
+            f"{'Of these,' if by_type else 'Only'} {names[0]} {phrase}.",
+        )
+    return _pick(
+        rng,
+        f"{len(names)} of these fit.",
+        f"{'Of these' if by_type else 'By these values'}, {len(names)} fit.",
+    )
 
 
 def answer(names: Sequence[str], rng: Choice) -> str:
@@ -224,9 +202,3 @@ def mend(error: str, rng: Choice) -> str:
         f"My call was wrong: {why}.",
         f"The call failed, {why}. I correct it.",
     )
-
-
-def fault(error: str, rng: Choice) -> str:
-    """The tool refused the call, and no other call of that kind would do."""
-    why = _FAULTS.get(error, error)
-    return _pick(rng, f"The call failed: {error}.", f"The call failed: {why}.", f"Refused: {why}.")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from graphwalker.errors import UserError, first_line
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, FirstRelation, LinearRelation
+from graphwalker.oracle.choices import NO_PHRASES, Phrases
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import OwnOracle, has_query
 from graphwalker.oracle.speakers import Speaker
@@ -43,7 +44,7 @@ class PlayedIn(Protocol):
     def config(self) -> TurnBudget: ...
 
 
-def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
+def _oracle(config: PolicyConfig, world: PlayedIn, phrases: Phrases) -> Policy:
     if world.oracle is not None:
         return world.oracle.make(world)
     return OraclePolicy(
@@ -52,10 +53,13 @@ def _oracle(config: PolicyConfig, world: PlayedIn) -> Policy:
         plain=config.thoughts == "plain",
         speaker=world.speaker,
         silent=config.thoughts == "none",
+        phrases=phrases,
     )
 
 
-def _baseline(kind: type[FirstRelation], config: PolicyConfig, world: PlayedIn) -> Policy:
+def _baseline(
+    kind: type[FirstRelation], config: PolicyConfig, world: PlayedIn, phrases: Phrases
+) -> Policy:
     if world.speaker is None:
         raise UserError(
             f"policy.model={config.model} takes a relation that a call lists, and the preset "
@@ -69,7 +73,7 @@ def _baseline(kind: type[FirstRelation], config: PolicyConfig, world: PlayedIn) 
     return kind(world.graph, world.protocol, world.speaker, world.config.max_turns)
 
 
-WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, PlayedIn], Policy]] = {
+WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, PlayedIn, Phrases], Policy]] = {
     "oracle": _oracle,
     **{name: partial(_baseline, kind) for name, kind in BASELINES.items()},
 }
@@ -115,17 +119,18 @@ def load_policy(
     *,
     worker: int = 0,
     environment: PlayedIn | None = None,
+    phrases: Phrases = NO_PHRASES,
 ) -> Policy:
     """The policy, ready. In `folder` an API keeps answers and costs: its caps hold over resumes;
     `worker` numbers the processes that share a machine's GPUs; `environment` is for the policies of
-    `WITHOUT_MODEL`, which play in it.
+    `WITHOUT_MODEL`, which play in it; `phrases` are the words of the oracle's thoughts.
 
     Raises `UserError` for a folder that holds no model.
     """
     if config.api is None and config.model in WITHOUT_MODEL:
         if environment is None:
             raise UserError(f"{config.model} plays in an environment, and none is given")
-        return WITHOUT_MODEL[config.model](config, environment)
+        return WITHOUT_MODEL[config.model](config, environment, phrases)
     if config.api is None:
         _refuse_missing(config.model)
     if config.api is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from data_pipeline.config import ExpertConfig
-from data_pipeline.experts.erring_oracle import DIRECTED_ERRORS
+from data_pipeline.experts.erring import DIRECTED_ERRORS
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.experts.searched import queries_to
 from data_pipeline.experts.way_back import ways_back

@@ -8,6 +8,7 @@ import pytest
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import built_in, make_experts
 from data_pipeline.synthesize import synthesize
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.errors import UserError
 from graphwalker.files import read_records
 from graphwalker.graphs.base import Entity
@@ -36,7 +37,7 @@ def ask(topic: str, hops: list[str], readings: dict[str, list[str]] | None = Non
 
 
 def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
-    made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate))
+    made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate), lexicon_of(GRAPH))
     return next(made.episodes([question]))
 
 

@@ -15,8 +15,8 @@ from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle.gold_walk import EntitySearch, NameSearch, WalkOracle, read_gold
-from graphwalker.oracle.oracle import shared
 from graphwalker.oracle.plan import OwnOracle, View
+from graphwalker.oracle.walk import shared
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop
 from graphwalker.ranking.nodes.index import NodeIndexName

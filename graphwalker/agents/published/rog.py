@@ -22,8 +22,8 @@ from graphwalker.agents.published.decisions import (
 )
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.gold_walk import DecisionOracle, branches_with_tail, query_of
-from graphwalker.oracle.oracle import prefer_gold, shared
 from graphwalker.oracle.plan import Move, OwnOracle, View
+from graphwalker.oracle.walk import prefer_gold, shared
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol

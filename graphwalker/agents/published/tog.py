@@ -23,8 +23,8 @@ from graphwalker.agents.published.decisions import (
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle.gold_walk import DecisionOracle, branches_with_tail, ends_in_graph, query_of
-from graphwalker.oracle.oracle import prefer_gold, shared
 from graphwalker.oracle.plan import Move, OwnOracle
+from graphwalker.oracle.walk import prefer_gold, shared
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.forms import FormProtocol

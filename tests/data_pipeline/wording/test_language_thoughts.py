@@ -3,18 +3,23 @@
 import random
 from collections.abc import Callable
 
-from graphwalker.graphs.base import Entity
+import pytest
+
+from data_pipeline.wording.lexicon import Lexicon
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
-from graphwalker.oracle.choices import ChoiceThoughts, Says, says_nothing
+from graphwalker.oracle.choices import ChoiceThoughts, Phrases
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
-DIRECTOR = "the director of {x}"
-STEPS: dict[str, Callable[[random.Random], str]] = {
+DIRECTOR = "the director of it"
+STEPS: dict[str, Callable[[random.Random | None], str]] = {
     "start": lambda rng: thoughts.start("Silent Harbor", DIRECTOR, rng),
-    "choose": lambda rng: thoughts.choose(DIRECTOR, ["film.film.directed_by"], rng),
+    "choose": lambda rng: thoughts.choose("directed_by", DIRECTOR, rng),
+    "guess": lambda rng: thoughts.guess("produced_by", DIRECTOR, rng),
     "move": lambda rng: thoughts.move("Tor Velsen", DIRECTOR, rng),
     "move_many": lambda rng: thoughts.move_many(3, "Tor Velsen", DIRECTOR, rng),
+    "next_relations": lambda rng: thoughts.next_relations(DIRECTOR, rng),
     "branch": lambda rng: thoughts.branch("Silent Harbor", DIRECTOR, rng),
     "intersect": lambda rng: thoughts.intersect(["Tor Velsen"], DIRECTOR, rng),
     "answer": lambda rng: thoughts.answer(["Tor Velsen"], rng),
@@ -29,15 +34,25 @@ def test_a_thought_is_one_short_line_that_varies_by_its_generator_alone() -> Non
     for name, step in STEPS.items():
         forms = [step(random.Random(seed)) for seed in range(20)]
         assert forms == [step(random.Random(seed)) for seed in range(20)]
-        assert len(set(forms)) > 1, name
-        for thought in forms:
+        assert name == "branch" or len(set(forms)) > 1, name
+        for thought in [*forms, step(None)]:
             assert 3 <= len(thought.split()) <= 18, thought
-            assert "\n" not in thought and "{x}" not in thought and thought.endswith(".")
+            assert "\n" not in thought and "{" not in thought and thought.endswith(".")
+
+
+def test_plain_thoughts_are_sentences() -> None:
+    said = {name: STEPS[name](None) for name in ("start", "move", "choose", "next_relations")}
+    assert said == {
+        "start": "I start at Silent Harbor.",
+        "move": "I go on from Tor Velsen.",
+        "choose": "directed_by gives the director of it.",
+        "next_relations": "None of these gives the director of it; the next page.",
+    }
 
 
 def test_every_form_of_phrase_is_spoken_of() -> None:
     for phrase, said in {
-        DIRECTOR: "the director of it",
+        "the director of {x}": DIRECTOR,
         "directed {x}": "the one that directed it",
         "who directed {x}": 'the answer to "who directed it"',
         "When was {x} born?": 'the answer to "when was it born"',
@@ -49,40 +64,91 @@ def test_every_form_of_phrase_is_spoken_of() -> None:
         assert thoughts.about(phrase) == said
 
 
-BANK = {
-    "film.film.directed_by": "the director of {x}",
-    "film.film.produced_by": "the director of the making of {x}",
-    "film.film.country": "the country of {x}",
-    "film.film.genre": "",
-}
-LISTED = [Hop(relation) for relation in ("film.film.country", *BANK)]
+class Bank(Phrases):
+    """Phrases by relation."""
+
+    def __init__(self, **said: str) -> None:
+        self.said = said
+
+    def says(self, hop: Hop) -> tuple[str, ...]:
+        return tuple(filter(None, self.said.get(hop.relation.rpartition(".")[2], "").split("|")))
+
+
+BANK = Bank(
+    directed_by="the director of {x}|the person who shot {x}",
+    produced_by="the director of the making of {x}",
+    country="the country of {x}",
+)
+NAMES = ("country", "directed_by", "produced_by", "country", "genre")
+LISTED = [Hop(f"film.film.{name}") for name in NAMES]
 NORA = Entity("m.n", "Silent Harbor")
 
 
-def explain(text: str, phrase: str, says: Says = says_nothing) -> set[str]:
-    hop = LISTED[1]
-    question = Question("q", text, (NORA,), query=Query((Branch(NORA, (hop,)),)))
-    choices = ChoiceThoughts(question, says)
+def of_question(text: str, phrases: Phrases = BANK, hop: Hop = LISTED[1]) -> ChoiceThoughts:
+    return ChoiceThoughts(
+        Question("q", text, (NORA,), query=Query((Branch(NORA, (hop,)),))), phrases
+    )
+
+
+def explain(text: str, phrase: str = "", phrases: Phrases = BANK) -> set[str]:
+    choices, hop = of_question(text, phrases), LISTED[1]
+    aim = choices.aim(hop, phrase)
     seeds = [random.Random(seed) for seed in range(30)]
-    return {choices.explain(hop, hop.relation, phrase, LISTED, rng) for rng in seeds}
+    return {choices.explain(hop, hop.relation, aim, LISTED, rng) for rng in seeds}
 
 
 def test_a_choice_names_the_nearest_relations_and_what_they_would_give() -> None:
-    found = explain("Who directed Silent Harbor?", DIRECTOR, lambda hop: BANK[hop.relation])
+    found = explain("Who was the director of Silent Harbor?")
     nearest, other = "the director of the making of it", "the country of it"
     assert found == {
         f"I need the director of it: directed_by gives that. produced_by would give {nearest} "
         f"and country {other}.",
         f"produced_by would give {nearest} and country {other}, but I need the director of it: "
         "directed_by.",
-        f'"directed" points to directed_by (the director of it), not to produced_by ({nearest}) '
+        f'"director" points to directed_by (the director of it), not to produced_by ({nearest}) '
         f"or country ({other}).",
     }
 
 
 def test_without_phrases_a_choice_quotes_the_question() -> None:
     rest = "country and produced_by would give something else."
-    assert explain("who was silent harbor shot by?", "") == {
+    assert explain("who was silent harbor shot by?", phrases=Phrases()) == {
         '"who was ... shot by" fits directed_by better than country or produced_by.',
         f'"who was ... shot by" asks for directed_by; {rest}',
     }
+
+
+def test_the_phrase_that_is_nearest_to_the_question_is_taken() -> None:
+    choices = of_question("who shot Silent Harbor?")
+    assert choices.aim(LISTED[1], "").sought == "the person who shot it"
+
+
+def test_what_the_question_does_not_say_is_said_only_once_it_is_listed() -> None:
+    aim = of_question("whose film is Silent Harbor?").aim(LISTED[1], "")
+    assert (aim.sought, aim.is_guessable) == ('the answer to "whose film is ..."', False)
+    for thought in explain("whose film is Silent Harbor?"):
+        assert thought.startswith('"whose film is ..." ') and "the director of it" in thought
+
+
+def test_a_relation_that_fits_the_question_better_is_not_named_as_a_rival() -> None:
+    for thought in explain("which making is Silent Harbor?", "the one behind {x}"):
+        assert "produced_by" not in thought and "country" in thought
+
+
+def test_the_possessive_of_a_topic_is_left_out_of_a_quote() -> None:
+    aim = of_question("who is Silent Harbor's maker?").aim(LISTED[1], "")
+    assert aim.sought == 'the answer to "who is ... maker"'
+
+
+@pytest.mark.parametrize(
+    ("hop", "pronoun"),
+    [
+        (Hop("people.person.nationality"), "this person"),
+        (Hop("film.film.directed_by", Direction.IN), "this person"),
+        (Hop("film.film.directed_by"), "it"),
+    ],
+)
+def test_a_person_is_not_it(hop: Hop, pronoun: str) -> None:
+    lexicon = Lexicon.for_graph(["people.person.nationality", "film.film.directed_by"])
+    aim = of_question("who?", lexicon, hop).aim(hop, "the kin of {x}", plain=True)
+    assert aim.wanted == f"the kin of {pronoun}"

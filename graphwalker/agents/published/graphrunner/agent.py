@@ -37,8 +37,8 @@ from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Ste
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.properties import PropertyGraph
 from graphwalker.oracle.gold_walk import DecisionOracle, read_gold
-from graphwalker.oracle.oracle import prefer_gold, shared
 from graphwalker.oracle.plan import Move, OwnOracle
+from graphwalker.oracle.walk import prefer_gold, shared
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
