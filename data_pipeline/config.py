@@ -268,7 +268,8 @@ class ExpertConfig(Config):
     temperature: float = Field(default=1.0, ge=0.0)
     """Sampling temperature of a policy."""
     max_tokens: int = Field(default=512, ge=1)
-    """Most completion tokens of a turn of a policy."""
+    """Most completion tokens of a turn of a policy. Unset, a model that reasons first, by its
+    name (o3, R1, QwQ, ...), has 4,096."""
     concurrency: int = Field(default=64, ge=1)
     """Number of a policy's episodes under way at once."""
     force_environment: bool = False

@@ -293,10 +293,16 @@ def missing_named(stage: StageFigures) -> str:
 
 def empty_note(stage: StageFigures) -> str:
     """`7 of 300 turns were empty: raise max_tokens`; `""` where none was."""
-    if not stage.get("empty_turns"):
-        return ""
-    empty, turns = stage["empty_turns"], stage["all_turns"]
-    return f"{empty:,} of {turns:,} turns were empty: raise max_tokens"
+    remarks = {
+        "empty_turns": "were empty: raise max_tokens",
+        "cut_turns": "reached max_tokens before their action: raise it",
+        "truncated_turns": "stand in a conversation that the server cut: raise its context",
+    }
+    return "; ".join(
+        f"{stage[name]:,} of {stage['all_turns']:,} turns {what}"
+        for name, what in remarks.items()
+        if stage.get(name)
+    )
 
 
 def gain_cell(gain: Mapping[str, Any] | None) -> Cell:

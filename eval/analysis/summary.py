@@ -60,7 +60,7 @@ def summarise(
     for name, values in _costs(spent).items():
         _put(summary, name, spent, values, seed, share=False)
     put_passes(summary, own_curve(kept, passes, seed))
-    summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _empty_turns(kept)
+    summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _lost_turns(kept)
 
     def row(group: Sequence[Trajectory]) -> dict[str, Any]:
         found: dict[str, Any] = {"questions": len(group)}
@@ -71,10 +71,13 @@ def summarise(
     return summary | {f"by_{name}": by_group(kept, group, row) for name, group in GROUPS.items()}
 
 
-def _empty_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
-    """Turns in which a model wrote no text, as it does when a limit cuts it while it reasons."""
-    empty = sum(int(t.usage.get("empty_turns", 0)) for t in kept)
-    return {"empty_turns": empty, "all_turns": sum(len(t.turns) for t in kept)} if empty else {}
+def _lost_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
+    """Count turns without any text, turns that the token limit ended before their action, and turns
+    in a conversation that the server had cut."""
+    names = ("empty_turns", "cut_turns", "truncated_turns")
+    counts = {name: sum(int(t.usage.get(name, 0)) for t in kept) for name in names}
+    found = {name: count for name, count in counts.items() if count}
+    return {**found, "all_turns": sum(len(t.turns) for t in kept)} if found else {}
 
 
 def _of_kinds(kept: Sequence[Trajectory]) -> dict[str, Any]:

@@ -100,7 +100,8 @@ class EvalConfig(Config):
     min_p: float = Field(default=0.0, ge=0, lt=1)
     """A token less likely than this share of the likeliest one is never drawn."""
     max_tokens: int = Field(default=512, ge=1)
-    """Most completion tokens of a turn."""
+    """Most completion tokens of a turn. Unset, a model that reasons first, by its
+    name (o3, R1, QwQ, ...), has 4,096."""
     concurrency: int = Field(default=256, ge=1)
     """Number of episodes under way at once, in each worker."""
     workers: int = Field(default=1, ge=1)

@@ -33,6 +33,9 @@ class Episode:
         self._completion_tokens = 0
         self._reasoning_tokens = 0
         self._cost = 0.0
+        self._truncated_turns = 0
+        self.cut_turns = 0
+        """Turns that the token limit ended before their action."""
         self._started = time.perf_counter()
         self._advance(None)
 
@@ -55,7 +58,10 @@ class Episode:
             )
             self._reasoning_tokens += completion.reasoning_tokens
             self._cost += completion.cost
+            self._truncated_turns += completion.truncated
             self._advance(completion)
+            written = completion.finish == "length" and completion.text.strip()
+            self.cut_turns += bool(written) and self.turns[-1].error == "malformed"
 
     def _no_room(self, completion: Completion) -> PolicyError | None:
         """The failure of a prompt that is longer than the context for its exemplars alone."""
@@ -125,11 +131,14 @@ class Episode:
             "completion_tokens": self._completion_tokens,
             "seconds": round(self._seconds, 4),
         }
-        if empty := sum(not turn.completion.strip() for turn in self.turns):
-            usage["empty_turns"] = empty
-        if self._reasoning_tokens:
-            usage["reasoning_tokens"] = self._reasoning_tokens
-        return {**usage, "cost": round(self._cost, 9)} if self._cost else usage
+        rare = {
+            "empty_turns": sum(not turn.completion.strip() for turn in self.turns),
+            "cut_turns": self.cut_turns,
+            "truncated_turns": self._truncated_turns,
+            "reasoning_tokens": self._reasoning_tokens,
+            "cost": round(self._cost, 9),
+        }
+        return usage | {name: value for name, value in rare.items() if value}
 
 
 def _stop_reason(

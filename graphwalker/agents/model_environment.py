@@ -18,7 +18,7 @@ from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
 from graphwalker.named import is_own
-from graphwalker.policies.config import PolicyConfig
+from graphwalker.policies.config import REASONING_TOKENS, PolicyConfig, is_reasoning_model
 from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
 from graphwalker.trust import check_trust, names_in
@@ -218,10 +218,15 @@ AnyRun = TypeVar("AnyRun", bound=ModelRun)
 
 
 def with_model_settings(config: AnyRun) -> AnyRun:
-    """The config, with the settings of its model where the user set nothing (`settings_for`)."""
+    """The config, with the settings of its model where the user set nothing (`settings_for`); a
+    model without any that reasons first gets `REASONING_TOKENS`."""
     policy = config.policy
-    if policy is None or policy.api is not None or read_environment(policy.model) is None:
+    if policy is None:
         return config
+    if policy.api is not None or read_environment(policy.model) is None:
+        more = "max_tokens" not in config.model_fields_set and is_reasoning_model(policy.model)
+        tokens = max(config.max_tokens, REASONING_TOKENS)
+        return config.model_copy(update={"max_tokens": tokens}) if more else config
     own = settings_for(
         policy.model,
         config.environment,

@@ -111,6 +111,9 @@ log = logging.getLogger(__name__)
 _READ_AHEAD = 4
 """Finished episodes that may wait for a slower, earlier one, as a multiple of the concurrency."""
 
+_WARNED_POLICIES: set[str] = set()
+"""Policies of which a warning says that their turns were cut."""
+
 OnTurn = Callable[[Task, int, Turn], None]
 """Called with (task, turn number from 1, turn) as soon as a turn is over, from the thread that runs
 the episodes. An episode that is tried again begins at turn 1 again."""
@@ -310,6 +313,8 @@ class _Run:
         self._release(task.key)
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
+        if running.episode.cut_turns:
+            self._warn_cut(running)
         failure = running.episode.failure
         hopeless = isinstance(failure, HopelessError)
         if hopeless and not self._source.arrives:
@@ -323,6 +328,14 @@ class _Run:
         else:
             count_work(episodes=1)
             self._finished[place] = trajectory
+
+    def _warn_cut(self, running: _Running) -> None:
+        """Say once in a process that a policy has too few tokens for its turns."""
+        if self._policy.name not in _WARNED_POLICIES:
+            _WARNED_POLICIES.add(self._policy.name)
+            cut = "%s: %s reached max_tokens=%d before its action; others are counted: raise it"
+            most = running.task.sampling.max_tokens
+            log.warning(cut, running.task.key, self._policy.name, most)
 
     def _log_retry(self, line: str) -> None:
         """The first one is told: a server that is down would fill a log."""

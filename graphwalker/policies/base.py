@@ -78,6 +78,8 @@ class Completion:
     reasoning_tokens: int = 0
     lost_prompt_tokens: int = 0
     """Of a reply that was thrown away: it was cut within a thought."""
+    truncated: bool = False
+    """Whether the server seems to have cut the conversation that it was sent."""
 
     @property
     def context_full(self) -> bool:

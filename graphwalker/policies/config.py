@@ -1,6 +1,7 @@
 """Which model answers, from where, how large its batches are; and what names it in records."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -11,6 +12,14 @@ from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from graphwalker.tokens.formats import FormatSetting
 from graphwalker.trust import FilePath, Text
+
+REASONING_TOKENS = 4096
+"""Completion tokens of a turn of a model that reasons first, where nobody says how many."""
+_REASONS = re.compile(
+    r"(?:^|[_-])(?:o[1-9]|gpt-(?:5|oss)|r1|qwq|qwen3(?!.*(?:instruct|coder|embed|rerank))|magistral"
+    r"|exaone-deep|smollm3|reason(?:er|ing)|think(?:er|ing)?)(?![0-9a-z])(?!-chat)",
+    re.IGNORECASE,
+)
 
 
 class PolicyConfig(Config):
@@ -54,6 +63,15 @@ class PolicyConfig(Config):
 def policy_name(config: PolicyConfig) -> str:
     """What records call the policy."""
     return config.model if config.api is not None else Path(config.model).name
+
+
+def is_reasoning_model(model: str) -> bool:
+    """Return whether the name is of a family that reasons before it writes.
+
+    >>> [is_reasoning_model(name) for name in ("o3-mini", "deepseek-ai/DeepSeek-R1", "gpt-4o")]
+    [True, True, False]
+    """
+    return _REASONS.search(model.rstrip("/").rpartition("/")[2]) is not None
 
 
 def policy_identity(config: PolicyConfig) -> dict[str, Any]:

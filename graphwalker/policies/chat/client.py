@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 from graphwalker.errors import PolicyError
@@ -22,6 +24,8 @@ from graphwalker.policies.chat.store import SUMMARY, Store, StoredAnswer, Usage
 from graphwalker.policies.chat.wire import finish_of, first_choice, has_reasoning, text_of
 from graphwalker.workers import count_work
 
+log = logging.getLogger(__name__)
+
 Messages = Sequence[Mapping[str, Any]]
 
 
@@ -38,6 +42,8 @@ class Completions:
         self._config, self._model = config, model
         self._connection = Connection(config)
         self.store = Store(folder)
+        self._models = set(self.store.models())
+        self._lock = Lock()
         attempt_s = 2 * config.timeout_s + config.max_backoff_s
         self._budget = Budget(config.prices, self.store, (config.retries + 1) * attempt_s)
 
@@ -86,6 +92,7 @@ class Completions:
             reply = self._connection.post(body, size // 4 + limit, again, retries)
             actual = self._charge(reply, worst)
             state, answer = "paid", _answer(reply, actual, purpose)
+            self._note_model(reply)
             read, written = actual.prompt_tokens, actual.completion_tokens
             count_work(read=read, written=written, cost=actual.cost)
             return answer
@@ -98,6 +105,21 @@ class Completions:
         finally:
             if ticket:
                 self._budget.settle(ticket, state, actual, answer)
+
+    def _note_model(self, reply: Json) -> None:
+        """Record which model answered; say so where another did before."""
+        named = reply.get("model"), reply.get("system_fingerprint")
+        model, fingerprint = (clean(one)[:200] if isinstance(one, str) else "" for one in named)
+        if not (model or fingerprint):
+            return
+        with self._lock:
+            known = self._models.copy()
+            self._models.add((model, fingerprint))
+        if known and (model, fingerprint) not in known:
+            others = ", ".join(sorted(map(_model_text, known)))
+            what = "%s: answers come from %s now, and came from %s before"
+            log.warning(what, self._config.base_url, _model_text((model, fingerprint)), others)
+        self.store.count_model(model, fingerprint)
 
     def stop(self) -> None:
         """No further attempts; those under way end as they end, and are booked and stored."""
@@ -118,6 +140,10 @@ class Completions:
                 "cost": round(spent.cost, 6),
                 "lost": self._budget.lost_requests,
                 "answers": self.store.purposes(),
+                "answered_by": [
+                    {"model": model, "system_fingerprint": fingerprint, "answers": count}
+                    for (model, fingerprint), count in sorted(self.store.models().items())
+                ],
             }
             text = json.dumps(summary, indent=1) + "\n"
             (self.store.folder / SUMMARY).write_text(text, encoding="utf-8")
@@ -164,6 +190,11 @@ class Completions:
         reasoning = cast(Json, details).get("reasoning_tokens") if isinstance(details, dict) else 0
         known += [reasoning] if type(reasoning) is int and 0 <= reasoning <= known[1] else []
         return self._budget.price(*known)
+
+
+def _model_text(one: tuple[str, str]) -> str:
+    model, fingerprint = one
+    return f"{model} ({fingerprint})" if fingerprint else model
 
 
 def _clean(message: Mapping[str, Any]) -> Json:

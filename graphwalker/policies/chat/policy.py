@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import ContextFull
 from graphwalker.policies.chat.stops import StopChoice, finish_text
 from graphwalker.policies.chat.store import StoredAnswer, Usage
+from graphwalker.policies.chat.truncation import PromptWatch
 from graphwalker.policies.chat.wire import to_wire
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,7 @@ class ChatPolicy:
         self._requests: queue.SimpleQueue[tuple[int, Request] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[int, str, Outcome]] = queue.SimpleQueue()
         self._pending: dict[str, int] = {}
+        self._prompts = PromptWatch(f"{model} at {self.config.base_url}")
         self.turns = self.empty_turns = 0
         self._tickets = count()
         # Daemons: an interrupted run ends at once, not after the slowest answer.
@@ -88,6 +91,7 @@ class ChatPolicy:
 
     def release(self, key: str) -> None:
         self._pending.pop(key, None)
+        self._prompts.release(key)
 
     def close(self) -> None:
         """Send nothing more; threads end with the request that they are at."""
@@ -95,6 +99,10 @@ class ChatPolicy:
             empty = "%s: %d of %d turns were empty: raise max_tokens"
             log.warning(empty, self.name, self.empty_turns, self.turns)
             self.empty_turns = 0
+        if self._prompts.truncated:
+            cut = "%s: %d of %d turns were asked in a conversation that the server cut"
+            log.warning(cut, self.name, self._prompts.truncated, self.turns)
+            self._prompts.truncated = 0
         self._pending.clear()
         self._completions.stop()
         for _ in self._threads:
@@ -117,7 +125,9 @@ class ChatPolicy:
                 messages = to_wire(request.messages, request.tools)
             else:
                 messages = [{"role": m.role, "content": m.content} for m in request.messages]
-            return self._answer(request, messages)
+            completion = self._answer(request, messages)
+            cut = self._prompts.is_truncated(request, completion.prompt_tokens)
+            return replace(completion, truncated=cut)
         except ContextFull:
             return Completion("", "length")
         except PolicyError as error:

@@ -25,6 +25,11 @@ _TABLES = (
     f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS}, {_REASONING})",
     "INSERT INTO spent VALUES ('paid', 0, 0, 0, 0.0, 0), ('lost', 0, 0, 0, 0.0, 0)",
 )
+_LATER_TABLES = (
+    "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT)",
+    "CREATE TABLE IF NOT EXISTS models (model TEXT, fingerprint TEXT, answers INTEGER, "
+    "PRIMARY KEY (model, fingerprint))",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ class Store:
                 for statement in _TABLES:
                     database.execute(statement)
                 database.execute("PRAGMA user_version = 1")
-            database.execute("CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT)")
+            for statement in _LATER_TABLES:
+                database.execute(statement)
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:
@@ -147,6 +153,21 @@ class Store:
         """Note a fact of the server for whoever opens the store next."""
         with self.change() as database:
             database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+
+    def models(self) -> dict[tuple[str, str], int]:
+        """Return how many answers came from each model, by its name and fingerprint."""
+        with self.change() as database:
+            rows = database.execute("SELECT model, fingerprint, answers FROM models").fetchall()
+        return {(model, fingerprint): answers for model, fingerprint, answers in rows}
+
+    def count_model(self, model: str, fingerprint: str) -> None:
+        """Count an answer of that model."""
+        with self.change() as database:
+            database.execute(
+                "INSERT INTO models VALUES (?, ?, 1) "
+                "ON CONFLICT DO UPDATE SET answers = answers + 1",
+                (model, fingerprint),
+            )
 
     def purposes(self) -> dict[str, int]:
         """How many answers are stored, by purpose."""

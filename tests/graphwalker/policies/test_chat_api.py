@@ -46,8 +46,10 @@ def asking(server: ChatServer, folder: Path | None = None, **settings: Any) -> I
 
 def request(key: str = "q#0", **options: Any) -> Request:
     sampling = options.pop("sampling", Sampling(max_tokens=20))
+    texts = options.pop("messages", ("Who?",))
     question = Question("q", "Who?", (Entity("m.a", "A"),))
-    return Request(key, (Message("user", "Who?"),), question, (), sampling, **options)
+    messages = tuple(Message("user", text) for text in texts)
+    return Request(key, messages, question, (), sampling, **options)
 
 
 def ask(*acts: Act, **settings: Any) -> tuple[Completion | PolicyError, ChatServer]:
