@@ -4,6 +4,7 @@ from typing import Any
 
 from graphwalker.agents.episode import Episode
 from graphwalker.errors import UserError
+from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED, end_of_turn_id, prompt_ids
 from training.config import SftConfig
@@ -29,7 +30,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.sft_config import SFTConfig
 
-    shape, tokenizer = model_shape(config.model), _tokenizer(config.model)
+    shape, tokenizer = model_shape(config.model), read_tokenizer(config.model)
     config = with_format(config, tokenizer)
     model = empty_model(shape)
     if len(tokenizer) > shape.vocab_size:
@@ -103,18 +104,6 @@ def _grpo(config: GrpoConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
         "longest": max(lengths) + config.max_response_tokens,
         "passes per step": f"{gpus} processes x {episodes // gpus // config.micro_batch}",
     }
-
-
-def _tokenizer(model: str) -> Any:
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError):
-        raise UserError(
-            f"{model}: no tokenizer there; fetch it once where there is a network "
-            f"(hf download {model}), or give a local folder as model=FOLDER"
-        ) from None
 
 
 def _shapes(batch: dict[str, Any]) -> str:

@@ -20,11 +20,12 @@ from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.load import refuse_without_model
+from graphwalker.pretrained.load import read_model, read_tokenizer
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
 from graphwalker.tokens.formats import chat_format
 from training.grpo_config import GrpoConfig
-from training.models.lora import refuse_adapter
+from training.models.lora import check_whole
 from training.runs.checkpoints import digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank
@@ -71,7 +72,6 @@ def run_grpo(config: GrpoConfig) -> Path:
     the monitor's limits are passed, and `OutageError` for too many infrastructure failures in a
     step.
     """
-    from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
     from training.reinforce.rewards.mix import reward_mix
@@ -86,7 +86,7 @@ def run_grpo(config: GrpoConfig) -> Path:
         check_caps(config)
     if claim_run(config, _inputs(config, environment), FREE_KEYS):
         return out / "final"
-    tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
+    tokenizer = read_tokenizer(config.model, padding_side="left")
     config = with_format(config, tokenizer)
     if rank() == 0:
         write_run_environment(config)
@@ -114,7 +114,7 @@ def make_trainer(
 ) -> Any:
     """The trainer of that config, to resume after step `start`."""
     from datasets import Dataset
-    from transformers import AutoTokenizer, PrinterCallback
+    from transformers import PrinterCallback
 
     from training.models.lora import lora_config
     from training.reinforce.arguments import trl_arguments
@@ -126,7 +126,7 @@ def make_trainer(
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     arguments = trl_arguments(config)
-    tokenizer = AutoTokenizer.from_pretrained(config.model, padding_side="left")
+    tokenizer = read_tokenizer(config.model, padding_side="left")
     config = with_format(config, tokenizer)
     record = StepLog(config, start, writes=rank() == 0)
     rollouts = Rollouts(config, questions, environment, chat_format(config.format))
@@ -134,7 +134,7 @@ def make_trainer(
         rollouts,
         record,
         config.keep_checkpoints,
-        model=config.model,
+        model=read_model(config.model, dtype="float32"),
         reward_funcs=episode_reward,
         args=arguments,
         train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
@@ -206,7 +206,7 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     questions = load_questions(config.questions)
     _enough(questions, config)
     refuse_without_model(config.model, "model")
-    refuse_adapter(config.model)
+    check_whole(config.model)
     _check_files(config, questions)
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     shown = run_exemplars(Path(config.output_dir), graph, config.environment)

@@ -10,9 +10,10 @@ from pathlib import Path
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
 from graphwalker.policies.load import refuse_without_model
+from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.runs import one_writer
 from training.config import SftConfig
-from training.models.lora import refuse_adapter
+from training.models.lora import check_whole, refuse_adapter
 from training.runs.checkpoints import claim_facts, digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
@@ -62,7 +63,6 @@ def run_sft(config: SftConfig) -> Path:
 
 
 def _train(config: SftConfig, out: Path) -> Path:
-    from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
     from training.runs.saving import save_final
@@ -71,10 +71,8 @@ def _train(config: SftConfig, out: Path) -> Path:
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
     config = in_their_environment(config)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(config.model)
-    except OSError:
-        raise UserError(f"model: {config.model}: no such folder, nor a model on the Hub") from None
+    check_whole(config.model)
+    tokenizer = read_tokenizer(config.model)
     config = with_format(config, tokenizer)
     rows = read_rows(config, tokenizer)
     if rank() == 0:

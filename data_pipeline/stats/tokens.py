@@ -50,12 +50,11 @@ def token_costs(trajectories: Iterable[Trajectory], model: str) -> dict[str, Any
 
 def _counter(model: str) -> Any:
     """A function that counts the tokens of a text; texts are counted once."""
-    import transformers
+    from graphwalker.pretrained.load import read_tokenizer
 
     if not Path(model).is_dir():
         raise UserError(f"--tokenizer {model}: no such model folder")
-    library: Any = transformers  # its loaders are not typed
-    tokenizer = library.AutoTokenizer.from_pretrained(model, local_files_only=True)
+    tokenizer = read_tokenizer(model)
     known: dict[str, int] = {}
 
     def count(text: str) -> int:

@@ -13,12 +13,13 @@ from pydantic import Field
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.preset import Preset
 from graphwalker.agents.presets import find_preset, presets
-from graphwalker.agents.prompt import MODEL_FILE, is_shipped, prompt_text
+from graphwalker.agents.prompt import is_shipped, prompt_text
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
 from graphwalker.named import is_own
 from graphwalker.policies.config import REASONING_TOKENS, PolicyConfig, is_reasoning_model
+from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
 from graphwalker.trust import check_trust, names_in
@@ -75,6 +76,8 @@ class ModelEnvironment(Config):
     prompt: PromptRecord
     ranker: RankerRecord = RankerRecord()
     limits: CompletionLimits = CompletionLimits()
+    base_weights: str = ""
+    """Of an adapter: the digest of the weights that it was trained on."""
 
 
 def write_environment(
@@ -86,6 +89,7 @@ def write_environment(
     longest_turn: int = 0,
     preset: Preset | None = None,
     ranker_trained_on: Sequence[str] = (),
+    base_weights: str = "",
 ) -> Path:
     """Write the environment of the model that lies, or will lie, in the folder, and beside it a
     copy of its trained ranker.
@@ -107,6 +111,7 @@ def write_environment(
             stop=preset.protocol(environment).stop,
             longest_turn=longest_turn,
         ),
+        base_weights=base_weights,
     )
     path = Path(folder) / MODEL_FILE
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
+from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.trajectory import Message
 
 PROMPTS = Path(__file__).parent.parent / "protocols" / "prompts"
-MODEL_FILE = "graphwalker.json"
 """What a model's folder says about its environment; the text of its prompt stands in it."""
 _FIELD = re.compile(r"\{([a-z_]+)\}")
 

@@ -54,6 +54,9 @@ SHORT: Mapping[str, Short] = {
     "force_environment": Short(
         "force_environment", bool, "Run a model in a preset that it was not trained for."
     ),
+    "force_base": Short(
+        "policy.force_base", bool, "Run an adapter on other weights than it was trained on."
+    ),
 }
 """Every short option; `--graph G` and `graph=G` are the same in every command that has it."""
 

@@ -47,6 +47,8 @@ class PolicyConfig(Config):
     """Tokens of a whole episode. 0: what the model allows."""
     device: Text = "auto"
     """`cpu`, `cuda`, ...; `auto` takes a GPU where there is one."""
+    force_base: bool = False
+    """Run an adapter on another base than the one that it was trained on."""
     engine: Engine = "transformers"
     """What runs a local model: `transformers`, `vllm`, or `vllm-server`, which has the model of
     that folder and is asked in token ids."""

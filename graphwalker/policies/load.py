@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from graphwalker.errors import UserError, first_line
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, FirstRelation, LinearRelation
 from graphwalker.oracle.choices import NO_PHRASES, Phrases
@@ -131,12 +131,11 @@ def load_policy(
         if environment is None:
             raise UserError(f"{config.model} plays in an environment, and none is given")
         return WITHOUT_MODEL[config.model](config, environment, phrases)
-    if config.api is None:
-        _refuse_missing(config.model)
     if config.api is not None:
         from graphwalker.policies.chat.policy import ChatPolicy
 
         return ChatPolicy(config.model, config.api, folder)
+    _refuse_missing(config.model)
     if config.engine != "transformers":
         from graphwalker.policies.vllm.load import load_vllm
 
@@ -144,6 +143,7 @@ def load_policy(
     import torch
 
     from graphwalker.policies.local.policy import TransformersPolicy
+    from graphwalker.pretrained.load import check_pretrained, read_model, read_tokenizer
     from graphwalker.tokens.auto import resolve_format
     from graphwalker.tokens.formats import chat_format
 
@@ -153,14 +153,14 @@ def load_policy(
     if device == "cuda":
         device = f"cuda:{worker % torch.cuda.device_count()}"
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
-    try:
-        tokenizer, model = _load(config.model, dtype)
-    except (OSError, ValueError) as error:
-        raise _not_loaded(config.model, error) from None
+    check_pretrained(config.model, force_base=config.force_base)
+    tokenizer = read_tokenizer(config.model)
+    fmt = chat_format(resolve_format(config.format, tokenizer, config.model))
+    model = read_model(config.model, force_base=config.force_base, dtype=dtype)
     return TransformersPolicy(
         model.to(device).eval(),
         tokenizer,
-        chat_format(resolve_format(config.format, tokenizer, config.model)),
+        fmt,
         batch_size=config.batch_size,
         max_context=config.max_context or None,
         name=policy_name(config),
@@ -175,27 +175,3 @@ def _refuse_missing(model: str) -> None:
         raise UserError(f"{model}: no such model folder (did you mean {close[0]}?)")
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise UserError(f"{model}: no such model folder")
-
-
-def _not_loaded(model: str, error: Exception) -> UserError:
-    if Path(model).exists():
-        if not (Path(model) / "config.json").is_file():
-            inner = [file.parent for file in sorted(Path(model).glob("*/config.json"))]
-            hint = f"; did you mean {inner[-1]}?" if inner else ""
-            return UserError(f"{model}: no model here, as it has no config.json{hint}")
-        return UserError(f"{model}: no model could be loaded from here ({first_line(error)})")
-    return UserError(
-        f"{model}: no such model folder, and no Hub model of that name on this machine "
-        f"(hf download {model} fetches one); the model of a server needs --api URL"
-    )
-
-
-def _load(name: str, dtype: Any) -> tuple[Any, Any]:
-    import transformers
-
-    library: Any = transformers  # its loaders are not typed
-    # Of this machine alone, as `policy.model` says: where the Hub is out of reach, its client tries
-    # for minutes before it says that a mistyped name is not there.
-    here: dict[str, Any] = {"local_files_only": True}
-    tokenizer = library.AutoTokenizer.from_pretrained(name, **here)
-    return tokenizer, library.AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **here)

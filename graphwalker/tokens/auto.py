@@ -1,14 +1,26 @@
 """`format: auto`: the chat template of a model's own tokenizer, as one of our formats."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.tokens.formats import FORMATS, ChatFormat, FormatSetting, chat_format, read_layout
+from graphwalker.pretrained.limits import run_limited
+from graphwalker.tokens.formats import (
+    FORMATS,
+    RENDER_S,
+    ChatFormat,
+    FormatSetting,
+    chat_format,
+    read_layout,
+)
 from graphwalker.tokens.segments import prompt_ids, segment_messages
 from graphwalker.trajectory import Message
 
 AUTO = "auto"
+FIND_S = 60.0
+"""Seconds of computing that the comparison with all formats may take."""
 DATE = "26 Jul 2024"
 """The day that templates write which name one (Llama 3.1's own default): prompts must not change
 from one day to the next."""
@@ -37,6 +49,19 @@ def resolve_format(setting: FormatSetting, tokenizer: Any, model: str) -> Format
         raise UserError(
             f"{model}: its tokenizer has no chat template: set format to one of {known}"
         )
+    what = f"{model}: rendering its chat template"
+    run_limited(partial(_try_template, tokenizer), what, RENDER_S)
+    return run_limited(partial(_find_format, tokenizer, model), what, FIND_S)
+
+
+def _try_template(tokenizer: Any) -> None:
+    """Write the longest conversation. Raises what a broken template raises; one that refuses the
+    conversation is not broken."""
+    with suppress(ValueError):
+        _render([{"role": m.role, "content": m.content} for m in _PROBE], tokenizer, False)
+
+
+def _find_format(tokenizer: Any, model: str) -> FormatSetting:
     for name, fmt in FORMATS.items():
         if _same_ids(fmt, tokenizer):
             return name

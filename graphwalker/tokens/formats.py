@@ -10,8 +10,11 @@ from pydantic import AfterValidator, ValidationError
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
+from graphwalker.pretrained.limits import run_limited
 from graphwalker.trust import RUNS, ByHand, OptionalText, Text
 
+RENDER_S = 1.0
+"""Seconds of computing that a template may take."""
 _THINKS = re.compile(r"\s*<think>(.*?)</think>\s*(.*)", re.DOTALL)
 
 
@@ -74,14 +77,19 @@ def format_of_template(text: str, end_of_turn: str, bos_token: str, name: str) -
     def render(messages: list[dict[str, str]], open_turn: bool) -> str:
         return _render(text, messages, bos_token, open_turn, name)
 
-    try:
-        return read_layout(render, end_of_turn, name)
-    except ValueError:
-        raise UserError(
-            f"chat format: template {name} does not write messages one after another, each ended "
-            f"by its own text and the agent's by {end_of_turn!r}: write the layout as patterns "
-            "(user, assistant, end_of_turn), or take a known format as base"
-        ) from None
+    def read() -> ChatFormat:
+        try:
+            return read_layout(render, end_of_turn, name)
+        except UserError:
+            raise
+        except ValueError:
+            raise UserError(
+                f"chat format: template {name} does not write messages one after another, each "
+                f"ended by its own text and the agent's by {end_of_turn!r}: write the layout as "
+                "patterns (user, assistant, end_of_turn), or take a known format as base"
+            ) from None
+
+    return run_limited(read, f"chat format: rendering template {name}", RENDER_S)
 
 
 def read_layout(

@@ -24,7 +24,7 @@ FROM_FILES = (EnvironmentConfig, SynthConfig, ExpertConfig, FormatConfig)
 IMPORTS = {
     "graphwalker/named.py": "a name of the user's hand: `trust.check_trust` refuses those of files",
     "graphwalker/jobs/ray.py": "a constant",
-    "graphwalker/ranking/nodes/scorers.py": "a constant",
+    "graphwalker/pretrained/load.py": "a constant",
     "graphwalker/graphs/sparql/request.py": "a constant",
     "graphwalker/policies/vllm/engine.py": "a constant",
     "training/runs/distributed.py": "a constant",

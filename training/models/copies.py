@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
+from graphwalker.pretrained.load import make_model
+
 
 class ModelCopy:
     """The weights as they stood at the last `update`, adapters merged in, in `dtype`."""
@@ -76,12 +78,10 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 def _empty_like(model: Any, dtype: torch.dtype) -> Any:
     """A model of the same shape. It is made anew: the forward methods of the one in training are
     patched, and a deep copy of them would still run the original."""
-    from transformers import AutoModelForCausalLM
-
     base: Any = model.get_base_model() if hasattr(model, "peft_config") else model
     config = copy.deepcopy(base.config)
     config._attn_implementation = "sdpa"
     with torch.random.fork_rng(devices=[]):  # its first weights are thrown away
-        made: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)
+        made: Any = make_model(config, dtype=dtype)
     made.generation_config = copy.deepcopy(base.generation_config)
     return made.to(base.device).requires_grad_(False).eval()

@@ -5,9 +5,17 @@ from typing import Any
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError
-from graphwalker.files import read_json
+from graphwalker.pretrained.adapters import find_base, is_adapter
+from graphwalker.pretrained.folders import ADAPTER, find_folder
+from graphwalker.pretrained.load import (
+    check_pretrained,
+    read_config,
+    read_merged,
+    read_tokenizer,
+)
 from training.config import LoraSettings
 from training.runs.checkpoints import publish
+from training.runs.saving import room_for
 
 
 def lora_config(settings: LoraSettings) -> Any:
@@ -27,36 +35,43 @@ def lora_config(settings: LoraSettings) -> Any:
     )
 
 
+def check_whole(model: str) -> None:
+    """Check the model that a run starts from, which is fetched where it is on the Hub alone. Raises
+    `UserError` for one that cannot be read, and for an adapter."""
+    refuse_adapter(str(find_folder(model, fetch=True)))
+    check_pretrained(model)
+
+
 def refuse_adapter(model: str) -> None:
     """Raises `UserError` for a folder that `lora` training wrote, which is not a whole model."""
-    if (Path(model) / "adapter_config.json").is_file():
+    if is_adapter(Path(model)):
         raise UserError(
             f"model: {model} is a LoRA adapter; make it a whole model first: "
             f"graphwalker merge {model} --out {model}-merged, then model={model}-merged"
         )
 
 
-ADAPTER = "adapter_config.json"
-
-
-def merge_adapter(run: Path, out: Path) -> Path:
+def merge_adapter(run: Path, out: Path, *, force_base: bool = False) -> Path:
     """Write the base model plus the adapter of `run` (a run folder or an adapter) to `out`.
 
     The sum is made in float32 (4 bytes per parameter of memory) and saved in the base model's own
     type, as safetensors with config and tokenizer. Raises `UserError` where there is no adapter, no
-    base model, or something at `out`.
+    base model, another base than it was trained on (unless `force_base`), or something at `out`.
     """
+    import torch
+
     adapter = _adapter(run)
     if out.exists():
         raise UserError(f"{out}: exists already; choose another --out")
-    base = _base(adapter)
-    model = _load_merged(adapter, base)
+    model = read_merged(str(adapter), torch.float32, force_base=force_base)
+    base = read_config(find_base(adapter)[0])
     partial = out.with_name(out.name + ".partial")
-    partial.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(partial)
-    _tokenizer(adapter, base).save_pretrained(partial)
-    copy_environment(adapter, partial)
-    publish(partial, out)
+    with room_for(out):
+        partial.mkdir(parents=True, exist_ok=True)
+        model.to(getattr(base, "dtype", None) or torch.float32).save_pretrained(partial)
+        read_tokenizer(str(adapter)).save_pretrained(partial)
+        copy_environment(adapter, partial)
+        publish(partial, out)
     return out
 
 
@@ -67,44 +82,3 @@ def _adapter(run: Path) -> Path:
     if (run / "final" / "config.json").is_file():
         raise UserError(f"{run}: not a LoRA run; its final/ is a whole model already")
     raise UserError(f"{run}: no adapter here (looked for final/{ADAPTER} and {ADAPTER})")
-
-
-def _base(adapter: Path) -> str:
-    base = str(read_json(adapter / ADAPTER).get("base_model_name_or_path"))
-    if Path(base).is_dir() or base.count("/") == 1:
-        return base
-    raise UserError(f"{adapter / ADAPTER}: base_model_name_or_path: {base}: no such folder")
-
-
-def _load_merged(adapter: Path, base: str) -> Any:
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    try:
-        from peft import PeftModel  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise UserError("merge needs peft: pip install 'graphwalker-kgqa[lora]'") from None
-    try:
-        dtype = getattr(_config(base), "dtype", None) or torch.float32
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            base, dtype=torch.float32, local_files_only=True
-        )
-    except OSError:
-        raise UserError(
-            f"{base}: the adapter's base is not on this machine; hf download {base} fetches it"
-        ) from None
-    return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload().to(dtype)
-
-
-def _tokenizer(adapter: Path, base: str) -> Any:
-    from transformers import AutoTokenizer
-
-    source = adapter if (adapter / "tokenizer_config.json").is_file() else base
-    return AutoTokenizer.from_pretrained(source, config=_config(base), local_files_only=True)
-
-
-def _config(base: str) -> Any:
-    """The base is named by the adapter's file: it is looked for on this machine alone."""
-    from transformers import AutoConfig
-
-    return AutoConfig.from_pretrained(base, local_files_only=True)

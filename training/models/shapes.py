@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
+from graphwalker.pretrained.load import make_model, read_config
 
 _KEYS = (
     "hidden_size",
@@ -40,10 +41,7 @@ def model_shape(model: str) -> Any:
     from transformers import AutoConfig
 
     if Path(model).is_dir():
-        try:
-            return AutoConfig.from_pretrained(model)
-        except (OSError, ValueError):
-            raise UserError(f"{model}: no config.json of a model in this folder") from None
+        return read_config(model)
     if model not in _KNOWN:
         raise UserError(
             f"model: the dimensions of {model} are not known here; put its config.json into a "
@@ -56,10 +54,9 @@ def model_shape(model: str) -> Any:
 def empty_model(shape: Any) -> Any:
     """The model on the meta device: every module and parameter, no memory."""
     import torch
-    from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(shape)
+        return make_model(shape)
 
 
 def head_size(shape: Any) -> int:

@@ -13,6 +13,8 @@ from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
+from graphwalker.pretrained.adapters import weights_digest
+from graphwalker.pretrained.folders import find_folder
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.trust import check_trust
 from training.config import SftConfig, TrainingConfig
@@ -158,6 +160,7 @@ def write_run_environment(config: SftConfig | GrpoConfig, longest: int = 0) -> N
         format=config.format,
         max_tokens=most,
         longest_turn=longest,
+        base_weights=weights_digest(find_folder(config.model)) if config.lora else "",
     )
 
 

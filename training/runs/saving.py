@@ -1,10 +1,12 @@
 """Saving: a trainer's checkpoints and its final model, whole or not there, whatever happens."""
 
+import errno
+import os
 import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import GraphWalkerError
@@ -54,11 +56,12 @@ class WholeCheckpoints:
         self.accelerator.wait_for_everyone()
         self._saving = True
         try:
-            super()._save_checkpoint(model, trial)  # type: ignore[misc]
+            with room_for(folder):
+                super()._save_checkpoint(model, trial)  # type: ignore[misc]
             self.accelerator.wait_for_everyone()
             if self.is_world_process_zero():
                 publish_checkpoint(folder, step, self.keep_checkpoints)
-        except (OSError, RuntimeError, SafetensorError) as error:
+        except OSError as error:
             if _disk_is_full(error):
                 raise _no_room(folder, f"checkpoint-{step}") from error
             raise
@@ -83,16 +86,30 @@ def save_final(trainer: Any, folder: Path) -> Path:
     """
     partial, final = folder / "final.partial", folder / "final"
     try:
-        trainer.save_model(str(partial))
+        with room_for(partial):
+            trainer.save_model(str(partial))
         trainer.accelerator.wait_for_everyone()
         if trainer.is_world_process_zero():
             publish_final(partial, folder)
-    except (OSError, RuntimeError, SafetensorError) as error:
+    except OSError as error:
         if _disk_is_full(error):
             raise _no_room(folder, "final") from error
         raise
     trainer.accelerator.wait_for_everyone()
     return final
+
+
+@contextmanager
+def room_for(folder: Path) -> Generator[None, None, None]:
+    """Say of a full disk that it is one, as an `OSError`, whichever library has met it."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:  # tokenizers raises nothing else; others have errors of their own
+        if not _disk_is_full(error):
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
 
 
 def _disk_is_full(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM, PreTrainedModel, PrinterCallback, set_seed
+from transformers import PreTrainedModel, PrinterCallback, set_seed
 from transformers.utils.import_utils import is_flash_attn_2_available
 from trl.trainer.sft_config import SFTConfig as TrlConfig
 from trl.trainer.sft_trainer import SFTTrainer
@@ -19,6 +19,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
+from graphwalker.pretrained.load import read_model
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED
 from graphwalker.workers import count_work
@@ -193,7 +194,7 @@ def load_model(config: SftConfig) -> PreTrainedModel:
     options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
     if attention != "auto":
         options["attn_implementation"] = attention
-    return AutoModelForCausalLM.from_pretrained(config.model, **options)
+    return read_model(config.model, **options)
 
 
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:

@@ -15,6 +15,7 @@ from graphwalker.protocols.tags import TAGS, TagProtocol
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tools.walker import EXAMPLES
 from graphwalker.trajectory import Trajectory
+from training.runs.saving import room_for
 from training.tiny.config import TinyModelConfig
 from training.tiny.induction import plant_induction
 from training.tiny.optimizer import MARK
@@ -67,11 +68,12 @@ def make_tiny(
     if not config.atomic_names:
         texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     whole = known if config.atomic_names else ()
-    tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
-    make_model(config, tokenizer).save_pretrained(partial)
-    if environment is not None:
-        write_environment(partial, environment, format="inline")
-    partial.rename(out)
+    with room_for(out):
+        tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
+        make_model(config, tokenizer).save_pretrained(partial)
+        if environment is not None:
+            write_environment(partial, environment, format="inline")
+        partial.rename(out)
     return out
 
 

@@ -224,7 +224,7 @@ def bench(
     _end(given, given.out / "questions.jsonl", ("eval", *asks, "--out", "runs/first-relation"))
 
 
-@verb(app, "graph", "questions", "out!", "workers", "trust", settings=False)
+@verb(app, "graph", "questions", "out!", "workers", "force_base", "trust", settings=False)
 def merge(
     given: CommandOptions,
     run: Annotated[Path | None, Argument(help="A LoRA run or its adapter.")] = None,
@@ -256,7 +256,8 @@ def merge(
         from training.models.lora import merge_adapter
 
         with locked_file(given.out):
-            console.echo(str(merge_adapter(run, given.out)))
+            force = bool(given.values.get("policy.force_base"))
+            console.echo(str(merge_adapter(run, given.out, force_base=force)))
         return
     workers, trust = int(given.get("workers") or 1), [given.get("trust")]
     card = _show("merge", partial(join, given.graph, given.out, path, workers, trust=trust))

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 RESUMES = "the same command resumes the run"
-AGENT = ("graph!", "model!", "format", "api", "max_tokens", "force_environment", "trust")
+AGENT = (
+    "graph!", "model!", "format", "api", "max_tokens", "force_environment", "force_base", "trust",
+)  # fmt: skip
 
 
 @verb(app, "graph", "out", "seed", out="run")

@@ -167,6 +167,7 @@ def load_engine(model: str, **settings: Any) -> Any:
             model=model,
             logprobs_mode="processed_logprobs",
             generation_config="vllm",
+            trust_remote_code=False,
             **settings,
         )
     except (OSError, ValueError, RuntimeError) as error:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.errors import UserError, first_line
+from graphwalker.errors import UserError
 from graphwalker.policies.base import Policy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
@@ -19,6 +19,9 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
 
     Raises `UserError` where vLLM, the server or the model is not there.
     """
+    from graphwalker.pretrained.adapters import is_adapter
+    from graphwalker.pretrained.load import check_pretrained
+
     if config.engine == "vllm-server":
         served_model(config.vllm)  # that the server is there is said before the model is read
         tokenizer, generation = _tokenizer(config.model)
@@ -26,6 +29,15 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
         return server_policy(config.vllm, *parts, config.max_context, config.batch_size, name)
     from graphwalker.policies.vllm.engine import VllmPolicy, load_engine, lora_settings
 
+    lora, more = config.vllm.lora, dict[str, Any]()
+    if is_adapter(check_pretrained(config.model, force_base=config.force_base)):
+        raise UserError(
+            f"engine: vllm draws with a whole model, and {config.model} is an adapter: give its "
+            f"base as policy.model and policy.vllm.lora={config.model}"
+        )
+    if lora:
+        more = lora_settings(lora)
+        check_pretrained(lora, base=config.model, force_base=config.force_base)
     llm = load_engine(
         config.model,
         max_model_len=config.max_context or None,
@@ -35,13 +47,13 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
         enforce_eager=config.vllm.enforce_eager,
         dtype=config.vllm.dtype,
         enable_prefix_caching=config.vllm.prefix_caching,
-        **(lora_settings(config.vllm.lora) if config.vllm.lora else {}),
+        **more,
     )
     tokenizer, generation = _tokenizer(config.model)
     fmt = _format(config, tokenizer)
     ends = TurnEnds.of(tokenizer, fmt, generation)
     book = Transcripts(tokenizer, fmt, ends, int(llm.llm_engine.model_config.max_model_len))
-    seeded, lora = config.vllm.seeded, config.vllm.lora
+    seeded = config.vllm.seeded
     return VllmPolicy(llm.llm_engine, book, seeded=seeded, name=name, lora=lora)
 
 
@@ -67,15 +79,6 @@ def server_policy(
 
 def _tokenizer(model: str) -> tuple[Any, Any]:
     """(tokenizer, generation config or None) of a model folder."""
-    import transformers
+    from graphwalker.pretrained.load import read_generation, read_tokenizer
 
-    library: Any = transformers  # its loaders are not typed
-    try:
-        tokenizer = library.AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        line = first_line(error)
-        raise UserError(f"{model}: no tokenizer could be loaded from here ({line})") from None
-    try:
-        return tokenizer, library.GenerationConfig.from_pretrained(model)
-    except OSError:
-        return tokenizer, None
+    return read_tokenizer(model), read_generation(model)

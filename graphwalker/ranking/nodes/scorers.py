@@ -9,14 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwalker.errors import UserError, first_line
 from graphwalker.ranking.words import grams, stems
 
 K1, B = 1.5, 0.75
@@ -146,13 +143,6 @@ def _encode(texts: Sequence[str], model: str) -> NDArray[np.float32]:
 def sentence_model(model: str) -> Any:
     """A model of sentence-transformers, from a folder or the local cache; nothing is downloaded.
     Raises `UserError` where it, or the package, is not there."""
-    if find_spec("sentence_transformers") is None:
-        raise UserError(
-            f"{model} needs sentence-transformers: pip install 'graphwalker-kgqa[embed]'"
-        )
-    library: Any = import_module("sentence_transformers")
-    try:
-        return library.SentenceTransformer(model, local_files_only=True)
-    except (OSError, ValueError) as error:
-        line = first_line(error)
-        raise UserError(f"{model}: no model could be loaded from here ({line})") from None
+    from graphwalker.pretrained.load import read_encoder
+
+    return read_encoder(model)
