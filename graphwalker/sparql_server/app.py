@@ -38,22 +38,22 @@ def build_app(workers: QueryWorkers, hosts: Sequence[str]) -> Any:
         if wanted and not _MILLISECONDS.fullmatch(wanted):
             return _respond(refuse(400, "22023: timeout is a number of milliseconds"))
         graphs = [name for field in _GRAPHS for name in fields.get(field, ())]
-        query = {
+        wire = {
             "query": _first(fields, "query"),
             "form": form,
             "graphs": graphs,
             "is_ours": PLAIN_IDS.lower() in request.headers,
         }
-        asked = workers.ask(query, int(wanted or 0) / 1e3)
-        return _respond(await _unless_gone(request, asked))
+        query = workers.ask(wire, int(wanted or 0) / 1e3)
+        return _respond(await _unless_gone(request, query))
 
     routes = [Route(path, answer, methods=["GET", "POST"]) for path in ("/sparql", "/sparql/")]
     return Guard(Starlette(routes=routes), hosts, MAX_BODY)
 
 
-async def _unless_gone(request: Request, asked: Any) -> ServedAnswer:
+async def _unless_gone(request: Request, query: Any) -> ServedAnswer:
     """Return the answer; a client that goes away ends its query."""
-    answer = asyncio.ensure_future(asked)
+    answer = asyncio.ensure_future(query)
     gone = asyncio.ensure_future(_wait_until_gone(request))
     try:
         await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)

@@ -44,7 +44,7 @@ class StoreIds:
         """Return the id that an IRI of the store stands for."""
         return unescape_id(iri) or iri.removeprefix(self.base) or iri
 
-    def asked(self, iri: str) -> str:
+    def query_iri(self, iri: str) -> str:
         """Return the store's IRI for one of a query. Clients write ids behind Freebase's base, and
         name entities by its predicates, whatever base the graph has."""
         if iri.startswith(FREEBASE):

@@ -41,7 +41,7 @@ _KEPT = re.compile(
 )
 """Literals that Oxigraph surely gives back as they were; it writes numbers in a spelling of its
 own, and whole numbers of any type as integers."""
-Record = tuple[str, str, Iterable[str], Iterable[tuple[str, str]]]
+NodeRecord = tuple[str, str, Iterable[str], Iterable[tuple[str, str]]]
 """A node: its id, its name, its types, and its triples as relation and other node."""
 
 
@@ -131,7 +131,7 @@ class _Lines:
         self._names = [self._term(one) for one in names[: 1 + own]]
         self._kinds = [self._term(one) for one in kinds[: 1 + own]]
 
-    def lines(self, records: Iterable[Record]) -> Iterator[str]:
+    def lines(self, records: Iterable[NodeRecord]) -> Iterator[str]:
         """Yield the lines of each node."""
         term = self._term
         for node_id, name, types, triples in records:
@@ -175,7 +175,7 @@ class _Pieces:
         return piece
 
 
-def _records(graph: KnowledgeGraph) -> Iterator[Record]:
+def _records(graph: KnowledgeGraph) -> Iterator[NodeRecord]:
     if isinstance(graph, CompiledGraph):
         yield from _stored_records(graph)
         return
@@ -188,7 +188,7 @@ def _records(graph: KnowledgeGraph) -> Iterator[Record]:
             yield one, graph.name(one), graph.types(one), ()
 
 
-def _stored_records(graph: CompiledGraph) -> Iterator[Record]:
+def _stored_records(graph: CompiledGraph) -> Iterator[NodeRecord]:
     """Yield every node of a compiled graph that is no literal, from its arrays."""
     assert isinstance(graph.path, Path)
     layout = Layout(graph.path)

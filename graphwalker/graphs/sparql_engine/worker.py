@@ -39,7 +39,7 @@ _MOMENT = re.compile(
 )
 _SHOWS_ALL = re.compile(r"\s*SELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
 _PLACE_OF_ERROR = re.compile(r"error at (\d+):(\d+): ")
-Answer = tuple[int, str, bytes]
+WireAnswer = tuple[int, str, bytes]
 """Status and content type of HTTP, and the body."""
 
 
@@ -56,12 +56,12 @@ class StoreReader:
         if self._ids.is_freebase:
             self._prefixes |= {"ns": FREEBASE, "fb": FREEBASE}
 
-    def answer(self, asked: dict[str, Any]) -> Answer:
+    def answer(self, request: dict[str, Any]) -> WireAnswer:
         """Return the answer to a request (`query`, `form`, `graphs`, `max_rows`, and whether
         our client `is_ours`), or why there is none."""
         try:
-            shape = self._read(asked["query"], asked["graphs"])
-            return 200, f"{asked['form']}; charset=utf-8", self._ask(shape, asked)
+            shape = self._read(request["query"], request["graphs"])
+            return 200, f"{request['form']}; charset=utf-8", self._ask(shape, request)
         except UserError as error:
             return _refuse(400, f"37000: {error}")
         except QueryLimitError as error:
@@ -81,11 +81,11 @@ class StoreReader:
         """Return the query with the store's IRIs."""
 
         def write(constant: str) -> str:
-            return f"<{self._ids.asked(constant[1:-1])}>" if constant[0] == "<" else constant
+            return f"<{self._ids.query_iri(constant[1:-1])}>" if constant[0] == "<" else constant
 
         return shape.fill(write)
 
-    def _ask(self, shape: QueryShape, asked: dict[str, Any]) -> bytes:
+    def _ask(self, shape: QueryShape, request: dict[str, Any]) -> bytes:
         query = self._fill(shape)
         functions: Any = {}
         if f"<{ID}>(" in query:
@@ -96,7 +96,7 @@ class StoreReader:
             found: Any = self._store.query(query, custom_functions=functions or None)
         except SyntaxError as error:
             raise UserError(_explain(str(error), query)) from None
-        form = asked["form"]
+        form = request["form"]
         if isinstance(found, QueryBoolean):
             holds = bool(found)
             return json.dumps(holds).encode() if form == IDS else write_boolean(holds, form)
@@ -104,18 +104,18 @@ class StoreReader:
         if _SHOWS_ALL.match(shape.text):
             places = list(map(str, re.findall(r"[?$](\w+)", shape.text)))
             names.sort(key=places.index)
-        return write_rows(found, names, form, asked["max_rows"], self._describe(asked))
+        return write_rows(found, names, form, request["max_rows"], self._describe(request))
 
-    def _describe(self, asked: dict[str, Any]) -> Callable[[Any], Any]:
+    def _describe(self, request: dict[str, Any]) -> Callable[[Any], Any]:
         """How a term is shown: as its id, or in JSON."""
-        is_foreign = asked["is_ours"] and self._ids.base not in (FREEBASE, PLAIN)
+        is_foreign = request["is_ours"] and self._ids.base not in (FREEBASE, PLAIN)
 
         def describe(term: Any) -> Any:
             if self._spelled and isinstance(term, Literal):
                 written = self._spelled.get(literal_id_of(term))
                 if written:
-                    return written if asked["form"] == IDS else literal_binding(written)
-            if asked["form"] == IDS:
+                    return written if request["form"] == IDS else literal_binding(written)
+            if request["form"] == IDS:
                 return self._ids.id_of_term(term)
             made = binding(term)
             if is_foreign and made["type"] == "uri":
@@ -139,7 +139,7 @@ def as_datetime(term: Any) -> Any:
     return Literal(text, datatype=NamedNode(f"{XSD}dateTime"))
 
 
-def _refuse(status: int, why: str) -> Answer:
+def _refuse(status: int, why: str) -> WireAnswer:
     return status, "text/plain; charset=utf-8", f"{why}\n".encode()
 
 
@@ -169,17 +169,17 @@ def main() -> None:
     _limit_memory(memory_mb << 20)
     _send((200, "", b""))
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
+        request = json.loads(line)
         try:
-            signal.setitimer(signal.ITIMER_REAL, asked["timeout_s"])
-            answer = reader.answer(asked)
+            signal.setitimer(signal.ITIMER_REAL, request["timeout_s"])
+            answer = reader.answer(request)
             signal.setitimer(signal.ITIMER_REAL, 0)
             _send(answer)
         except MemoryError:
             sys.exit(OUT_OF_MEMORY)
 
 
-def _send(answer: Answer) -> None:
+def _send(answer: WireAnswer) -> None:
     status, kind, body = answer
     out = sys.stdout.buffer
     out.write(f"{json.dumps([status, kind, len(body)])}\n".encode() + body)
