@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from data_pipeline.certificates import (
     FRONTIER_LIMIT,
+    absent_fault,
     is_irregular,
     leaks,
     other_reading,
@@ -21,7 +22,9 @@ from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
 from data_pipeline.teacher.client import Chats, Unusable
 from data_pipeline.teacher.judge import DIMENSIONS, UNSCORED
+from data_pipeline.teacher.readings import TextReadings
 from data_pipeline.teacher.teacher import open_teacher
+from data_pipeline.walks.absent import ABSENT
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
 from data_pipeline.walks.lookahead import LookaheadWalker, Widths
@@ -44,6 +47,7 @@ from data_pipeline.wording.type_nouns import says_type
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, without_times
+from graphwalker.answers.kinds import Absent
 from graphwalker.config import Config
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
@@ -116,6 +120,7 @@ class Maker:
             *(wordings, config.vague, config.styles, config.informal),
             *(graph.types, genders_of(graph)),
         )
+        self._readings = TextReadings(graph, lexicon)
         protocol = self._environment.protocol
         self._teacher = open_teacher(
             config.teacher, config.judge, chats, graph, lexicon, protocol, phrases
@@ -197,9 +202,14 @@ class Maker:
         run = run or execute(self._walked, walk.query, FRONTIER_LIMIT)
         # Before the certificate: what is proven is the query that is stored.
         walk = self._own_side(walk, run)
-        fault = walk_fault(self._walked, walk.query, run, config.max_answers, config.max_frontier)
+        if walk.structure == ABSENT:
+            fault = absent_fault(walk.query, run, config.max_frontier)
+        else:
+            most = config.max_answers, config.max_frontier
+            fault = walk_fault(self._walked, walk.query, run, *most)
         if (
             not fault
+            and walk.structure != ABSENT
             and not config.irregular_frontiers
             and is_irregular(self._walked, walk.query, run)
         ):
@@ -277,6 +287,7 @@ class Maker:
             wording=draft,
             relation_path=sampled.path,
             annotations={"sparql": sampled.sparql} if sampled.sparql else {},
+            gold=Absent() if sampled.walk.structure == ABSENT else None,
         )
 
     def certify(self, question: Question, run: Execution | None = None) -> Trajectory | Drop:
@@ -294,6 +305,8 @@ class Maker:
         if leaks(question.text, answers):
             return Drop("certificate", "leak")
         rival = other_reading(self._walked, query, draft, run, answers, self._inverse)
+        if not rival and question.gold:
+            rival = self._readings.answer_of_absent(question.text, query, run)
         if rival and "ambiguous_reading" not in unchecked:
             return Drop("certificate", "ambiguous_reading", rival)
         trajectory = self.solve(question)

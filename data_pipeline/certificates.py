@@ -48,6 +48,20 @@ def walk_fault(
     return "shortcut" if has_shortcut(graph, query, run) else ""
 
 
+def absent_fault(query: Query, run: Execution, max_frontier: int) -> str:
+    """Why the executed query is none whose answer the graph lacks, or `""`: its last hop leads
+    nowhere, the hops before it somewhere, from a topic that they do not come back to."""
+    *before, last, answers = run.frontiers[0]
+    if answers:
+        return "not_absent"
+    if not last:
+        return "no_answers"
+    if run.widest > max_frontier:
+        return "frontier_too_wide"
+    topic = query.branches[0].topic
+    return "topic_in_answers" if before and topic in last else ""
+
+
 def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
     """Whether some entity on the way has no next hop: the agent would meet an error there."""
     paths = [*zip((b.hops for b in query.branches), run.frontiers, strict=True)]

@@ -14,6 +14,7 @@ from pydantic import (
 from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.experts.erring import INJECTED_ERRORS, WRONG_SIDE
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, settings_to_store
+from data_pipeline.walks.absent import ABSENT
 from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.composition.questions import STYLES
@@ -176,6 +177,9 @@ class SynthConfig(SamplingConfig):
     """Weight of each structure; defaults to the counts of GraphWalker Table 6. `mix.2-hop=5000`
     changes one entry, `mix.5-hop=0` takes a structure out, `mix={2-hop: 1, 2I: 1}` replaces the
     whole."""
+    absent_share: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of questions whose answer the graph does not hold: the topic lacks the relation that
+    others of its kind have. An empty answer after a look is right."""
     max_path_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Largest share of a structure's questions that may take the same relation path."""
     max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
@@ -193,6 +197,12 @@ class SynthConfig(SamplingConfig):
     while the corpus is made."""
     contamination: ContaminationConfig = ContaminationConfig()
     """How close to a question of `against` is too close."""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each structure, with that of questions without an answer."""
+        share = self.absent_share / (1 - self.absent_share)
+        return {**self.mix, **({ABSENT: sum(self.mix.values()) * share} if share else {})}
 
     @field_validator("against", mode="before")
     @classmethod

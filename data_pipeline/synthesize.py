@@ -71,7 +71,7 @@ def make(
     """
     config = apply_like(config, open_shared(graph, config.environment), out)
     opened = open_for_walks(graph, config)
-    require_values(opened, quotas(config.mix, config.count))
+    require_values(opened, quotas(config.weights, config.count))
     about = {"checksum": opened.checksum}
     words = phrase_facts(config.phrases_file)
     tests = tests_of(opened, config)
@@ -86,7 +86,7 @@ def make(
         open_ledger(out, recipe.name, config, facts, files) as ledger,
         open_pool(recipe.build, graph, divide_caps(config, parts), out) as pool,
     ):
-        quota = quotas(config.mix, config.count)
+        quota = quotas(config.weights, config.count)
         goal = (
             ShardGoal(shard, quota, draws(), ledger, max(1, config.max_attempts // shard.of))
             if shard

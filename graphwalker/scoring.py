@@ -15,6 +15,7 @@ from math import comb
 from typing import NamedTuple
 from unicodedata import category
 
+from graphwalker.answers.kinds import Absent
 from graphwalker.answers.values import answer_key
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.names import fold
@@ -161,12 +162,17 @@ def _by_kind(trajectory: Trajectory) -> dict[str, float]:
     gold = trajectory.question.gold
     assert gold is not None
     observations = [turn.observation for turn in trajectory.turns]
+    answer = trajectory.answer
+    if gold.kind == Absent.kind:
+        # Only who has looked may say that the graph does not hold it.
+        observations = [t.observation for t in trajectory.turns if t.listed or t.triples]
+        answer = answer if observations else None
     some, everything = gold.find_in(observations)
     return {
-        **gold.compare(trajectory.answer),
+        **gold.compare(answer),
         "retrieval_any": float(some),
         "retrieval_all": float(everything),
-        "grounded": float(gold.is_grounded(trajectory.answer, observations)),
+        "grounded": float(gold.is_grounded(answer, observations)),
     }
 
 

@@ -85,7 +85,7 @@ class SynthGoal(Goal):
     ) -> None:
         """`in_line`: an attempt is made when all before it were judged. It then ends where its walk
         is ruled out, as `judge` would end it."""
-        self._requested = quotas(config.mix, config.count)
+        self._requested = quotas(config.weights, config.count)
         ruled_out = self.ruled_out if in_line else None
         # What a stream keeps off is what had its share when its first attempt was made.
         self._avoided = cache(self._avoided_relations)
@@ -149,7 +149,7 @@ class SynthGoal(Goal):
         """Share out what the structure lacks; where no other is left, the run ends with what it
         has. Raises `UserError` where that is nothing."""
         self._given_up.append(structure)
-        rest = {n: self.config.mix[n] for n in self._requested if n not in self._given_up}
+        rest = {n: self.config.weights[n] for n in self._requested if n not in self._given_up}
         if not rest and self.kept.total():
             self.quota = {name: self.kept[name] for name in self._requested}
             return

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from data_pipeline.certificates import FRONTIER_LIMIT, ids_of
 from data_pipeline.wording.lexicon import Lexicon, reads_both_ways
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from data_pipeline.wording.type_nouns import nouns_of_type
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Branch, Execution, Hop, Query, execute
 from graphwalker.ranking.words import stem
@@ -16,6 +17,8 @@ LOOKED_AT = 3
 """Entities that a hop starts from whose relations are looked at."""
 MOST_RIVALS = 20
 """Relations that a judge chooses from, beside the true one."""
+PLACES = frozenset(("place", "country", "state", "county", "city", "town", "continent", "region"))
+"""What a place has by the places around it, whatever relation says so."""
 _EMPTY = re.compile(
     "a|an|the|of|is|are|was|were|be|been|it|its|this|that|which|who|whom|whose|what|where|when|how|"
     "do|does|did|has|have|had|and|or|to"
@@ -101,6 +104,29 @@ class TextReadings:
             if rivals:
                 start = _starts(run, place)[0].name
                 yield Doubt(start, noun, hop, tuple(rivals))
+
+    def answer_of_absent(self, text: str, query: Query, run: Execution) -> str:
+        """A relation that does answer a question whose own relation is missing, as its words or the
+        place that it leads to say; `""` where there is none."""
+        place = list(_places(query))[-1][0]
+        rivals = self._rival_hops(query, run, place)
+        words = _content(_without(text, query.topics))
+        named = (hop for hop in rivals if _weight(self._best(hop, words)) >= 1)
+        entry = self._lexicon.entry(query.all_hops[-1])
+        # The country of a town is known where its county, or the country of its county, is.
+        if entry.noun in PLACES and (entry.noun != "place" or entry.source == "place"):
+            starts = _starts(run, place)[:LOOKED_AT]
+            around = (hop for hop in rivals if self._leads_to(starts, hop, entry.noun))
+            return str(next(named, "") or next(around, ""))
+        return str(next(named, ""))
+
+    def _leads_to(self, starts: Sequence[Entity], hop: Hop, noun: str) -> bool:
+        """Whether the hop leads from there to a place of that noun."""
+        if noun == "place" == self._lexicon.entry(hop).noun:
+            return True
+        steps = [Step(start.id, hop.relation, hop.direction, LOOKED_AT) for start in starts]
+        ends = [end.id for found in self._graph.step_many(steps) for end in found]
+        return any(noun in nouns_of_type(kind) for end in ends for kind in self._graph.types(end))
 
     def _best(self, hop: Hop, words: frozenset[str]) -> frozenset[str]:
         """The words of the hop's best phrase in the text, none where it has no phrase there."""

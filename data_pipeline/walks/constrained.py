@@ -8,6 +8,7 @@ from decimal import ROUND_FLOOR, Decimal
 from itertools import combinations, pairwise
 
 from data_pipeline.certificates import ids_of
+from data_pipeline.walks.absent import ABSENT, sample_absent
 from data_pipeline.walks.plausibility import reversed_hop
 from data_pipeline.walks.sampler import Walk, Walker
 from data_pipeline.wording.type_nouns import tells_apart
@@ -38,12 +39,14 @@ THAN_TRIES = 40
 
 
 class ConstraintWalker(Walker):
-    """Samples every structure: 3I and `CONSTRAINED`, too."""
+    """Samples every structure: 3I, `CONSTRAINED` and `ABSENT`, too."""
 
     def sample(self, structure: str, rng: random.Random) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
         if structure == "3I":
             return sample_three(self, rng)
+        if structure == ABSENT:
+            return sample_absent(self, rng)
         if structure not in CONSTRAINED:
             return super().sample(structure, rng)
         reason = ""

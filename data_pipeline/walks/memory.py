@@ -122,16 +122,17 @@ class WalkedPlaces:
 
     def _hops(self, entity_id: str) -> list[Hop]:
         """The hops that walks may take from there whose domain is what the entity is about."""
-        hops = filter(self.takes, self._all_hops(entity_id))
+        hops = filter(self.takes, self.all_hops(entity_id))
         return self._judge.central(entity_id, list(hops))
 
     def _into(self, entity_id: str) -> list[Hop]:
         """The hops from there to what other branches may start from, which take them back."""
         takes = self.takes
-        hops = [hop for hop in self._all_hops(entity_id) if takes(reversed_hop(hop))]
+        hops = [hop for hop in self.all_hops(entity_id) if takes(reversed_hop(hop))]
         return self._judge.central(entity_id, hops)
 
-    def _all_hops(self, entity_id: str) -> list[Hop]:
+    def all_hops(self, entity_id: str) -> list[Hop]:
+        """Every hop that the entity lists."""
         listing = self._relations(entity_id)
         hops = [hop_over(relation, Direction.OUT) for relation in listing.out]
         return hops + [hop_over(relation, Direction.IN) for relation in listing.into]

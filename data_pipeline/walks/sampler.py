@@ -97,6 +97,7 @@ class Walker:
         degrees = rules.min_degree, rules.max_degree
         self.listed = relations or lister(graph, WalkerSettings())
         self._judge = plausibility or Plausibility.off(self.listed)
+        self.company = self._judge.company
         self.places = WalkedPlaces(self.graph, seeds, degrees, self.listed, self._judge)
         self._topics = lru_cache(SECOND_TOPICS)(self._topics_behind)
 

@@ -105,7 +105,7 @@ def _some(entities: Sequence[Entity]) -> str:
 
 def has_answers(question: Question) -> bool:
     """Whether the question says what is right."""
-    return bool(question.answers)
+    return bool(question.answers or question.gold)
 
 
 ANSWERS_ORACLE = OwnOracle(AnswersOracle, has_answers, "gold answers")

@@ -180,6 +180,40 @@ def _compare_words(words: str, gold: str) -> dict[str, float]:
     return {**scores, "em": float(words == gold)}
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The graph does not hold the answer: an empty answer is right, and nothing else is.
+
+    >>> Absent().compare([])["em"], Absent().compare(["Oslo"])["em"], Absent().compare(None)["em"]
+    (1.0, 0.0, 0.0)
+    """
+
+    kind: ClassVar[str] = "absent"
+
+    def texts(self) -> tuple[str, ...]:
+        return ()
+
+    def compare(self, given: Sequence[str] | None) -> dict[str, float]:
+        if given is None:
+            return nothing()
+        return {**measures(0, len(given), 0, not given), "hit_any": float(not given)}
+
+    def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
+        """Whether the graph was looked at: what it does not hold no observation can show."""
+        return any(observations), any(observations)
+
+    def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
+        text = fold("\n".join(observations))
+        return given is not None and bool(text) and all(fold(name) in text for name in given)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Absent":
+        return cls()
+
+
 _Given = Sequence[str] | None
 
 
@@ -208,7 +242,7 @@ class GoldAnswer(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-KINDS: Mapping[str, Any] = {kind.kind: kind for kind in (Names, Rows, PathAnswer, Text)}
+KINDS: Mapping[str, Any] = {kind.kind: kind for kind in (Names, Rows, PathAnswer, Text, Absent)}
 
 
 def read_gold(record: object) -> GoldAnswer | None:

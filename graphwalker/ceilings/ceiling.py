@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwalker.agents.environment import Environment
+from graphwalker.answers.kinds import Absent
 from graphwalker.ceilings.explore import Explorer, Reached, branches, explorer_for
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
@@ -52,6 +53,8 @@ def reach_of(question: Question, environment: Environment) -> Reach:
 
     Raises `UserError` for a preset without a speaker, `GraphError` when the graph fails.
     """
+    if isinstance(question.gold, Absent):  # a look is enough
+        return Reach(question.id, None, None, True, True)
     if question.query is None and states_query(question):
         question = resolve_one(question, environment.graph)
     gold, query = GoldSet.of(question.answers), question.query

@@ -250,7 +250,8 @@ def _drop_unanswered(
     path: Path, loaded: Loaded, numbers: list[int], unanswered: OnUnanswered
 ) -> Loaded:
     """Without the questions that have no gold answer, where that is allowed."""
-    empty = [(n, q.id) for n, q in zip(numbers, loaded.questions, strict=True) if not q.answers]
+    pairs = zip(numbers, loaded.questions, strict=True)
+    empty = [(n, q.id) for n, q in pairs if not (q.answers or q.gold)]
     if empty and unanswered == "error" and loaded.size is None:
         number, question_id = empty[0]
         raise UserError(

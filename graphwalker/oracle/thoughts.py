@@ -108,6 +108,13 @@ choose: _OfStep = _forms("{0} gives {1}.", "I look for {1}: {0} gives that.")
 guess: _OfStep = _forms("I try {0}.", "Perhaps {0} gives {1}.", "I try {0} to find {1}.")
 """A relation that may be the right one, but is not."""
 
+absent: _OfStep = _forms(
+    "No relation of {0} gives {1}.",
+    "No relation of {0} gives {1}: the graph does not hold the answer.",
+    "I find no relation of {0} for {1}, so this graph has no answer.",
+)
+"""The relations of an entity were listed, and none gives what the question asks for."""
+
 
 def start(topic: str, sought: str, rng: Choice, number: int = 0) -> str:
     """First step: look at the topic entity, which is left unnamed where it is `""`."""

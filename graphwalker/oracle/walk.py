@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from graphwalker.answers.kinds import Absent
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
@@ -12,7 +13,7 @@ from graphwalker.oracle.plan import Move, Plan, View
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.constraint import Constraint, choose_candidates, filter_candidates
 from graphwalker.query.draft import Draft, fill_bound
-from graphwalker.query.query import Hop, own_side
+from graphwalker.query.query import Branch, Hop, own_side
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
@@ -20,6 +21,9 @@ from graphwalker.trajectory import Turn
 T = TypeVar("T")
 Steps = Generator[Move, Turn, T]
 """Yields moves, is sent the turns that came of them, returns what was found."""
+PAGES_READ = 2
+"""Pages of relations that are read before one is said to be missing: they are ranked, and a
+relation that is there seldom stands further back."""
 EndsByStart = dict[str, list[Entity]]
 """The ends that were shown, by the id of the entity that they were reached from."""
 
@@ -60,6 +64,9 @@ class QueryWalk:
         """All steps, the answer last."""
         query, wording = self.question.query, self._wording
         assert query
+        if isinstance(self.question.gold, Absent):
+            yield from self._miss(query.branches[0], wording.phrases[0])
+            return
         for number, (branch, phrases) in enumerate(
             zip(query.branches, wording.phrases, strict=True)
         ):
@@ -81,6 +88,34 @@ class QueryWalk:
             yield self._answer(prefer_gold(self.question, answers), tell)
         else:
             yield self._answer(prefer_gold(self.question, answers), thoughts.answer)
+
+    def _miss(self, branch: Branch, phrases: Sequence[str]) -> Plan:
+        """Take all hops but the last, look there for its relation, which is missing, and answer
+        nothing."""
+        frontier, why = [branch.topic], ""
+        opening = partial(thoughts.start, self.view.name(branch.topic))
+        (aim,) = self._aims(branch.hops[-1:], phrases[-1:])
+        if branch.hops[:-1]:
+            frontier = yield from self._follow(frontier, branch.hops[:-1], phrases[:-1], opening)
+        else:
+            why = opening(aim.sought, self.rng)
+        self.number, self.later = self.number + 1, ()
+        for entity in frontier:
+            why = why or self.moving(frontier, entity, aim)
+            why = yield from self.before_look(entity, branch.hops[-1], aim, why)
+            turn = yield from self.do(why, self.view.look(entity, branch.hops[-1].direction))
+            yield from self._read_on(turn, entity, aim)
+            why = ""
+        told = thoughts.absent(self.view.name(frontier[-1]), aim.sought, self.rng)
+        yield self._speak(told), FinalAnswer(())
+
+    def _read_on(self, turn: Turn, entity: Entity, aim: Aim) -> Steps[None]:
+        """Turn as many pages of relations as are read for one that is missing."""
+        pages = self.view.abilities.pages
+        for page in range(2, PAGES_READ + 1) if pages else ():
+            if pages and _is_cut(turn):
+                call = pages.relations_page(self.view.name(entity), page)
+                turn = yield from self.do(thoughts.next_relations(aim.sought, self.rng), call)
 
     def _answer(self, answers: Sequence[Entity], tell: Callable[..., str]) -> Move:
         names = tuple(self.view.name(entity) for entity in answers)

@@ -134,7 +134,8 @@ class FunctionProtocol:
         functions = [*self._functions.values()]
         names = facts.answers(forced or not functions)
         answers = [f"{{{in_braces(name)}}}" for name in names] if braced else None
-        return call_grammar(functions, facts.choices, answers, not self.stop, forced)
+        empty = facts.may_be_empty(forced)
+        return call_grammar(functions, facts.choices, answers, not self.stop, forced, empty)
 
     def _calls_action(self, calls: Sequence[Call]) -> Action:
         if not self._functions:

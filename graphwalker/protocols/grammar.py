@@ -3,8 +3,8 @@
 A grammar is text in GBNF, which xgrammar (`engine=transformers`, vLLM) and llama.cpp read. The
 thought and the choice of the action are free. The action is written as its protocol renders it, and
 names what the episode has shown. A call whose whole result was shown is not made again; one that
-was cut is made again for its next page. An answer names what results have shown; while a call may
-be made it is not empty, so that a model has to look before it answers.
+was cut is made again for its next page. An answer names what results have shown; it is empty only
+after relations were listed, so that a model has to look before it answers.
 """
 
 import json
@@ -58,6 +58,10 @@ class GrammarFacts:
     def answers(self, must_answer: bool) -> list[str]:
         """Return the names that an answer may hold; `must_answer`: there is nothing else to do."""
         return [*(self.found or (self.names if must_answer else ()))]
+
+    def may_be_empty(self, must_answer: bool) -> bool:
+        """Whether an empty answer may be given: relations were listed, or nothing else is left."""
+        return must_answer or bool(self.relations)
 
     def add(self, turn: Turn) -> None:
         """Add what a turn has shown."""
@@ -148,9 +152,10 @@ def tag_grammar(
     calls = [call for tool, keys in tools.items() for call in writer.calls(tool, keys)]
     must_answer = forced or not calls
     names, actions = facts.answers(must_answer), list[str]()
-    if names or must_answer:
+    empty = facts.may_be_empty(must_answer)
+    if names or empty:
         some = f"({rules.list_of(writer.write(names))})" if names else ""
-        optional = "?" if names and must_answer else ""
+        optional = "?" if names and empty else ""
         actions.append(f'"<answer> [" {some}{optional} "] </answer>"')
     if not must_answer:
         calls_rule = rules.rule(" | ".join(calls))
@@ -227,11 +232,13 @@ def call_grammar(
     answers: Sequence[str] | None,
     parallel: bool,
     forced: bool,
+    empty: bool = False,
 ) -> str:
     """Return the grammar of calls as `<tool_call>` JSON and of answers.
 
     `answers`: what an answer in braces may be, braces included; `None` where a text without a call
-    is the answer; `parallel`: several calls may stand in one message.
+    is the answer; `parallel`: several calls may stand in one message; `empty`: so may the answer
+    be.
     """
     rules = Rules()
     written = [_function(function, choices, rules) for function in functions]
@@ -243,7 +250,7 @@ def call_grammar(
         actions.append(f'{call} ("\\n" {call}){{0,15}}' if parallel else call)
     if answers is not None:
         some = [rules.list_of(answers, " ")] if answers else []
-        some += ['"{}"'] if forced or not written else []
+        some += ['"{}"'] if empty or forced or not written else []
         actions += [f'"Final answer: " ({" | ".join(some)})'] if some else []
     optional = "?" if answers is None else ""
     return rules.text(f"{text} ({' | '.join(actions)}){optional}" if actions else text)

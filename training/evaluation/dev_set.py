@@ -160,7 +160,7 @@ def dev_questions(path: str, limit: int) -> list[Question]:
     if not Path(path).is_file():
         raise UserError(f"evaluation.questions: {path}: no such file")
     questions = load_questions(path, limit)
-    if any(not question.answers for question in questions):
+    if any(not (question.answers or question.gold) for question in questions):
         raise UserError(f"{path}: a question without answers cannot be scored")
     return questions
 

@@ -40,6 +40,8 @@ def relaxed_em(trajectory: Trajectory, question: Question, scores: Mapping[str, 
     figures the paper prints: 1 when any answered name equals a gold name, holds one, or stands
     within one. One right letter is enough, and so is one right name of many: policies find that
     out. `grounded_relaxed_em` asks that the tools showed what was answered."""
+    if not question.answers:  # the graph does not hold the answer: no letter is right
+        return scores["em"]
     golds = [_released_form(gold.name) for gold in question.answers]
     named = [_released_form(name) for name in trajectory.answer or () if name.strip()]
     return float(any(g in s or (s and s in g) for s in named for g in golds))
