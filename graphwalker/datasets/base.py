@@ -112,7 +112,8 @@ def load_dataset(
         questions = companions.join(questions, known, other)
     loaded = Loaded(questions, name, form.form, size, tuple(others), faulty=faults)
     numbers = [number for number, _ in numbered]
-    checked = _drop_unanswered(path, loaded, numbers, reading.unanswered)
+    unanswered = "keep" if form.answers_by_query else reading.unanswered
+    checked = _drop_unanswered(path, loaded, numbers, unanswered)
     return replace(checked, notes=[*_notes(checked), *(f"{f}: set aside" for f in loaded.faulty)])
 
 

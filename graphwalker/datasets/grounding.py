@@ -150,12 +150,25 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
                 "%d of %d gold answers are no entity of this graph by name, the first %r",
                 len(missing), len(named), missing[0],
             )  # fmt: skip
-    return found if graph.is_remote else [_with_query(question, graph) for question in found]
+    done = [_with_query(question, graph) for question in found]
+    if left := [q.id for before, q in zip(found, done, strict=True) if _has_none(before, q)]:
+        log.warning(
+            "%d of %d questions have no answers, and their queries find none on this graph (the "
+            "first %s): left out", len(left), len(done), left[0],
+        )  # fmt: skip
+    return [q for before, q in zip(found, done, strict=True) if not _has_none(before, q)]
+
+
+def _has_none(before: Question, question: Question) -> bool:
+    """Whether the graph should have given the answers of a question, and has not."""
+    return states_query(before) and not (before.answers or question.answers)
 
 
 def _with_query(question: Question, graph: KnowledgeGraph) -> Question:
     is_stated = question.query is None and states_query(question)
-    return resolve_one(question, graph) if is_stated else question
+    # A server is asked for the answers alone that nothing else gives.
+    can_ask = not graph.is_remote or not question.answers
+    return resolve_one(question, graph) if is_stated and can_ask else question
 
 
 class _KnownNames(dict[str, bool]):

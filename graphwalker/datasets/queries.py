@@ -15,8 +15,8 @@ from graphwalker.query.directed import (
     inverses,
 )
 from graphwalker.query.query import execute
-from graphwalker.query.stated import from_s_expression, walks
-from graphwalker.question import Question
+from graphwalker.query.stated import from_s_expression, says_all, walks
+from graphwalker.question import Answer, Question
 from graphwalker.scoring import GoldSet, compare
 
 EQUAL = "equal"
@@ -82,6 +82,10 @@ def resolve_one(question: Question, graph: KnowledgeGraph) -> Question:
         way = _way(question, graph, gold)
     if isinstance(way, str):
         return replace(question, annotations={**known, NO_QUERY: way})
+    if not question.answers:  # the record states its query alone
+        found = tuple(Answer(end.name or end.id, end.id) for end in way.answers or ())
+        question = replace(question, answers=found)
+        gold = GoldSet.of(found)
     return replace(question, query=way.query, annotations={**known, EXECUTED: _fit(way, gold)})
 
 
@@ -150,7 +154,7 @@ def _stated_way(
     for text in stated_sparql(question) if topics else ():
         for query in walks(text, topics):
             way = Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
-            if _fit(way, gold) == EQUAL:
+            if _fit(way, gold) == EQUAL or (not gold.ids and way.answers and says_all(query, text)):
                 return way
             ways.append(way)
     return next(_best(ways, gold), None)

@@ -71,6 +71,8 @@ class Published(Nested):
     sets_aside: ClassVar[bool] = False
     """Whether the published files are known to hold faulty records: those are set aside and named,
     where of other forms the first one ends the reading."""
+    answers_by_query: ClassVar[bool] = False
+    """Whether records state a query and no answers, which the graph then gives."""
     line: ClassVar[re.Pattern[str] | None] = None
     """What a line of text looks like, its columns being the fields; `None` for JSON."""
 

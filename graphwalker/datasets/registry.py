@@ -7,6 +7,7 @@ from graphwalker.datasets.files import Contents
 from graphwalker.datasets.loaders.freebase import cwq, grailqa, released, simplequestions, webqsp
 from graphwalker.datasets.loaders.other import (
     grbench,
+    kqapro,
     metaqa,
     ours,
     own_graphs,
@@ -14,7 +15,7 @@ from graphwalker.datasets.loaders.other import (
     pathquestion,
     yes_no,
 )
-from graphwalker.datasets.loaders.wikidata import qald
+from graphwalker.datasets.loaders.wikidata import lcquad, mintaka, qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
 from graphwalker.named import is_own, own
@@ -35,6 +36,9 @@ FORMS: tuple[RecordForm, ...] = (
     simplequestions.SimpleQuestionsLinked,
     qald.Qald,
     qald.QaldLinked,
+    lcquad.LcQuad,
+    mintaka.Mintaka,
+    kqapro.KqaPro,
     metaqa.MetaQaLine,
     metaqa.MetaQa,
     pathquestion.PathQuestionLine,

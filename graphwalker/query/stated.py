@@ -41,6 +41,16 @@ def walks(sparql: str, topics: Sequence[Entity]) -> Iterator[Query]:
     yield from _readings(found, avoids)
 
 
+_MORE = re.compile(r"\b(?:FILTER|ORDER|LIMIT|GROUP|HAVING|COUNT|ASK|VALUES)\b|[|*+]", re.IGNORECASE)
+
+
+def says_all(query: Query, sparql: str) -> bool:
+    """Whether a walk of the text's patterns is all that it asks: no condition is left out."""
+    bare = _PREFIX.sub(" ", sparql)
+    hops = sum(len(branch.hops) for branch in query.branches) + len(query.tail)
+    return len(_TRIPLE.findall(bare)) == hops and not _MORE.search(bare)
+
+
 def _readings(found: dict[Entity, list[_Step]], avoids: bool) -> Iterator[Query]:
     paths = list(found.values())
     shared = 0

@@ -311,6 +311,36 @@ OWN_GRAPHS = [
         "graph": [["Velin", "location.citytown.river", "Mira"]],
     }
 ]
+LCQUAD = [
+    {
+        "uid": 7, "question": "Where was Ana born?", "paraphrased_question": [], "answer": [],
+        "NNQT_question": "What is {place of birth} of {Ana}", "template_index": 65,
+        "sparql_wikidata": " select distinct ?answer where { wd:Q1 wdt:P19 ?answer}",
+    },
+]  # fmt: skip
+MINTAKA = [
+    {
+        "id": "a9011ddf", "question": "Who wrote Ombra?", "translations": {"de": "?"},
+        "questionEntity": [{"name": "Q7", "entityType": "entity", "label": "Ombra"},
+                           {"name": 2, "entityType": "ordinal", "label": None}],
+        "answer": {"answerType": "entity", "mention": "Ana",
+                   "answer": [{"name": "Q1", "label": {"en": "Ana", "de": "Anna"}}]},
+        "category": "books", "complexityType": "generic",
+    },
+    {
+        "id": "b1", "question": "How many books?", "questionEntity": [],
+        "answer": {"answerType": "numerical", "answer": [3], "mention": "3"},
+        "category": "books", "complexityType": "count",
+    },
+]  # fmt: skip
+KQAPRO = [
+    {
+        "question": "Who wrote Ombra?", "choices": ["Ana", "Ben"], "answer": "Ana",
+        "program": [{"function": "Find", "dependencies": [], "inputs": ["Ombra"]},
+                    {"function": "Relate", "dependencies": [0], "inputs": ["author", "forward"]},
+                    {"function": "What", "dependencies": [1], "inputs": []}],
+    },
+]  # fmt: skip
 OWN = [
     {"question": "Where does Ana work?", "answer": "Research | Sales", "topic": "Ana"},
     {"question": "Who works in Research?", "answer": ["Ana"]},
@@ -330,6 +360,9 @@ FILES = {
     "graphwalkerbench": ("GWBench.json", BENCH),
     "ours": ("questions.jsonl", OURS),
     "own": ("mine.jsonl", OWN),
+    "lcquad2": ("train.json", LCQUAD),
+    "mintaka": ("mintaka_train.json", MINTAKA),
+    "kqapro": ("val.json", KQAPRO),
     "own-graphs": ("rog.jsonl", OWN_GRAPHS),
 }
 """One file of every dataset, in its published form."""

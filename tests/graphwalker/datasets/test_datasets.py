@@ -33,7 +33,8 @@ def load(tmp_path):
 def test_a_file_is_recognised_by_its_records(load, name):
     loaded = load(name)
     assert loaded.dataset == name
-    assert all(q.dataset in (name, "") and q.text and q.answers for q in loaded.questions)
+    assert all(q.dataset in (name, "") and q.text for q in loaded.questions)
+    assert all(q.answers for q in loaded.questions) or name == "lcquad2"
 
 
 @pytest.mark.parametrize("name", toys.OTHERS)
@@ -51,7 +52,7 @@ def test_every_dataset_of_the_catalogue_has_a_toy():
 def test_what_is_converted_reads_back_equal(load, name, tmp_path):
     questions = load(name).questions
     write_jsonl(tmp_path / "out.jsonl", [question.to_json() for question in questions])
-    assert load_questions(tmp_path / "out.jsonl") == questions
+    assert load_questions(tmp_path / "out.jsonl", unanswered="keep") == questions
 
 
 def test_webqsp_keeps_the_answers_of_all_parses_once(load):

@@ -13,6 +13,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.question import Question
+from support import dataset_toys as toys
 
 TRIPLES = [
     ("e1", "works_in", "d1"), ("e2", "works_in", "d2"), ("e3", "works_in", "d1"),
@@ -155,3 +156,19 @@ def test_dataset_check_and_eval_stop_at_unresolved_questions_with_exit_code_2(fo
     done = run.invoke(app, [*words, "unresolved=drop"])
     assert done.exit_code == 0, done.output
     assert len(list(read_jsonl(folder / "out/predictions.jsonl"))) == 1
+
+
+def test_answers_that_a_file_leaves_to_its_query_come_from_the_graph(tmp_path, caplog):
+    born = MemoryGraph([("Q1", "P19", "Q2")], {"Q1": "Ana", "Q2": "Oslo"})
+    questions = load_questions(toys.write(tmp_path / "train.json", toys.LCQUAD))
+    assert [a.id for q in ground(questions, born) for a in q.answers] == ["Q2"]
+    other = MemoryGraph([("Q1", "P20", "Q2")], {"Q1": "Ana", "Q2": "Oslo"})
+    assert ground(questions, other) == []
+    assert "1 of 1 questions have no answers, and their queries find none" in caplog.text
+
+
+def test_a_condition_that_the_walk_leaves_out_gives_no_answers(tmp_path):
+    more = "select ?answer where { wd:Q1 wdt:P19 ?answer . ?answer wdt:P31 wd:Q5 }"
+    rows = [{**toys.LCQUAD[0], "sparql_wikidata": more}]
+    born = MemoryGraph([("Q1", "P19", "Q2")], {"Q1": "Ana", "Q2": "Oslo"})
+    assert ground(load_questions(toys.write(tmp_path / "train.json", rows)), born) == []
