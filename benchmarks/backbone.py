@@ -35,9 +35,8 @@ GRAMMAR = "-grammar"
 ROWS = ("baselines", "untrained", "few-shot", *TRAINED, *(f"{row}{GRAMMAR}" for row in TRAINED))
 BEFORE = {"sft1": "untrained", "sft2": "sft1", "grpo": "sft2"}
 """The row that another one is compared with; one with the grammar: with itself without it."""
-MAKERS = {"heldout": ("questions", "synth"), "synth": ("synth", "synth"),
-          "roll": ("experts", "experts")}  # fmt: skip
-"""Command and section of the config that make a folder."""
+MAKERS = {"heldout": ("questions", "synth"), "synth": ("synth", ""), "roll": ("experts", "experts")}
+"""Command and section of the config that make a folder; `like` sets what a section would."""
 DEMONSTRATIONS = {"sft1": "synth/graphsynth.jsonl", "sft2": "roll/graphroll.jsonl"}
 PARTS = ("real", "synth")
 FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "retrieval", "turns")
@@ -72,8 +71,12 @@ class Road:
         return [rest for name, rest in pairs if name == stage]
 
     def run(self, stage: str, module: str, section: str, *words: str) -> None:
-        """Run a command in a process of its own, and add its seconds to those of the stage."""
-        command = [sys.executable, "-m", *module.split(), "--config", f"{CONFIG}#{section}"]
+        """Run a command in a process of its own, and add its seconds to those of the stage.
+
+        `section` of the config, `""` for none.
+        """
+        config = ["--config", f"{CONFIG}#{section}"] if section else []
+        command = [sys.executable, "-m", *module.split(), *config]
         started = time.monotonic()
         try:
             subprocess.run([*command, *words, *self.more(stage)], cwd=ROOT, check=True)
@@ -102,8 +105,7 @@ class Road:
             mix = "mix={1-hop: 6, 2-hop: 3, 2I: 1}"
             self.make("heldout", mix, f"count={given.questions}", "split=test-entity")
         if set(given.rows) & set(TRAINED):
-            counts = (f"count={given.trajectories}", "max_answers=20", "max_degree=20")
-            self.make("synth", f"like={given.train}", "mix={}", *counts, "split=train")
+            self.make("synth", f"like={given.train}", f"count={given.trajectories}", "split=train")
             self.make("roll", f"questions={given.train}", "mix={}")
         if "real" in given.parts and not self.questions("real").is_file():
             loaded = load_questions(given.test)
