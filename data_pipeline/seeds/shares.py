@@ -128,7 +128,7 @@ def read_shares(path: str) -> HopShares | None:
 def relations_of(line: str) -> list[str]:
     """The relations of a line of a predicates file.
 
-    >>> relations_of("~directed_by\t12\tdirected"), relations_of("directed_by")
+    >>> relations_of("~directed_by\\t12\\tdirected"), relations_of("directed_by")
     (['directed_by', 'directed'], ['directed_by'])
     """
     hop, *more = line.split("\t")

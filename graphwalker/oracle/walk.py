@@ -106,8 +106,8 @@ class QueryWalk:
             turn = yield from self.do(why, self.view.look(entity, branch.hops[-1].direction))
             yield from self._read_on(turn, entity, aim)
             why = ""
-        told = thoughts.absent(self.view.name(frontier[-1]), aim.sought, self.rng)
-        yield self._speak(told), FinalAnswer(())
+        thought = thoughts.absent(self.view.name(frontier[-1]), aim.sought, self.rng)
+        yield self._speak(thought), FinalAnswer(())
 
     def _read_on(self, turn: Turn, entity: Entity, aim: Aim) -> Steps[None]:
         """Turn as many pages of relations as are read for one that is missing."""
