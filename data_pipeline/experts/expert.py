@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from data_pipeline.experts.erring import ErringWalk
-from data_pipeline.experts.searched import no_walk, queries_to
+from graphwalker.datasets.own.searched import queries_to
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import Plan, narrate
-from graphwalker.protocols.base import ActionProtocol
+from graphwalker.protocols.base import ActionProtocol, FinalAnswer
 from graphwalker.query.draft import plain_wording
 from graphwalker.question import Question
 
@@ -64,5 +64,9 @@ class ScriptedExpert(OraclePolicy):
         rng = random.Random(f"{self._seed}/{question.id}/searched")
         queries = list(queries_to(self.graph, question, self._searched))
         if not queries:
-            return no_walk()
+            return _give_up()
         return self.continue_from(replace(question, query=rng.choice(queries), wording=None), ())
+
+
+def _give_up() -> Plan:
+    yield "No walk leads to the answers.", FinalAnswer(())

@@ -11,7 +11,7 @@ import pytest
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.erring import DIRECTED_ERRORS
 from data_pipeline.experts.experts import make_experts
-from data_pipeline.experts.searched import queries_to
+from graphwalker.datasets.own.searched import queries_to
 from data_pipeline.experts.way_back import ways_back
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, without_times

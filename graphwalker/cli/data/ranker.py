@@ -48,6 +48,7 @@ def train(
     settings: EnvironmentSettings = None,
 ) -> None:
     """Train a ranker from questions whose relations are known: their `query`, or `relation_path`.
+    Of one's own questions with answers alone, the shortest walk to the answers counts.
 
     The folder is what `environment.ranker` takes. A question that was trained on is ranked by a
     model that has not seen it.
@@ -148,10 +149,14 @@ def _listing(spec: str, settings: list[str] | None) -> tuple["KnowledgeGraph", "
 
 
 def _load_grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
-    from graphwalker.datasets.base import Reading, load_dataset
+    """The questions of a file; own ones have the query that leads to their answers alone."""
+    from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground
+    from graphwalker.datasets.loaders.other.own_questions import OWN
+    from graphwalker.datasets.own.searched import with_searched_query
 
-    return ground(load_dataset(path, Reading(unanswered="keep")).questions, graph)
+    questions = ground(load_questions(path, unanswered="keep"), graph)
+    return [with_searched_query(q, graph) if q.dataset == OWN else q for q in questions]
 
 
 def _facts(about: dict[str, Any], digest: str) -> dict[str, Any]:

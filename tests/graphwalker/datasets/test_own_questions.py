@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, settle
+from graphwalker.datasets.own.searched import with_searched_query
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.memory import MemoryGraph
@@ -172,3 +173,9 @@ def test_a_condition_that_the_walk_leaves_out_gives_no_answers(tmp_path):
     rows = [{**toys.LCQUAD[0], "sparql_wikidata": more}]
     born = MemoryGraph([("Q1", "P19", "Q2")], {"Q1": "Ana", "Q2": "Oslo"})
     assert ground(load_questions(toys.write(tmp_path / "train.json", rows)), born) == []
+
+
+def test_own_questions_get_the_one_walk_to_their_answers(folder):
+    asked = settle(own(("Where does Ana Ewers work?", "Research", "")), graph(), folder)
+    (found,) = [with_searched_query(question, graph()) for question in asked]
+    assert found.query and [str(hop) for hop in found.query.branches[0].hops] == ["works_in"]

@@ -8,11 +8,10 @@ prevail, as the wrong ones differ.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from dataclasses import replace
+from itertools import islice, product
 
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
-from graphwalker.oracle.plan import Plan
-from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Question
 
@@ -23,7 +22,6 @@ Paths = Mapping[Path, frozenset[str]]
 MAX_FRONTIER = 100
 """Entities that a hop may lead to if another one is to follow: what starts at a country's people is
 hardly ever asked, and takes the longest to search."""
-NO_WALK = "No walk leads to the answers."
 
 
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
@@ -42,8 +40,8 @@ def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iter
         length = sum(map(len, paths))
         if shortest and length > shortest:
             return
-        ends = (way[path] for way, path in zip(ways, paths, strict=True))
-        if frozenset.intersection(*ends) == gold:
+        first, *others = [way[path] for way, path in zip(ways, paths, strict=True)]
+        if first.intersection(*others) == gold:
             shortest = length
             yield Query(tuple(Branch(t, p) for t, p in zip(topics, paths, strict=True)))
 
@@ -77,6 +75,10 @@ def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset
     return {hop: frozenset(end.id for _ in frontier for end in next(ends)) for hop in hops}
 
 
-def no_walk() -> Plan:
-    """Give up at once."""
-    yield NO_WALK, FinalAnswer(())
+def with_searched_query(question: Question, graph: KnowledgeGraph, max_hops: int = 2) -> Question:
+    """Return the question with the one shortest query that leads to its answers, where it has no
+    query and there is exactly one."""
+    if question.query is not None:
+        return question
+    found = list(islice(queries_to(graph, question, max_hops), 2))
+    return replace(question, query=found[0]) if len(found) == 1 else question
