@@ -2,17 +2,17 @@
 
 import difflib
 import logging
-import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
+from graphwalker.settings_text import check_numbers, refuse_resolvers
 
 _log = logging.getLogger(__name__)
 
@@ -30,23 +30,35 @@ class Config(BaseModel):
     basic: ClassVar[tuple[str, ...]] = ()
     """The settings that people change, by dotted names; `graphwalker config` lists these first."""
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_switches(cls, value: Any, info: ValidationInfo) -> Any:
+        """`true` is no number: pydantic would read it as 1."""
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if _holds_switch(value) and not nested_model(annotation) and not _takes_switch(annotation):
+            raise ValueError("true and false are neither a number nor a text")
+        return value
+
+
+def _holds_switch(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_switch, cast("dict[Any, Any]", value).values()))
+    if isinstance(value, list | tuple):
+        return any(map(_holds_switch, cast("list[Any]", value)))
+    return isinstance(value, bool)
+
+
+def _takes_switch(annotation: Any) -> bool:
+    """Whether a type has room for `true`."""
+    if annotation in (bool, Any) or isinstance(annotation, bool):
+        return True
+    return any(map(_takes_switch, get_args(annotation)))
+
 
 C = TypeVar("C", bound=Config)
 
 SHARED = "shared"
 """The section whose settings every other section of its file has, too."""
-PLACES = (
-    "HOME", "PROJECT", "SCRATCH", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID", "SLURM_TMPDIR", "TMPDIR",
-    "USER", "WORK",
-)  # fmt: skip
-"""Variables of the environment that a config may read, as `${oc.env:SCRATCH}`: they name folders
-and jobs, and hold no secrets."""
-_FUNCTION = re.compile(r"\$\{\s*([A-Za-z_][\w.]*)\s*:([^,}]*)")
-RESOLVED_LIMIT = 1 << 20
-"""Characters; ten values that each name the one before ten times would be 10^10."""
-_REFERENCE = re.compile(r"\$\{([^${}:]*)\}")
-_NESTED = re.compile(r"\$\{[^{}]*\$\{")
-_PER_VALUE = 8
 OWN = "questions"
 COMMAND_LINE = "command line"
 """What an error calls the place where a setting stands that was typed."""
@@ -90,6 +102,8 @@ def read_settings(
             raise UserError(f"{item!r} is not a setting of the form a.b=c")
     source = COMMAND_LINE
     try:
+        for item in overrides:
+            check_numbers(item.partition("=")[2])
         typed = OmegaConf.from_dotlist(list(overrides))
         for key, value in (values or {}).items():
             OmegaConf.update(typed, key, value)
@@ -101,7 +115,7 @@ def read_settings(
             elif name in typed and name not in base:
                 base[name] = table
         merged = OmegaConf.merge(base, typed)
-        _refuse_resolvers(merged)
+        refuse_resolvers(merged)
         return _with_own_graphs(OmegaConf.to_container(merged, resolve=True))
     except UserError:
         raise
@@ -166,9 +180,28 @@ def parse_config(
     try:
         return model.model_validate(data)
     except ValidationError as error:
+        if sections := _sections_for(model, cast("dict[str, Any]", data), source):
+            raise UserError(f"{source} holds several configs: give {sections}") from None
         key, text = _explain(model, error, options)
         mistyped = any(f"{key}.".startswith(f"{t}.") or t.startswith(f"{key}.") for t in typed)
         raise UserError(f"{COMMAND_LINE if mistyped else source}: {text}") from None
+
+
+def _sections_for(model: type[Config], data: Mapping[str, Any], source: str) -> str:
+    """The sections of a whole file that would do where its section was not named."""
+    known = {*model.model_fields, *PLACES_OF_COMMANDS}
+    parts = {
+        name: cast("dict[str, Any]", part)
+        for name, part in data.items()
+        if isinstance(part, dict) and name not in model.model_fields
+    }
+    first, *more = [name for name, part in parts.items() if part and set(part) <= known] or [""]
+    others = f" (or {', '.join(f'#{name}' for name in more)})" if more else ""
+    return f"{source}#{first}{others}" if first and "#" not in source else ""
+
+
+PLACES_OF_COMMANDS = "graph", "questions", "output_dir"
+"""Settings of the commands themselves, which a section may have though its config has not."""
 
 
 def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Path:
@@ -225,12 +258,14 @@ def _read(path: str) -> Any:
 
     file, _, section = path.partition("#")
     try:
-        loaded: Any = OmegaConf.load(config_file(file))
+        place = config_file(file)
+        check_numbers(place.read_text(encoding="utf-8"))
+        loaded: Any = OmegaConf.load(place)
     except (OSError, AssertionError) as error:  # what OmegaConf says of a number, and of a text
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise UserError(f"{path}: a config must be a mapping of keys to values") from None
-    _refuse_resolvers(loaded)
+    refuse_resolvers(loaded)
     if not section:
         return loaded
     OmegaConf.resolve(loaded)
@@ -238,88 +273,6 @@ def _read(path: str) -> Any:
     if section not in known:
         raise UserError(f"{path}: no section {section!r}; it has {', '.join(known)}")
     return OmegaConf.merge(loaded.get(SHARED) or {}, loaded[section] or {})
-
-
-def _refuse_resolvers(settings: Any) -> None:
-    """Raises `UserError` for `${oc.env:NAME}` of anything but a place, and for other functions: a
-    config from elsewhere could send a key to an address, and it would stand in the run folder.
-    Raises it as well for settings that grow without bound."""
-    from omegaconf import OmegaConf
-
-    unresolved = OmegaConf.to_container(settings, resolve=False)
-    _refuse_large(unresolved)
-    waiting: list[Any] = [unresolved]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += cast(dict[Any, Any], one).values()
-        elif isinstance(one, list):
-            waiting += cast(list[Any], one)
-        elif isinstance(one, str):
-            for function, argument in _FUNCTION.findall(one):
-                name = argument.strip().strip("'\"")
-                if function != "oc.env" or name not in PLACES:
-                    raise UserError(
-                        f"${{{function}:{argument}}}: not resolved in a config, where it could "
-                        f"show a secret; only the places {', '.join(PLACES)} are"
-                    )
-
-
-def _refuse_large(settings: Any) -> None:
-    """Raise `UserError` for unresolved settings that grow beyond the limit. A value is measured
-    once, however often it is named; OmegaConf would write it out each time."""
-    known: dict[tuple[str, ...], int] = {}
-
-    def measure(place: tuple[str, ...], value: Any) -> int:
-        if place in known:
-            return known[place]
-        known[place] = 0  # a value that names itself, which OmegaConf refuses
-        size = _PER_VALUE
-        if isinstance(value, str):
-            named = [_place_named(place, one) for one in _references_in(value)]
-            size += len(value) + sum(measure(*_value_at(settings, one)) for one in named)
-        for key, part in _parts_of(value).items():
-            size += len(key) + measure((*place, key), part)
-        known[place] = size
-        return size
-
-    size = measure((), settings)
-    if size > RESOLVED_LIMIT:
-        raise UserError(
-            f"${{...}}: settings that name others become {size:,} characters, more than "
-            f"{RESOLVED_LIMIT:,}; write them out"
-        )
-
-
-def _value_at(settings: Any, place: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
-    """The value at a place; where a text stands on the way, which may name a section, that text."""
-    for depth, key in enumerate(place):
-        if isinstance(settings, str):
-            return place[:depth], settings
-        settings = _parts_of(settings).get(key)
-    return place, settings
-
-
-def _parts_of(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {str(key): one for key, one in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list):
-        return {str(number): one for number, one in enumerate(cast(list[Any], value))}
-    return {}
-
-
-def _references_in(text: str) -> list[str]:
-    if _NESTED.search(text):
-        raise UserError(f"{text[:80]}: ${{...}} inside of ${{...}} is not resolved; write it out")
-    return _REFERENCE.findall(text)
-
-
-def _place_named(place: tuple[str, ...], reference: str) -> tuple[str, ...]:
-    """The place that a reference names: `${.a}` is beside its own, `${..a}` a level above."""
-    name = reference.strip()
-    dots = len(name) - len(name.lstrip("."))
-    above = place[: max(0, len(place) - dots)] if dots else ()
-    return (*above, *filter(None, re.split(r"[.\[\]]", name)))
 
 
 def _explain(
@@ -347,7 +300,8 @@ def _explain(
     text = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
         return key, f"{key}: {text}" if key else text
-    return key, f"{key}: {text} (got {problem['input']!r})" if key else text
+    quoted = "; put a text in quotes" if problem["type"] == "string_type" else ""
+    return key, f"{key}: {text} (got {problem['input']!r}){quoted}" if key else text
 
 
 def _other_name(model: type[Config], key: str) -> str:
@@ -363,10 +317,24 @@ def _nearest(key: str, known: list[str]) -> str:
         return ": there is none here"
     parent, _, last = key.rpartition(".")
     siblings = [name for name in known if name.startswith(f"{parent}." if parent else "")] or known
-    forms = {form: form for name in siblings for form in (name, name.partition(".")[0])}
-    forms = {name.rpartition(".")[2]: name for name in reversed(known)} | forms
-    near = difflib.get_close_matches(key, forms, n=1) or difflib.get_close_matches(last, forms, n=1)
-    return f"; did you mean {forms[near[0]]}?" if near else f"; known: {', '.join(siblings[:12])}"
+    own = dict.fromkeys(form for name in siblings for form in (name, name.partition(".")[0]))
+    paths = [name.split(".") for name in reversed(known)]
+    elsewhere = {path[i]: ".".join(path[: i + 1]) for path in paths for i in range(len(path))}
+    near = nearest(key, own) or elsewhere.get(nearest(last, elsewhere, 0.85))
+    if near:
+        return f"; did you mean {near}?"
+    first = list(dict.fromkeys(name.removeprefix(f"{parent}.").split(".")[0] for name in siblings))
+    return f"; known: {', '.join(first[:SHOWN])}" + ", ..." * (len(first) > SHOWN)
+
+
+SHOWN = 24
+"""Names that a message lists."""
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.72) -> str:
+    """Return the known name that was probably meant, `""` where none looks like it: `lr` is not
+    `lora`, nor `grpo` `graph`."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=least)), "")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,10 @@
 """What can go wrong, by whose fault it is: the user's, the graph's, or the policy's."""
 
+import json
+from pathlib import Path
+
+DISTRIBUTION = "graphwalker-kgqa"
+
 
 class GraphWalkerError(Exception):
     """Base of every error raised on purpose; its text is one line for a person."""
@@ -37,3 +42,25 @@ class QueryLimitError(GraphError):
 def first_line(error: BaseException) -> str:
     """What an exception says, in one line; its kind where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def install_extra(extras: str) -> str:
+    """Return the command that adds extras to this package as it was installed: from a checkout, or
+    from a wheel. No index has it."""
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        text = metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}"
+    except metadata.PackageNotFoundError:  # a checkout that is only on the path
+        return f"pip install -e '{Path(__file__).parents[1]}[{extras}]'"
+    source = json.loads(text)
+    place = Path(unquote(urlsplit(str(source.get("url", ""))).path))
+    editable = "-e " if source.get("dir_info", {}).get("editable") else ""
+    is_there = place.is_absolute() and place.exists()
+    return f"pip install {editable}'{place if is_there else DISTRIBUTION}[{extras}]'"
+
+
+def lacks_extra(what: str, extras: str, more: str = "") -> UserError:
+    """Return the error that says what needs extras of this package, and how they are added."""
+    return UserError(f"{what}: {install_extra(extras)}{more}")

@@ -1,6 +1,5 @@
 """What a user names in a setting: one of ours, `module:NAME` of their own, or data on the Hub."""
 
-import difflib
 import importlib
 import os
 import re
@@ -10,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphwalker.config import nearest
 from graphwalker.errors import UserError
 
 _HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+?)(?:@([\w.-]+))?(?:/([\w./-]+))?")
@@ -83,8 +83,8 @@ def find(known: Mapping[str, Any], text: str, what: str) -> Any:
 
 
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = nearest(name, known)
+    return f" (did you mean {close}?)" if close else ""
 
 
 def local_path(text: Path | str, files: Sequence[str] = (), what: str = "no such file") -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql_engine.wording import PLACE, read_shape
 
@@ -71,9 +71,7 @@ def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
         from rdflib.plugins.sparql.parser import parseQuery
         from rdflib.plugins.sparql.parserutils import CompValue
     except ImportError:
-        raise UserError(
-            "reading SPARQL needs rdflib: pip install 'graphwalker-kgqa[sparql]'"
-        ) from None
+        raise lacks_extra("reading SPARQL needs rdflib", "sparql") from None
     try:
         tree = parseQuery(text)
     except ParseException as error:

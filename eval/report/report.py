@@ -47,7 +47,7 @@ from eval.tables import (
     short_table,
 )
 from graphwalker.config import git_commit
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, install_extra
 from graphwalker.intervals import INTERVALS
 from graphwalker.trajectory import Trajectory, Turn
 
@@ -304,7 +304,7 @@ def _plots(
     records: Sequence[Mapping[str, Any]], stages: Sequence[StageResult]
 ) -> dict[str, Markup]:
     if find_spec("matplotlib") is None:
-        log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
+        log.warning("no plots: %s brings matplotlib", install_extra("report"))
         return {}
     drawn = {
         "structures": group_bars(records, "by_structure"),

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from eval.report.assets import templates, write_page
 from eval.report.plots import DASHES, INK, SERIES, dress, figure, plain, running_mean
 from eval.tables import Cell, FigureTable, brackets, number
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, install_extra
 from graphwalker.files import read_jsonl
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ def _cell(line: Mapping[str, Any], key: str, digits: int = 3, sign: bool = False
 
 def _draw_run(place: int, run: TrainingRun) -> Any:
     if find_spec("matplotlib") is None:
-        log.warning("no plots: pip install 'graphwalker-kgqa[report]' brings matplotlib")
+        log.warning("no plots: %s brings matplotlib", install_extra("report"))
         return None
     panels: list[Panel] = []
     for title, keys, file in PANELS:

@@ -15,7 +15,7 @@ from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import agents, compare, doctor, doors, jobs, models, reproduce, results
-from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
+from graphwalker.errors import GraphWalkerError, IncompleteError, UserError, install_extra
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -131,13 +131,13 @@ def run(command: Callable[[], Any]) -> int:
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:
     """The command that installs what is missing, `None` where no extra brings it."""
-    from graphwalker.doctor.software import DISTRIBUTION, extra_of
+    from graphwalker.doctor.software import extra_of
 
     module = (error.name or "").partition(".")[0]
     extra = extra_of(module)
     if extra is None:
         return None
-    return f"error: {module} is not installed: pip install '{DISTRIBUTION}[{extra}]'"
+    return f"error: {module} is not installed: {install_extra(extra)}"
 
 
 def main() -> None:

@@ -16,16 +16,23 @@ class Setting:
     """Dotted name."""
     kind: str
     default: str
-    """As Python writes it; `(required)` where there is none."""
+    """As Python writes it; `(required)` where there is none, of an optional section only where
+    something of it is set."""
     meaning: str
     block: str = ""
     """Of a block: the NAME of `graphwalker config NAME`, which lists its settings."""
 
 
-def describe(model: type[Config], prefix: str = "", *, whole: bool = True) -> Iterator[Setting]:
+REQUIRED = "(required)"
+
+
+def describe(
+    model: type[Config], prefix: str = "", *, whole: bool = True, required: str = REQUIRED
+) -> Iterator[Setting]:
     """Yield every setting, nested ones with dotted keys.
 
-    With `whole=False` a block that several stages share is one entry.
+    With `whole=False` a block that several stages share is one entry. `required` stands where a
+    setting has no default.
     """
     for name, field in model.model_fields.items():
         nested = nested_model(field.annotation)
@@ -34,12 +41,11 @@ def describe(model: type[Config], prefix: str = "", *, whole: bool = True) -> It
             yield Setting(f"{prefix}{name}", "block", "", meaning, nested.block)
             continue
         if nested is not None:
-            yield from describe(nested, f"{prefix}{name}.", whole=whole)
+            where = f"(required where {prefix}{name} is set)" if field.default is None else required
+            yield from describe(nested, f"{prefix}{name}.", whole=whole, required=where)
             continue
         default = (
-            "(required)"
-            if field.is_required()
-            else repr(field.get_default(call_default_factory=True))
+            required if field.is_required() else repr(field.get_default(call_default_factory=True))
         )
         yield Setting(f"{prefix}{name}", _kind(field.annotation), default, meaning)
 
@@ -47,7 +53,7 @@ def describe(model: type[Config], prefix: str = "", *, whole: bool = True) -> It
 def describe_basic(model: type[Config]) -> list[Setting]:
     """Return the settings that people change: those of `basic`, of required ones all."""
     rows = {row.key: row for row in describe(model)}
-    required = [key for key, row in rows.items() if row.default == "(required)" and "." not in key]
+    required = [key for key, row in rows.items() if row.default == REQUIRED and "." not in key]
     return [rows[key] for key in dict.fromkeys((*required, *model.basic))]
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound="Config")
 
+STAGES = "synth", "experts", "bench", "model", "sft", "grpo", "eval", "judge"
+"""Commands whose settings are looked through for one that was typed to another."""
+CHAIN = "demo"
+"""The config whose sections are those of other commands."""
+
 Out = Annotated[Path, typer.Option(help="Folder for the result.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same records.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -93,15 +98,19 @@ class CommandOptions:
             raise UserError(f"{error}{self._other_command(model)}") from None
 
     def _other_command(self, model: type[Any]) -> str:
-        """What is said of a file that has the settings of another command."""
+        """What is said of settings of another command, in a file or typed."""
         from graphwalker.cli.models import config_models
         from graphwalker.config import read_settings
 
+        known = config_models()
+        for key in (item.partition("=")[0].partition(".")[0] for item in self.overrides):
+            if key not in model.model_fields and key not in self.places:
+                owners = [name for name in STAGES if key in known[name].model_fields]
+                return f" ({key} is a setting of {', '.join(owners)})" if owners else ""
         keys = set(read_settings(self.config, (), {})) if self.config else set[str]()
         if keys <= set(model.model_fields) | self.places:
             return ""
-        others = config_models().items()
-        found = next((name for name, other in others if keys <= set(other.model_fields)), "")
+        found = next((n for n in known if keys <= set(known[n].model_fields) and n != CHAIN), "")
         return f" ({self.config} has settings of `{found}`)" if found else ""
 
     def get(self, setting: str) -> str:
@@ -135,14 +144,15 @@ def verb(
     name: str = "",
     settings: bool = True,
     words: str = "",
+    file: str = "",
     **renamed: str,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a command whose first parameter is `CommandOptions`: short options of `SHORT` (one
     followed by `!` must be given), and with `settings` also `--config F` and `a.b=c`.
 
     `words` says what else may be typed where settings are, such as `RUN`: the function finds it
-    among the overrides. `renamed` says which setting an option stands for where it is not that of
-    `SHORT`.
+    among the overrides. `file` says what `--out` names where it is no folder. `renamed` says which
+    setting an option stands for where it is not that of `SHORT`.
     """
     required = {option.rstrip("!"): option.endswith("!") for option in options}
     short = {option: renamed.get(option, SHORT[option].setting) for option in required}
@@ -159,7 +169,10 @@ def verb(
             )
             function(CommandOptions(config, overrides, typed, frozenset(short.values())), **mine)
 
-        shared = [_option(option, must) for option, must in required.items()]
+        helps = {option: SHORT[option].help for option in required} | (
+            {"out": file} if file else {}
+        )
+        shared = [_option(option, helps[option], must) for option, must in required.items()]
         arguments = [p for p in own if isinstance(_info(p), typer.models.ArgumentInfo)]
         others = [p for p in own if p not in arguments]
         ordered = [*arguments, *shared, *others, *(_settings(words) if settings else [])]
@@ -177,9 +190,9 @@ def _info(parameter: inspect.Parameter) -> Any:
     return getattr(parameter.annotation, "__metadata__", (None,))[0]
 
 
-def _option(name: str, required: bool) -> inspect.Parameter:
+def _option(name: str, about: str, required: bool) -> inspect.Parameter:
     short = SHORT[name]
-    text = f"{short.help} Required." if required else short.help
+    text = f"{about} Required." if required else about
     option = typer.Option(f"--{name.replace('_', '-')}", help=text, min=short.least)
     return _parameter(name, Annotated[short.kind | None, option])
 

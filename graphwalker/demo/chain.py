@@ -14,7 +14,7 @@ from graphwalker.demo.launch import launch
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json
 from graphwalker.jobs.road import CONFIG, JobsConfig, write_settings
-from graphwalker.jobs.sections import ChainSection, command_of, read_sections
+from graphwalker.jobs.sections import ChainSection, check_folder, command_of, read_sections
 from graphwalker.runs import one_writer
 
 CARD = "datacard.json"
@@ -41,7 +41,8 @@ def run_chain(path: Path | str, overrides: Sequence[str] = ()) -> Path:
     settings = read_settings(path, overrides)
     if not settings.get("run"):
         raise UserError(f"{path}: run is missing; see configs/cluster.yaml")
-    return _run(Path(str(settings["run"])), path, overrides, settings)
+    run = check_folder(settings["run"], f"{path}: run")
+    return _run(Path(run), path, overrides, settings)
 
 
 @one_writer("run")

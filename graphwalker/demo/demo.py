@@ -15,8 +15,7 @@ from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.data import QUESTIONS, DemoData
 from graphwalker.demo.launch import launch
 from graphwalker.demo.stages import Stage
-from graphwalker.doctor.software import DISTRIBUTION
-from graphwalker.errors import IncompleteError, UserError
+from graphwalker.errors import IncompleteError, lacks_extra
 from graphwalker.runs import one_writer
 
 TRAINED = {"SFT stage 1": "sft1", "SFT stage 2": "sft2", "GRPO": "grpo"}
@@ -45,10 +44,7 @@ def check_modules() -> None:
     """Raises `UserError` where what training needs is not installed, before any data is made."""
     for module in ("torch", "transformers", "trl", "accelerate"):
         if find_spec(module) is None:
-            raise UserError(
-                f"the demo trains a model, and {module} is not installed: "
-                f"pip install '{DISTRIBUTION}[train]'"
-            )
+            raise lacks_extra(f"the demo trains a model, and {module} is not installed", "train")
 
 
 class Demo(DemoData):

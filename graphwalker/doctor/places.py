@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, install_extra
 from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
 from graphwalker.named import QUESTION_FILES, local_path
 
@@ -159,7 +159,7 @@ def look_at_gpus(allow_cpu: bool = False, layout: str = "") -> Iterator[Diagnosi
     """PyTorch's build, the GPUs that it sees with their memory, and NCCL. A login node has no GPU;
     a build of PyTorch for CPUs sees none on any node, and does not suit a `layout`."""
     if importlib.util.find_spec("torch") is None:
-        yield note("GPUs", "torch is not installed", "pip install 'graphwalker-kgqa[train]'")
+        yield note("GPUs", "torch is not installed", install_extra("train"))
         return
     import torch
 

@@ -8,8 +8,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from graphwalker import __version__
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
+from graphwalker.errors import DISTRIBUTION, install_extra
 
-DISTRIBUTION = "graphwalker-kgqa"
 FOR_DEVELOPERS = ("dev", "docs")
 
 
@@ -81,7 +81,7 @@ def _extra(
 ) -> Diagnosis:
     found = {one.name: versions(one.name) for one in wanted}
     missing = [name for name, version in found.items() if not version]
-    install = f"pip install '{DISTRIBUTION}[{extra}]'"
+    install = install_extra(extra)
     outside = [
         f"{one.name} {found[one.name]} (supported: {one.specifier})"
         for one in wanted

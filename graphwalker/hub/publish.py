@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError, UserError, lacks_extra
 from graphwalker.files import read_json
 from graphwalker.hub.cards import (
     CARD,
@@ -105,7 +105,7 @@ def push(publication: Publication, public: bool = False) -> str:
         from huggingface_hub import CommitOperationAdd, HfApi, get_token
         from huggingface_hub.errors import OfflineModeIsEnabled
     except ImportError:
-        raise UserError("--push needs: pip install 'graphwalker-kgqa[hub]'") from None
+        raise lacks_extra("--push needs", "hub") from None
     if not get_token():
         raise UserError("--push needs a token: set HF_TOKEN, or `hf auth login`")
     api: Any = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))

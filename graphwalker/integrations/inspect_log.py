@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import lacks_extra
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 
@@ -30,7 +30,7 @@ def write_inspect_log(trajectories: Iterable[Trajectory], out: Path, name: str) 
             write_eval_log,
         )
     except ImportError:
-        raise UserError("--to inspect needs: pip install 'graphwalker-kgqa[inspect]'") from None
+        raise lacks_extra("--to inspect needs", "inspect") from None
     from graphwalker.integrations.inspect_task import SHOWN
 
     rows = list(trajectories)

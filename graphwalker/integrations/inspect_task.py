@@ -22,7 +22,7 @@ from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.api.environment import ScriptEnvironment
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground
-from graphwalker.errors import UserError
+from graphwalker.errors import lacks_extra
 from graphwalker.integrations.external_episode import ExternalEpisode
 from graphwalker.policies.base import Completion
 from graphwalker.policies.chat.stops import finish_text
@@ -42,7 +42,7 @@ try:
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError:
-    raise UserError("the Inspect task needs: pip install 'graphwalker-kgqa[inspect]'") from None
+    raise lacks_extra("the Inspect task needs", "inspect") from None
 
 SHOWN = ("em", "f1", "hits1")
 """Metrics that the scorer reports."""

@@ -8,7 +8,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from graphwalker.errors import GraphWalkerError, UserError
+from graphwalker.errors import GraphWalkerError, UserError, lacks_extra
 from graphwalker.workers import Taken
 
 TRIES = 3
@@ -112,9 +112,7 @@ def _ray() -> Any:
         ray: Any = import_module("ray")
         import_module("ray.exceptions")
     except ImportError:
-        raise UserError(
-            "engine=ray needs Ray: pip install 'graphwalker-kgqa[ray]', or leave --engine away"
-        ) from None
+        raise lacks_extra("engine=ray needs Ray", "ray", ", or leave --engine away") from None
     return ray
 
 

@@ -13,7 +13,8 @@ from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
-from graphwalker.jobs.sections import ChainSection, command_of, read_sections, texts
+from graphwalker.jobs.sections import ChainSection, check_folder, command_of, read_sections, texts
+from graphwalker.jobs.shard import MOST_SHARDS
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
@@ -44,9 +45,9 @@ class ServerConfig(Config):
 class JobsConfig(Config):
     """The section `jobs` of a config of the road: how wide it is, and what sbatch is told."""
 
-    shards: int = Field(8, ge=1)
+    shards: int = Field(8, ge=1, le=MOST_SHARDS)
     """Jobs of each array that makes data."""
-    eval_shards: int = Field(8, ge=1)
+    eval_shards: int = Field(8, ge=1, le=MOST_SHARDS)
     """Jobs of the array that evaluates."""
     data: SbatchOptions = ()
     """Options of sbatch for stages that make data: partition, account, time."""
@@ -115,7 +116,8 @@ def _read_road(settings: Mapping[str, Any], source: str) -> tuple[Path, list[Job
         if not settings.get(key):
             raise UserError(f"{source}: {key} is missing; see configs/cluster.yaml")
     jobs = parse_config(JobsConfig, settings.get("jobs") or {}, f"{source}#jobs")
-    run, graph = Path(str(settings["run"])), str(settings["graph"])
+    run, graph = Path(check_folder(settings["run"], f"{source}: run")), str(settings["graph"])
+    check_folder(str(run.resolve()), f"{source}: run")  # where the logs lie
     _check_addresses(settings, jobs, run, source)
     sections = read_sections(settings, source)
     return run, list(_Road(run, graph, jobs, sections).stages())

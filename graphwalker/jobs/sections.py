@@ -1,5 +1,6 @@
 """The sections of a chain's config that are stages, and what each of them does."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -66,9 +67,30 @@ def read_sections(settings: Mapping[str, Any], source: str) -> list[ChainSection
     if not found:
         raise UserError(f"{source}: no stages here; see configs/cluster.yaml")
     for section in found:
+        where = f"{source}#{section.name}"
+        if not re.fullmatch(r"\w[\w.-]*", section.name, re.ASCII):
+            raise UserError(f"{where}: the name of a stage has letters, digits, dots, - and _ only")
         if not section.settings.get("output_dir"):
-            raise UserError(f"{source}#{section.name}: output_dir is missing")
+            raise UserError(f"{where}: output_dir is missing")
+        check_folder(section.settings["output_dir"], f"{where}: output_dir")
     return found
+
+
+_READ_BY_OTHERS = re.compile(r"[#%\\\x00-\x1f\x7f]|\{part\}|^[-\s]|\s$")
+"""In names of folders: a section of a config, a pattern of sbatch, an option, part of an array."""
+
+
+def check_folder(name: Any, what: str) -> str:
+    """Return the name of a folder. Raises `UserError` for one that Slurm or YAML would read as
+    something else."""
+    if not isinstance(name, str):
+        raise UserError(f"{what}: YAML reads {name!r} here; put the name in quotes")
+    if found := _READ_BY_OTHERS.search(name):
+        raise UserError(
+            f"{what}: {name!r} holds {found[0]!r}, which a config or Slurm reads as something "
+            "else; give another name"
+        )
+    return name
 
 
 def kind_of(name: str) -> str:

@@ -11,6 +11,8 @@ from typing import TypeVar
 from graphwalker.errors import UserError
 
 FOLDER = "shards"
+MOST_SHARDS = 10_000
+"""Parts of an array; Slurm takes 1,001 as it is installed."""
 T = TypeVar("T")
 
 
@@ -29,9 +31,13 @@ class Shard:
         Shard(index=0, of=8)
         """
         found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
-        if not found or int(found[1]) >= int(found[2]):
-            raise UserError(f"--shard {text}: write i/n with i from 0 to n-1, as in 0/8")
-        return cls(int(found[1]), int(found[2]))
+        index, of = (min(int(one[:9]), 10**8) for one in found.groups()) if found else (1, 0)
+        if index >= of or of > MOST_SHARDS:
+            raise UserError(
+                f"--shard {text[:40]}: write i/n with i from 0 to n-1, as in 0/8, and n up to "
+                f"{MOST_SHARDS:,}"
+            )
+        return cls(index, of)
 
     def __str__(self) -> str:
         return f"{self.index}/{self.of}"
@@ -69,7 +75,7 @@ def shard_folders(out: Path, mark: str) -> list[Path]:
             f"{out / FOLDER} holds shards of {' and of '.join(sorted(numbers))}: "
             "remove those of one array"
         )
-    of = int(numbers.pop())
+    of = Shard.parse(f"0/{numbers.pop()}").of
     wanted = [out / FOLDER / f"{k}-of-{of}" for k in range(of)]
     lacking = [str(k) for k, path in enumerate(wanted) if not (path / mark).is_file()]
     if lacking:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import UserError, first_line
+from graphwalker.errors import UserError, first_line, lacks_extra
 from graphwalker.pretrained.adapters import check_weights, find_base, is_adapter
 from graphwalker.pretrained.folders import (
     check_config,
@@ -118,9 +118,7 @@ def read_gguf(file: Path, dtype: Any) -> tuple[Any, Any]:
 def read_encoder(model: str) -> Any:
     """Return a model of sentence-transformers, from a folder or the local cache."""
     if find_spec("sentence_transformers") is None:
-        raise UserError(
-            f"{model} needs sentence-transformers: pip install 'graphwalker-kgqa[embed]'"
-        )
+        raise lacks_extra(f"{model} needs sentence-transformers", "embed")
     folder = find_folder(model)
     refuse_code(folder)
     refuse_foreign_modules(folder)
@@ -141,7 +139,7 @@ def _transformers() -> Any:
 
 def _peft() -> Any:
     if find_spec("peft") is None:
-        raise UserError("adapters need the package peft: pip install 'graphwalker-kgqa[lora]'")
+        raise lacks_extra("adapters need the package peft", "lora")
     return import_module("peft")
 
 

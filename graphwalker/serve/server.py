@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from ipaddress import ip_address
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.question import Question
 from graphwalker.serve.asking import RequestLimits
 from graphwalker.serve.guard import LOOPBACK
@@ -55,7 +55,7 @@ def run(
         from graphwalker.serve.app import build_app
         from graphwalker.serve.guard import server_config
     except ImportError:
-        raise UserError("serve needs: pip install 'graphwalker-kgqa[serve]'") from None
+        raise lacks_extra("serve needs", "serve") from None
     listening = listen(host, port)
     bound = listening.getsockname()[1]
     with ExitStack() as stack:

@@ -1,6 +1,7 @@
 """The command line: a newcomer's mistake gets one clear line and exit code 2, never a traceback."""
 
 import errno
+import json
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 import graphwalker
 from graphwalker.cli import app as cli
 from graphwalker.cli import config, console, models, shared
-from graphwalker.errors import IncompleteError
+from graphwalker.errors import IncompleteError, install_extra
 from graphwalker.graphs.build.build import build_graph
 from support.paths import ROOT
 
@@ -64,6 +65,17 @@ def test_the_whole_process_prints_one_line_and_exits_with_2(tmp_path):
             ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/sft.yaml"],
             "sft.yaml has settings of `sft`)",
         ),
+        (
+            ["eval", "--config", "CONFIGS/cluster.yaml"],
+            "holds several configs: give CONFIGS/cluster.yaml#eval",
+        ),
+        (
+            ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/demo.yaml"],
+            "demo.yaml#synth (or #rl, ",
+        ),
+        (["eval", "lr=1"], "(lr is a setting of sft, grpo)"),
+        (["eval", "sede=1"], "sede is not a setting; did you mean seed?"),
+        (["eval", "seed=010"], "010: YAML reads this as 8; write the number without"),
         (["ask", "who?", "--graph", "G", "--model", "first-relation"], "give --topic NAME"),
         (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "run"], "mean run/final?"),
         (["eval", "polcy=m"], "command line: polcy is not a setting; did you mean policy?"),
@@ -89,8 +101,42 @@ def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, mon
     arguments = [a if "/configs/" in a else a.replace("G", str(graph)) for a in arguments]
     code, errors = code_and_errors(capsys, *arguments)
     assert code == 2
-    assert message in errors
+    assert message.replace("CONFIGS", str(ROOT / "configs")) in errors
     assert errors.count("error:") == 1 and "Traceback" not in errors
+
+
+def test_a_name_that_looks_like_none_is_not_suggested(capsys):
+    for typed in ("lr=1", "grpo.lr=1"):
+        assert "did you mean" not in code_and_errors(capsys, "eval", typed)[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ({"url": "file://HERE", "dir_info": {"editable": True}}, "pip install -e 'HERE[train]'"),
+        ({"url": "file://HERE", "dir_info": {}}, "pip install 'HERE[train]'"),
+        ({"url": "file:///gone.whl", "archive_info": {}}, "pip install 'graphwalker-kgqa[train]'"),
+        ({}, "pip install 'graphwalker-kgqa[train]'"),
+    ],
+)
+def test_an_extra_is_added_as_the_package_was_installed(source, command, tmp_path, monkeypatch):
+    about = tmp_path / "graphwalker_kgqa-9.9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: graphwalker-kgqa\nVersion: 9.9\n")
+    (about / "direct_url.json").write_text(json.dumps(source).replace("HERE", str(tmp_path)))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert install_extra("train") == command.replace("HERE", str(tmp_path))
+
+
+def test_a_result_that_is_a_file_is_called_one():
+    for words in (
+        ["dataset", "resolve"],
+        ["dataset", "audit"],
+        ["dataset", "planner"],
+        ["phrases"],
+    ):
+        shown = CliRunner().invoke(cli.app, [*words, "--help"]).output
+        assert "File for the result." in shown and "Folder for the result." not in shown
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_loaded(capsys):
@@ -182,7 +228,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_130() -> None:
         (
             ModuleNotFoundError("No module named 'peft'", name="peft"),
             2,
-            "error: peft is not installed: pip install 'graphwalker-kgqa[lora]'",
+            f"error: peft is not installed: {install_extra('lora')}",
         ),
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/a.jsonl"),

@@ -1,6 +1,7 @@
 """Configs: overrides merge, and a mistake is answered by the nearest key."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -81,3 +82,40 @@ def test_a_section_that_is_not_there_is_answered_by_those_that_are(tmp_path, sec
     path.write_text("shared: {seed: 1}\na: {seed: 5}\nb: {}\n")
     with pytest.raises(UserError, match=f"no section '{section}'; it has a, b"):
         load_config(Outer, f"{path}#{section}")
+
+
+class Kinds(Config):
+    number: int = 0
+    """A number."""
+    share: float = 0.0
+    """A share."""
+    text: str = ""
+    """A text."""
+    mix: dict[str, float] = {}
+    """Shares by name."""
+    texts: tuple[str, ...] = ()
+    """Texts."""
+    switch: bool = False
+    """A switch."""
+    choice: bool | Literal["auto"] = "auto"
+    """A choice."""
+
+
+@pytest.mark.parametrize("key", ["number", "share", "text", "mix.a", "texts"])
+@pytest.mark.parametrize("value", ["010", "12:30", "-0_17", "1:02:03.5", "true", "no"])
+def test_a_value_is_never_read_as_another_one(key, value, tmp_path):
+    typed = f"{key}=[{value}]" if key == "texts" else f"{key}={value}"
+    with pytest.raises(UserError, match="command line: "):
+        load_config(Kinds, None, [typed])
+    (tmp_path / "c.yaml").write_text(typed.replace("mix.a=", "mix: {a: ").replace("=", ": "))
+    if key == "mix.a":
+        (tmp_path / "c.yaml").write_text(f"mix: {{a: {value}}}")
+    with pytest.raises(UserError, match=r"c\.yaml: "):
+        load_config(Kinds, tmp_path / "c.yaml")
+
+
+def test_what_is_written_as_it_is_meant_is_read():
+    typed = ["number=1_000", "share=1e-3", "text='010'", "texts=['12:30', a:b]", "switch=yes"]
+    config = load_config(Kinds, None, [*typed, "choice=true", "mix={2-hop: 0.5}"])
+    assert (config.number, config.share, config.text) == (1000, 0.001, "010")
+    assert (config.texts, config.switch, config.choice) == (("12:30", "a:b"), True, True)

@@ -58,3 +58,9 @@ def test_a_name_of_trl_is_answered_with_ours(theirs: str, ours: str):
     data = {"model": "m", "output_dir": "o", "questions": "q", "graph": "g", theirs: 1}
     with pytest.raises(UserError, match=f"{theirs} is not a setting here: set {ours}$"):
         parse_config(GrpoConfig, data, "F")
+
+
+def test_settings_of_an_optional_section_are_required_with_it_alone():
+    rows = {row.key: row.default for row in describe(SftConfig)}
+    assert rows["evaluation.graph"] == "(required where evaluation is set)"
+    assert rows["data"] == "(required)"

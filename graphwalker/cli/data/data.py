@@ -160,7 +160,10 @@ def experts(given: CommandOptions) -> None:
     _end(given, made, _sft("sft-stage2", made, "runs/sft2", "model=runs/sft1/final"))
 
 
-@verb(app, "graph!", "out!", "api", "model", api="teacher.base_url", model="teacher.model")
+@verb(
+    app, "graph!", "out!", "api", "model", file="File for the result.", api="teacher.base_url",
+    model="teacher.model",
+)  # fmt: skip
 def phrases(
     given: CommandOptions,
     mine: Annotated[Files, Option(help="Training questions to mine for words; repeatable.")] = None,

@@ -103,7 +103,7 @@ def list_all(as_json: JsonFlag = False) -> None:
     show("Formats that can be read", rows if as_json else lines, as_json)
 
 
-@verb(app, "graph!", "questions!", "out!")
+@verb(app, "graph!", "questions!", "out!", file="File for the result.")
 def resolve(
     given: CommandOptions,
     layout: Annotated[str, Option("--format", help="A dataset's name, or auto.")] = "auto",
@@ -153,7 +153,7 @@ def resolve(
     show(given.questions.name, {**numbers, **rows}, as_json)
 
 
-@verb(app, "graph!", "out!", "count", count="limit")
+@verb(app, "graph!", "out!", "count", file="File for the result.", count="limit")
 def audit(
     given: CommandOptions,
     file: Annotated[Path, Argument(help="Questions: ours, or as published.")],
@@ -257,7 +257,7 @@ def evidence(
     show(file.name, summary, as_json)
 
 
-@verb(app, "questions!", "out!", settings=False)
+@verb(app, "questions!", "out!", settings=False, file="File for the result.")
 def planner(given: CommandOptions) -> None:
     """Write what RoG's planner is trained on: each question with the relation paths of its query.
 

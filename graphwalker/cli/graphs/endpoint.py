@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from graphwalker.cli import console
-from graphwalker.errors import UserError
+from graphwalker.errors import lacks_extra
 from graphwalker.files import read_json
 
 
@@ -37,7 +37,7 @@ def serve(
         from graphwalker.graphs.sparql_engine.store import ABOUT, find_store
         from graphwalker.sparql_server.app import serve_sparql
     except ImportError:
-        raise UserError("graph serve needs: pip install 'graphwalker-kgqa[serve]'") from None
+        raise lacks_extra("graph serve needs", "serve") from None
     from graphwalker.serve.server import allowed_hosts
     from graphwalker.sparql_server.workers import QueryWorkers, ServerLimits
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, show, verb
-from graphwalker.errors import UserError
+from graphwalker.errors import lacks_extra
 
 app = typer.Typer()
 environments = typer.Typer(help="Serve episodes to other trainers.", no_args_is_help=True)
@@ -81,7 +81,7 @@ def serve(
 
         from graphwalker.integrations.openenv_server import serve_environment
     except ImportError:
-        raise UserError("env serve needs: pip install 'graphwalker-kgqa[openenv]'") from None
+        raise lacks_extra("env serve needs", "openenv") from None
     from graphwalker.integrations.openenv_sessions import EpisodeSessions, SessionLimits
     from graphwalker.serve.server import allowed_hosts
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.files import no_file
 
 BLOCK_BYTES = 8 << 20
@@ -153,9 +153,7 @@ def _unpack_zstandard(path: Path, packed: BinaryIO) -> BinaryIO:
     try:
         import pyarrow  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
-        raise UserError(
-            f"{path}: Zstandard needs pyarrow: pip install 'graphwalker-kgqa[formats]'"
-        ) from None
+        raise lacks_extra(f"{path}: Zstandard needs pyarrow", "formats") from None
     library: Any = pyarrow
     return cast(BinaryIO, io.BufferedReader(library.CompressedInputStream(packed, "zstd")))
 

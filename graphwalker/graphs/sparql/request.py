@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote_plus
 
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError, UserError, lacks_extra
 
 USER_AGENT, HEADERS = "GRAPHWALKER_USER_AGENT", "GRAPHWALKER_ENDPOINT_HEADERS"
 """Variables of the environment. Public endpoints want to know whom to write to: Wikidata answers
@@ -77,7 +77,7 @@ def check_installed() -> None:
     """Raises `UserError` without SPARQLWrapper and urllib3."""
     for name in ("SPARQLWrapper", "urllib3"):
         if find_spec(name) is None:
-            raise UserError(f"SPARQL needs {name}: pip install 'graphwalker-kgqa[sparql]'")
+            raise lacks_extra(f"SPARQL needs {name}", "sparql")
 
 
 def write_request(

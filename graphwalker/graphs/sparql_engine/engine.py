@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from graphwalker.errors import QueryLimitError, UserError
+from graphwalker.errors import QueryLimitError, UserError, lacks_extra
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 
@@ -150,4 +150,4 @@ def check_installed() -> None:
     try:
         import pyoxigraph  # noqa: F401 # pyright: ignore[reportUnusedImport]
     except ImportError:
-        raise UserError("SPARQL needs pyoxigraph: pip install 'graphwalker-kgqa[sparql]'") from None
+        raise lacks_extra("SPARQL needs pyoxigraph", "sparql") from None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from graphwalker.errors import FilteredError, HopelessError, PolicyError, UserError
+from graphwalker.errors import FilteredError, HopelessError, PolicyError, UserError, lacks_extra
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
 from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
@@ -257,7 +257,7 @@ def _library() -> Any:
     try:
         import openai
     except ImportError:
-        raise UserError("a chat API needs openai: pip install 'graphwalker-kgqa[api]'") from None
+        raise lacks_extra("a chat API needs openai", "api") from None
     # Both log every request; their lines would drown a run's own.
     for name in ("httpx", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,9 +29,8 @@ class GrammarMasks:
         try:
             import xgrammar
         except ImportError as error:
-            raise UserError(
-                "environment.constrained needs xgrammar: pip install "
-                f"'graphwalker-kgqa[constrained]' ({error})"
+            raise lacks_extra(
+                "environment.constrained needs xgrammar", "constrained", f" ({error})"
             ) from None
         self._library: Any = xgrammar
         information = self._library.TokenizerInfo.from_huggingface(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.doctor.software import vllm_faults
-from graphwalker.errors import PolicyError, UserError, first_line
+from graphwalker.errors import PolicyError, UserError, first_line, lacks_extra
 from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
@@ -177,7 +177,7 @@ def load_engine(model: str, **settings: Any) -> Any:
 def missing_vllm(error: ImportError | None = None) -> UserError:
     """What to do where vLLM cannot be imported."""
     why = "" if error is None or getattr(error, "name", "") == "vllm" else f" ({error})"
-    return UserError(f"engine: vllm needs vLLM: pip install 'graphwalker-kgqa[vllm]'{why}")
+    return lacks_extra("engine: vllm needs vLLM", "vllm", why)
 
 
 def lora_request(folder: str) -> dict[str, Any]:

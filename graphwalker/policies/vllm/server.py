@@ -18,7 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.doctor.software import unsupported_reason
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import PolicyError, UserError, lacks_extra
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.policy import turn_seed
 from graphwalker.policies.token_record import Transcripts
@@ -286,9 +286,7 @@ def _library() -> Any:
     try:
         import httpx
     except ImportError:
-        raise UserError(
-            "engine: vllm-server needs httpx: pip install 'graphwalker-kgqa[api]'"
-        ) from None
+        raise lacks_extra("engine: vllm-server needs httpx", "api") from None
     # httpx logs every request at INFO; its lines would drown a run's own.
     logging.getLogger("httpx").setLevel(logging.WARNING)
     return httpx

@@ -13,6 +13,6 @@ def test_a_demo_without_what_training_needs_is_refused_before_data_is_made(
     module, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UserError, match=rf"{module} is not installed: pip install '.*\[train\]'"):
+    with pytest.raises(UserError, match=rf"{module} is not installed: pip install .*\[train\]'"):
         run_demo(DemoConfig(run=str(tmp_path / "demo")))
     assert not (tmp_path / "demo").exists()

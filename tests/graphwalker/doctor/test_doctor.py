@@ -12,6 +12,7 @@ from graphwalker.config import read_settings
 from graphwalker.demo.check import check_chain
 from graphwalker.doctor.places import promised_gpus
 from graphwalker.doctor.software import look_at_software
+from graphwalker.errors import install_extra
 from support.backends import write
 from support.http_server import QuietHandler, listening
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -159,7 +160,7 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
 
     found = {one.what: one for one in look_at_software(needed, installed)}
     assert found[what].verdict == "wrong" and said in found[what].found
-    assert "pip install 'graphwalker-kgqa[" in found[what].next
+    assert found[what].next == install_extra(what.removeprefix("extra "))
 
 
 def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):

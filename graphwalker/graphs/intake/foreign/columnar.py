@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.graphs.intake.blocks import open_input
 
 _MAGIC = (b"PAR1", b"ARRO", b"\xff\xff\xff\xff")
@@ -86,9 +86,7 @@ def _arrow_table(path: Path) -> Any:
     try:
         import pyarrow  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
-        raise UserError(
-            f"{path}: Arrow needs pyarrow: pip install 'graphwalker-kgqa[formats]'"
-        ) from None
+        raise lacks_extra(f"{path}: Arrow needs pyarrow", "formats") from None
     library: Any = pyarrow
     try:
         with path.open("rb") as file:

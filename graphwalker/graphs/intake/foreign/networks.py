@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.adapters.networkx import edge_relations
 from graphwalker.graphs.intake.blocks import open_input
@@ -23,9 +23,7 @@ def write_records(path: Path, form: str, out: Path) -> None:
     try:
         import networkx
     except ImportError:
-        raise UserError(
-            f"{path}: {form} needs networkx: pip install 'graphwalker-kgqa[formats]'"
-        ) from None
+        raise lacks_extra(f"{path}: {form} needs networkx", "formats") from None
     try:
         with open_input(path) as file:
             graph = _read(networkx, form, file)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, lacks_extra
 from graphwalker.graphs.intake.blocks import open_input, plain_name
 
 _ANONYMOUS = re.compile(r"[0-9a-f]{16,32}|anonymous\d+")
@@ -21,9 +21,7 @@ def write_ntriples(path: Path, form: str, out: Path) -> None:
     try:
         import pyoxigraph as oxigraph
     except ImportError:
-        raise UserError(
-            f"{path}: {form} needs pyoxigraph: pip install 'graphwalker-kgqa[formats]'"
-        ) from None
+        raise lacks_extra(f"{path}: {form} needs pyoxigraph", "formats") from None
     formats = {
         "Turtle": oxigraph.RdfFormat.TRIG,  # in which Turtle is written as it is
         "N-Quads": oxigraph.RdfFormat.N_QUADS,
