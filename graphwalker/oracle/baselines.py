@@ -6,7 +6,7 @@ all pages that the turn budget has room for.
 """
 
 import random
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.oracle.plan import WALKER, Move, Plan, PlannedPolicy
@@ -25,8 +25,9 @@ class FirstRelation(PlannedPolicy):
 
     name = "first-relation"
     asks_for_a_shared_word = False
-    """Whether it gives no answer, but the nearest relations, where none has a word of the question:
-    for people who ask, and never in an evaluation."""
+    """Whether it takes the relation that is nearest by the stems of words, and gives no answer, but
+    the nearest relations, where none has a word of the question: for people who ask, and never in
+    an evaluation."""
 
     def __init__(
         self,
@@ -59,13 +60,18 @@ class FirstRelation(PlannedPolicy):
             yield "", FinalAnswer(())
             return
         relations = tuple(dict.fromkeys(hop.relation for hop in hops))
-        if self.asks_for_a_shared_word and not _share_a_word(question.text, topic.name, relations):
-            near = ", ".join(bm25_stems(question.text, topic.name, relations)[:NEAREST])
+        nearest: Sequence[str] = ()
+        if self.asks_for_a_shared_word:
+            nearest = bm25_stems(question.text, topic.name, relations)
+        if nearest and not _share_a_word(question.text, topic.name, relations):
+            near = ", ".join(nearest[:NEAREST])
             thought = (
                 f"No relation of {topic.name} has a word of the question. The nearest: {near}."
             )
             yield thought, FinalAnswer(())
             return
+        if nearest:
+            hops = tuple(sorted(hops, key=lambda hop: nearest.index(hop.relation)))
         names = yield from self._ask(topic, self.choose(key, hops))
         yield "", FinalAnswer(tuple(dict.fromkeys(names)))
 

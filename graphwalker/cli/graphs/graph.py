@@ -75,12 +75,19 @@ def build(
     split: Annotated[
         str | None, Option(help="Between several values in one field: |, ; or none.")
     ] = None,
+    refers: Annotated[
+        Texts, Option(help="Where a column points, as TABLE.COLUMN=TABLE (or none); repeatable.")
+    ] = None,
     names_from_ids: Annotated[
         bool,
         Option(
             "--names-from-ids",
             help="Name entities without a name by their id: x.org/Anna_B is Anna B.",
         ),
+    ] = False,
+    join_names: Annotated[
+        bool,
+        Option("--join-names", help="Entities of several files with one name and type are one."),
     ] = False,
     freebase: Annotated[
         bool, Option("--freebase", help="Read a Freebase dump: ids, English.")
@@ -141,7 +148,8 @@ def build(
         progress=console.note,
         workers=workers,
         names_from_ids=names_from_ids,
-        form=TableForm.read(columns, header, split),
+        form=TableForm.read(columns, header, split, refers or ()),
+        join=join_names,
     )
     _show_built(out, built)
 
@@ -245,8 +253,10 @@ def _show_built(folder: Path, built: dict[str, Any]) -> None:
     from graphwalker.graphs.build.cached import sample_facts
     from graphwalker.graphs.compiled.properties import open_compiled
 
-    warnings = built.pop("warnings", [])
+    warnings, read = built.pop("warnings", []), built.pop("read", [])
     show(str(folder), built)
+    for line in read:
+        console.echo(f"read: {line}")
     for fact in sample_facts(open_compiled(folder)):
         console.echo(f"fact: {fact}")
     for warning in warnings:

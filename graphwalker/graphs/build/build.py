@@ -19,14 +19,15 @@ from graphwalker.graphs.build.nodes import write_nodes
 from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties
 from graphwalker.graphs.build.review import review_counts, unfit_ids
-from graphwalker.graphs.build.same import join_spellings, name_relations
+from graphwalker.graphs.build.same import join_names, join_spellings, name_relations, name_texts
 from graphwalker.graphs.format.layout import FILE_NAME, Layout, LayoutWriter, typecode
 from graphwalker.graphs.format.texts import write_words
 from graphwalker.graphs.intake.columns import TABLES, TableForm
+from graphwalker.graphs.intake.databases.schema import read_tables
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.foreign.recognise import convert
 from graphwalker.graphs.intake.intake import MEMORY, Intake
-from graphwalker.graphs.intake.ntriples import scope_blank_nodes
+from graphwalker.graphs.intake.ntriples import is_ntriples, scope_blank_nodes
 from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects, Source
 from graphwalker.graphs.intake.sorter import LimitError, Sorter, size_of
 from graphwalker.graphs.names import local_name, names_nothing
@@ -35,6 +36,7 @@ from graphwalker.runs import locked_file
 log = logging.getLogger(__name__)
 
 REJECTS_NAME = "rejects.tsv"
+JOINED_NAME = "joined.tsv"
 BUILD_NAME = "build.json"
 NO_FILTERS = Filters()
 
@@ -55,6 +57,7 @@ def build_graph(
     workers: int | None = None,
     names_from_ids: bool = False,
     form: TableForm = TABLES,
+    join: bool = False,
 ) -> dict[str, Any]:
     """Compile files of triples into the folder `out`; returns the graph's `info` and the cost.
 
@@ -64,7 +67,8 @@ def build_graph(
     names file and without names among the triples, an id that is not a Freebase MID names
     itself; with `names_from_ids` an entity without a name is called by the last part of its id,
     `Anna Weber` for `http://x.org/Anna_Weber`. `form` says which columns of CSV and TSV files are
-    head, relation and tail where their headers do not, and what separates values. Malformed lines
+    head, relation and tail where their headers do not, and what separates values. With `join`
+    entities of several files that have one name and one type are one. Malformed lines
     are skipped, counted, and written to `rejects` (`out`/rejects.tsv); more than `max_malformed`
     stop the build. Nothing appears at `out` before it is whole.
 
@@ -79,14 +83,19 @@ def build_graph(
     sources = _sources(triples, names, types, property_files, form)
     with locked_file(out), _workplace(out) as work:
         sources = scope_blank_nodes([convert(source, work) for source in sources])
+        sources, read = read_tables(sources)
         properties = any(source.kind == "property" for source in sources)
         record = Rejects(rejects or work / REJECTS_NAME, max_malformed)
         with Sorter(work / "sort", memory_limit, disk_limit) as sorter:
             intake = Intake(sorter, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
-            warnings = record.describe()
-            if names is None and not names_from_ids and not sorter.rows("name"):
+            warnings, ids_are_names = record.describe(), names is None and not names_from_ids
+            if ids_are_names and not sorter.rows("name"):
                 warnings += join_spellings(sorter)
+            elif ids_are_names and len(sources) > 1 and any(map(_has_no_names, sources)):
+                warnings += name_texts(sorter, len(sources))
+            if len(sources) > 1:
+                warnings += join_names(sorter, work / JOINED_NAME if join else None)
             files = [source.number for source in sources if source.kind == "names"]
             relation_names = name_relations(sorter, files) if files else {}
             compiler = _Compiler(sorter, work / "sections", say)
@@ -101,6 +110,8 @@ def build_graph(
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
     if relation_names:
         counted["relations by their names"] = len(relation_names)
+    if read:
+        counted["read"] = read
     if facts["divided"]:
         counted["fields of several values"] = facts["divided"]
     return {**Layout(out).info(), **counted, **({"warnings": warnings} if warnings else {})}
@@ -188,6 +199,12 @@ def _nothing(_: str) -> str:
     return ""
 
 
+def _has_no_names(source: Source) -> bool:
+    """Whether a file can give no names beside its ids."""
+    plain = source.kind == "triples" and source.table is None
+    return plain and (source.is_json or not is_ntriples(source.path))
+
+
 def _readers(workers: int | None, memory_limit: str) -> int:
     """Processes that read, beside the one that stores."""
     most = size_of("memory_limit", memory_limit) // MEMORY
@@ -244,8 +261,9 @@ def _publish(work: Path, out: Path, facts: dict[str, Any]) -> None:
     is_new = not out.exists()
     try:
         out.mkdir(exist_ok=True)
-        (out / REJECTS_NAME).unlink(missing_ok=True)
-        for name in (REJECTS_NAME, BUILD_NAME, FILE_NAME):
+        for name in (REJECTS_NAME, JOINED_NAME):
+            (out / name).unlink(missing_ok=True)
+        for name in (REJECTS_NAME, JOINED_NAME, BUILD_NAME, FILE_NAME):
             if (work / name).is_file():
                 (work / name).replace(out / name)
     except OSError:

@@ -95,6 +95,8 @@ def _compile(
     log.warning("read %s: %s", listed, counts)
     for fact in sample_facts(open_compiled(out)):
         log.warning("fact: %s", fact)
+    for line in built.get("read", ()):
+        log.warning("read: %s", line)
     for warning in built.get("warnings", ()):
         log.warning("warning: %s", warning)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from graphwalker.graphs.intake.rows import UNWANTED_LANGUAGE
+from graphwalker.graphs.intake.rows import OWN_NAME, UNWANTED_LANGUAGE
 from graphwalker.graphs.intake.sorter import Sorter
 
 KIND = 40
@@ -47,7 +47,8 @@ class Numbering:
 
     def count_unwanted(self) -> int:
         """Nodes whose only names are in a language that was not asked for."""
-        return self._sorter.scalar(f"SELECT count(*) FROM named WHERE rank >= {UNWANTED_LANGUAGE}")
+        unwanted = f"rank >= {UNWANTED_LANGUAGE} AND rank < {OWN_NAME}"
+        return self._sorter.scalar(f"SELECT count(*) FROM named WHERE {unwanted}")
 
     def _number_nodes(self) -> None:
         mentions = " UNION ALL ".join(

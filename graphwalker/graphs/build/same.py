@@ -1,12 +1,16 @@
-"""Ids that stand for one thing: texts that look alike, and relations that a names file names."""
+"""Ids that stand for one thing: texts that look alike, equal names of one type, named relations."""
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from unicodedata import normalize
 
 from graphwalker.graphs.base import FLATTENED
-from graphwalker.graphs.intake.rows import LINE_BITS
+from graphwalker.graphs.intake.columns import ID
+from graphwalker.graphs.intake.databases.tables import plain_form
+from graphwalker.graphs.intake.rows import LINE_BITS, OWN_NAME
 from graphwalker.graphs.intake.sorter import Sorter
+from graphwalker.graphs.names import local_name
 
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _ODD = (
@@ -54,6 +58,85 @@ def join_spellings(sorter: Sorter) -> list[str]:
         for what, found in (("entities", nodes), ("relations", joined))
         for one, plain in list(found.items())[:1]
     ]
+
+
+def name_texts(sorter: Sorter, file: int) -> list[str]:
+    """Name by themselves the nodes without a name whose ids are no codes, in a graph some of whose
+    files have names; returns what is to be said of it."""
+    ends = "SELECT h AS id FROM fact UNION ALL SELECT t FROM fact"
+    loose = (
+        f"SELECT DISTINCT id FROM ({ends}) WHERE id[1] <> '\"' AND NOT starts_with(id, '_:')"
+        f" AND NOT regexp_full_match(id, $code) AND id NOT IN (SELECT id FROM name)"
+    )
+    before = sorter.rows("name")
+    row = f"id, id, {OWN_NAME}, {file << LINE_BITS}"
+    sorter.run(f"INSERT INTO name SELECT {row} FROM ({loose}) ORDER BY id", code=ID.pattern)
+    count = sorter.rows("name") - before
+    what = "ids without a name, in a graph with names, that are names themselves"
+    return [f"{what}: {count:,}"] if count else []
+
+
+def join_names(sorter: Sorter, path: Path | None) -> list[str]:
+    """Count the entities of several files that have one name and one type. With a `path`, make them
+    one, with the id of the first file, and list them there; a name that a file has twice stays as
+    it is. Returns what is to be said of it."""
+    pairs, doubtful = _equal_names(sorter)
+    if not pairs:
+        return []
+    ((name, kind), ids), *_ = pairs.items()
+    example = f"{name!r} ({kind}): {' and '.join(ids)}"
+    if path is None:
+        what = "names that entities of one type have in several files"
+        return [f"{what}: {len(pairs):,}; the first: {example}; --join-names makes them one"]
+    one_of: dict[str, str] = {}
+    for ids in pairs.values():
+        roots = [_root(one_of, one) for one in ids]
+        one_of |= {root: roots[0] for root in roots[1:] if root != roots[0]}
+    joined = {one: _root(one_of, one) for one in one_of}
+    lines = [
+        "\t".join((name, kind, joined.get(ids[0], ids[0]), *ids[1:]))
+        for (name, kind), ids in pairs.items()
+    ]
+    path.write_text("\n".join(["name\ttype\tid\tjoined", *lines, ""]), encoding="utf-8")
+    replace_ids(sorter, joined)
+    more = f"; names that a file has twice, not joined: {doubtful:,}" if doubtful else ""
+    return [f"entities of several files joined by name and type: {len(pairs):,}{more}"]
+
+
+def _equal_names(sorter: Sorter) -> tuple[dict[tuple[str, str], list[str]], int]:
+    """The ids in the order of files by name and type, and how many are doubtful."""
+    types = sorter.strings("SELECT DISTINCT type FROM type ORDER BY type")
+    kinds = [plain_form(local_name(one)) for one in types]
+    if not types:
+        return {}, 0
+    sorter.table("kind_of", type="VARCHAR", kind="VARCHAR").extend([types, kinds])
+    sorter.run(
+        "CREATE TABLE called AS SELECT DISTINCT id, nfc_normalize(trim(name)) AS name, kind,"
+        f" line >> {LINE_BITS} AS file FROM (FROM name QUALIFY row_number() OVER"
+        " (PARTITION BY id ORDER BY rank, line, name) = 1) JOIN type USING (id)"
+        " JOIN kind_of USING (type)"
+    )
+    rows = sorter.records(
+        "SELECT name, kind, id, file FROM called JOIN (SELECT name, kind FROM called GROUP BY ALL"
+        " HAVING min(file) <> max(file) AND min(id) <> max(id)) USING (name, kind) ORDER BY ALL"
+    )
+    for done in ("kind_of", "called"):
+        sorter.run(f"DROP TABLE {done}")
+    groups: dict[tuple[str, str], dict[str, int]] = {}
+    for name, kind, entity_id, file in rows:
+        groups.setdefault((name, kind), {})[entity_id] = file
+    pairs = {
+        key: sorted(ids, key=ids.__getitem__)
+        for key, ids in groups.items()
+        if len(set(ids.values())) == len(ids)
+    }
+    return pairs, len(groups) - len(pairs)
+
+
+def _root(one_of: Mapping[str, str], one: str) -> str:
+    while one in one_of:
+        one = one_of[one]
+    return one
 
 
 def name_relations(sorter: Sorter, files: Iterable[int]) -> dict[str, str]:

@@ -32,7 +32,7 @@ _OF_ENTITIES = {"name", "title"}
 """What the first column is called in a table of entities alone."""
 _SUFFIX = re.compile(r"(?<=\w)[\W_]*(id|name|entity|node)$")
 _SEVERAL = re.compile(r"[^\s|;]\s?[|;]\s?[^\s|;]")
-_ID = re.compile(
+ID = re.compile(
     r"[a-z][a-z0-9+.-]*://\S+|[\w-]+(?:\.[\w-]+)+/\S+|/[mg]/\w+|[mg]\.[0-9a-z_]+"
     r"|[A-Za-z]+[_:.-]?\d+|[A-Za-z]\w*:[^\s:]+"
 )
@@ -120,7 +120,7 @@ def is_id(text: str) -> bool:
     >>> is_id("www.freebase.com/m/0abc"), is_id("Q42"), is_id("wd:Q42"), is_id("New")
     (True, True, True, False)
     """
-    return _ID.fullmatch(text) is not None
+    return ID.fullmatch(text) is not None
 
 
 def holds_ids(text: str) -> bool:

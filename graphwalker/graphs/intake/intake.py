@@ -4,7 +4,6 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphwalker.graphs.intake.rows import (
     BlockReader,
     IntakeRows,
     ReaderInput,
+    RejectList,
     Rejects,
     Relations,
     Source,
@@ -85,17 +85,6 @@ class ParallelReader(BlockReader):
         return rows
 
 
-class _RejectList(Rejects):
-    """Rejected lines, for the process that counts them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[tuple[int, str, str | bytes]] = []
-
-    def add(self, path: Path, number: int, why: str, text: str | bytes = "") -> None:
-        self.lines.append((number, why, text))
-
-
 def suits(source: Source) -> bool:
     """Whether a file is worth several processes: lines of triples, and many of them."""
     table = is_csv(source.path)
@@ -107,7 +96,7 @@ def suits(source: Source) -> bool:
 
 def _parser(source: Source, filters: Filters) -> Callable[[Block], _BlockResult]:
     gc.disable()  # rows are many small objects, none of them in a cycle
-    relations, noted = Relations(filters), _RejectList()
+    relations, noted = Relations(filters), RejectList()
     reader = open_reader(source, filters, relations, noted)
 
     def parse(block: Block) -> _BlockResult:

@@ -47,6 +47,10 @@ def open_reader(
         from graphwalker.graphs.intake.property_files import property_reader
 
         return property_reader(given)
+    if source.table is not None:
+        from graphwalker.graphs.intake.databases.reader import DatabaseReader
+
+        return DatabaseReader(given, source.table)
     if source.is_json:
         return JsonTriplesReader(given)
     if is_csv(source.path) or source.form.columns == (TABLE,):
@@ -146,7 +150,11 @@ class TsvReader(FileReader):
     def _read_fields(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if len(fields) != 3 or not all(fields):
             found = f"found {len(fields)} columns"
-            found += "; --columns 1,2,3 names three of them" if len(fields) > 3 else ""
+            found += (
+                "; --columns 1,2,3 names three of them, --columns table reads rows of entities"
+                if len(fields) > 3
+                else ""
+            )
             self._reject(number, f"expected head<TAB>relation<TAB>tail, {found}", line)
             return
         head, relation, tail = fields

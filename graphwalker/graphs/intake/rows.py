@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, read_blocks
@@ -105,12 +105,25 @@ class Rejects:
         self._file.write(line.encode(errors="backslashreplace"))
 
 
+class RejectList(Rejects):
+    """Rejected lines, for the process that counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[int, str, str | bytes]] = []
+
+    def add(self, path: Path, number: int, why: str, text: str | bytes = "") -> None:
+        self.lines.append((number, why, text))
+
+
 LINE_BITS = 40
 """A line's number among all files: that of its file, and behind it as many bits for its place."""
 NAMES, TYPES, DROPPED = -1, -2, -3
 """What happens to a line whose relation is no edge: it names, it types, or it is dropped."""
 UNWANTED_LANGUAGE = 16
 """Added to the rank of a name in a language that was not asked for: all others come first."""
+OWN_NAME = 64
+"""The rank of an id that is its own name, where others have names."""
 
 
 @dataclass(slots=True)
@@ -169,6 +182,8 @@ class Source:
     """Triples as JSON lines."""
     origin: Path | None = None
     """The user's file, where `path` was written from it in a form that is read."""
+    table: Any = None
+    """What is known of a table of a database (`databases.schema.Table`)."""
     scope: str = ""
     """Stands before the labels of its blank nodes, where other files of RDF are read, too."""
 
