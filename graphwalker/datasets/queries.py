@@ -26,6 +26,7 @@ FITS = (EQUAL, "superset", "subset", "overlap", "disjoint")
 query that is `disjoint`; a query that the record had may be."""
 REASONS = {
     "no_path": "the record has no relation path",
+    "no_walk": "its SPARQL is no walk from a topic entity (it counts, joins other patterns, ...)",
     "path_too_long": f"the path has more than {LONGEST_PATH} hops",
     "no_topic": "no topic entity has an id on this graph",
     "topic_not_in_graph": "the graph has no triple of the topic entity",
@@ -119,9 +120,9 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
     """The way that fits the gold answers best, or why there is none."""
     path = gold_path(question)
     topics = [topic for topic in question.topic_entities if topic.id]
-    stated = _stated_way(question, graph, topics, gold)
+    stated, tried = _stated_ways(question, graph, topics, gold)
     if stated is not None or (stated_sparql(question) and not path):
-        return stated or ("no_gold_answer" if topics else "no_topic")
+        return stated or _why_not(tried, graph, topics)
     if not path or len(path) > LONGEST_PATH:
         return "path_too_long" if path else "no_path"
     if not topics:
@@ -135,9 +136,7 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
         # inverse relations. Of these readings only one that finds exactly the gold is believed.
         others = conjunctions(graph, topics, path) + [o for w in best for o in _other(graph, w)]
         best = [way for way in others if _fit(way, gold) == EQUAL][:1] or best
-    if not ways and not any(
-        graph.relations_many([Side(t.id, d) for t in topics for d in Direction])
-    ):
+    if not ways and not _is_known(graph, topics):
         return "topic_not_in_graph"
     if not best:
         return "no_gold_answer" if walked else "too_wide" if ways else "no_way"
@@ -146,18 +145,32 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
     return best[0] if len(different) == 1 else "ambiguous"
 
 
-def _stated_way(
+def _is_known(graph: KnowledgeGraph, topics: Sequence[Entity]) -> bool:
+    return any(graph.relations_many([Side(t.id, d) for t in topics for d in Direction]))
+
+
+def _why_not(tried: Sequence[Way], graph: KnowledgeGraph, topics: Sequence[Entity]) -> str:
+    """Why none of the walks of its SPARQL finds a gold answer."""
+    if not topics:
+        return "no_topic"
+    if not tried:
+        return "no_walk"
+    return "no_gold_answer" if _is_known(graph, topics) else "topic_not_in_graph"
+
+
+def _stated_ways(
     question: Question, graph: KnowledgeGraph, topics: Sequence[Entity], gold: GoldSet
-) -> Way | None:
-    """The walk of its SPARQL that fits the gold answers best, `None` where none finds any."""
+) -> tuple[Way | None, list[Way]]:
+    """The walk of its SPARQL that fits the gold answers best, `None` where none finds any; and all
+    walks that were tried."""
     ways: list[Way] = []
     for text in stated_sparql(question) if topics else ():
         for query in walks(text, topics):
             way = Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
-            if _fit(way, gold) == EQUAL or (not gold.ids and way.answers and says_all(query, text)):
-                return way
             ways.append(way)
-    return next(_best(ways, gold), None)
+            if _fit(way, gold) == EQUAL or (not gold.ids and way.answers and says_all(query, text)):
+                return way, ways
+    return next(_best(ways, gold), None), ways
 
 
 def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:

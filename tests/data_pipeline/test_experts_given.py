@@ -13,6 +13,8 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
 
 WIDE = {"preset": "graphwalker-wide", "top_relations": 2}
 
@@ -36,12 +38,14 @@ def as_published(question: Question) -> dict[str, Any]:
     }
 
 
-def play(exam: Path, out: Path, records: list[dict[str, Any]], **values: Any) -> dict[str, Any]:
+def play(
+    exam: Path, out: Path, records: list[dict[str, Any]], graph: str = "", **values: Any
+) -> dict[str, Any]:
     out.mkdir(exist_ok=True)
     write_jsonl(out / "q.jsonl", records)
     settings = {"count": len(records), "mix": {}, "environment": WIDE, **values}
     config = parse_config(ExpertConfig, settings, "t")
-    return make_experts(exam / "graph", config, out / "q.jsonl", out / "made")
+    return make_experts(graph or exam / "graph", config, out / "q.jsonl", out / "made")
 
 
 def kept(out: Path) -> list[Trajectory]:
@@ -75,3 +79,20 @@ def test_errors_of_a_given_question_are_a_json_text_of_a_list(exam, published, t
     play(exam, tmp_path, published[:10], error_rate=1.0)
     rows = list(read_jsonl(tmp_path / "made" / "graphroll.jsonl"))
     assert all(isinstance(json.loads(row["provenance"]["errors"]), list) for row in rows)
+
+
+def test_a_file_and_an_endpoint_give_the_same_thoughts(exam, published, tmp_path):
+    play(exam, tmp_path / "file", published[:12])
+    with serve(load_store(sorted(exam.glob("*.nt*")))) as address:
+        play(exam, tmp_path / "endpoint", published[:12], graph=address)
+    file, endpoint = (kept(tmp_path / name) for name in ("file", "endpoint"))
+    assert [one.question.id for one in file] == [one.question.id for one in endpoint]
+    for one, other in zip(file, endpoint, strict=True):
+        assert [turn.thought for turn in one.turns] == [turn.thought for turn in other.turns]
+
+
+def test_the_oracle_as_the_expert_gives_reasons_in_the_words_of_the_bank(exam, published, tmp_path):
+    play(exam, tmp_path, published[:12], policy={"model": "oracle"})
+    thoughts = [turn.thought for one in kept(tmp_path) for turn in one.turns]
+    assert any("would give the" in thought for thought in thoughts)
+    assert not any("better than" in thought for thought in thoughts)

@@ -114,3 +114,18 @@ def test_walks_of_several_topics_meet_where_the_patterns_do():
         ["d.e.f"],
     ]
     assert [str(hop) for hop in query.tail] == ["g.h.i"]
+
+
+@pytest.mark.parametrize(
+    ("sparql", "topic", "reason"),
+    [
+        ("SELECT (COUNT(?x) AS ?n) WHERE { :m.0ana :people.person.parents ?x }", ANA, "no_walk"),
+        ("SELECT ?x WHERE { { :m.0ana :a ?x } UNION { :m.0ana :b ?x } }", ANA, "no_walk"),
+        ("SELECT ?x WHERE { :m.0ana :people.person.spouse_s ?x }", ANA, "no_gold_answer"),
+        ("SELECT ?x WHERE { :m.0cvt2 :people.person.parents ?x }", "m.0cvt2", "topic_not_in_graph"),
+    ],
+)
+def test_sparql_without_a_query_here_says_why(sparql, topic, reason):
+    gold = (Answer("Varn", "m.0var"),)
+    asked = Question("q", "?", (Entity(topic, "?"),), gold, annotations={"sparql": sparql})
+    assert resolve_one(asked, GRAPH).annotations["no_query"] == reason
