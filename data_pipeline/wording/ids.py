@@ -366,7 +366,7 @@ def _ask(predicate: Predicate, noun: str) -> HopWords:
     says, role, passive = predicate.says, predicate.role, predicate.passive
     verb, _, link = says.rpartition(" ")
     where = verb.rpartition(" ")[2] in words_of_kind("places") and link in ("in", "at")
-    noun = noun or ("place" if where or says in ("lives in", "resides in") else "")
+    noun = noun or ("place" if where or says in ("lives in", "resides in", "works at") else "")
     asks = " ".join(filter(None, (predicate.auxiliary, "{x}", predicate.verb, predicate.rest)))
     if noun in TIMES and link in ("in", "on", "at", "since"):
         link = {"date": "on", "day": "on", "time": "at"}.get(noun, "in")
