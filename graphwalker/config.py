@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
-from graphwalker.settings_text import check_numbers, refuse_resolvers
+from graphwalker.settings.text import check_numbers, refuse_resolvers
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Settings files: what their text may hold."""
