@@ -1,9 +1,9 @@
 """Tables of figures, made once and written as Markdown, HTML or for the terminal."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from eval.analysis.summary import natural
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 NAMED = 5
 """Missing questions that a note names."""
 StageFigures = Mapping[str, Any]
+DIGITS = {
+    "turns": 2,
+    "graph_calls": 2,
+    "tool_calls": 2,
+    "seconds": 2,
+    "tokens": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+    "cost": 4,
+}
+"""Of figures that do not have three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,102 +47,101 @@ class FigureTable:
     note: str = ""
 
 
-def score_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """How right each stage is, what it gained over the stage before and has over the best baseline,
-    and how many questions its environment lets anyone answer; then the baselines."""
-    columns = {"f1": "F1", "hits1": "Hits@1"} | _named_metrics(stages)
-    more = {
-        title: cell
-        for title, (shown, cell) in {
-            "Over the best baseline": (any(map(_baselines, stages)), over_baseline),
-            "Ceiling": (any(map(_has_ceiling, stages)), ceiling_cell),
-        }.items()
-        if shown
+class Column(NamedTuple):
+    """A column: its title, the cell of a row, and the small print under the title."""
+
+    title: str
+    cell: Callable[[StageFigures], Cell]
+    small: str = ""
+
+
+def make_table(
+    rows: Iterable[StageFigures], columns: Sequence[Column], note: str = ""
+) -> FigureTable:
+    """Return a table with a line for each row."""
+    head = tuple(Cell(column.title, column.small) for column in columns)
+    return FigureTable(head, tuple(tuple(c.cell(row) for c in columns) for row in rows), note)
+
+
+def key_columns(
+    rows: Sequence[StageFigures], labels: Mapping[str, str], digits: int | None = None
+) -> list[Column]:
+    """Columns of figures with their intervals, those that some row has; see `figure`."""
+    shown = {
+        key: label for key, label in labels.items() if any(r.get(key) is not None for r in rows)
     }
-    rows: list[tuple[Cell, ...]] = [
-        (
-            Cell(str(stage["name"]), count_of_questions(stage)),
-            figure(stage, "em"),
-            *(figure(stage, key) for key in columns),
-            gain_cell(stage.get("gain_over_previous")),
-            *(cell(stage) for cell in more.values()),
-        )
-        for stage in stages
+    return [
+        Column(label, lambda row, k=key: figure(row, k, digits)) for key, label in shown.items()
     ]
-    for name, row in baseline_rows(stages):
-        title = Cell(name, f"no model, {row['questions']:,} questions")
-        none = [Cell("–") for _ in range(1 + len(more))]
-        rows.append((title, figure(row, "em"), *(figure(row, key) for key in columns), *none))
-    head = ("Stage", "EM", *columns.values(), "EM gain", *more)
-    if len(stages) == 1:  # nothing came before it
-        place = head.index("EM gain")
-        head, rows = head[:place] + head[place + 1 :], [r[:place] + r[place + 1 :] for r in rows]
-    return FigureTable(tuple(map(Cell, head)), tuple(rows), "In brackets the 95 % interval.")
 
 
-def _named_metrics(stages: Sequence[StageFigures]) -> dict[str, str]:
-    """Metrics that were asked for besides those of every table."""
+def figure(row: StageFigures, key: str, digits: int | None = None, shade: bool = False) -> Cell:
+    """Return one figure with its interval, to `digits` after the point; no interval for -1."""
+    value = row.get(key)
+    if value is None:
+        return Cell("–")
+    places = DIGITS.get(key, 3)
+    interval = row.get(f"{key}_interval") if digits != -1 else None
+    small = [brackets(interval, places if digits is None else digits)]
+    if key == "cost" and "cost_total" in row and digits != -1:
+        small.append(f"all {row['cost_total']:.4f}")
+    shown = float(value) if shade else None
+    return Cell(number(value, places), " ".join(filter(None, small)), shown)
+
+
+def stage_name(row: StageFigures) -> Cell:
+    """Return the name of a stage or of a baseline, with how many questions it was scored on."""
+    what = "no model, " if row.get("is_baseline") else ""
+    return Cell(str(row["name"]), f"{what}{count_of_questions(row)}")
+
+
+def score_table(stages: Sequence[StageFigures], em: bool = True) -> FigureTable:
+    """How right each stage is, what it gained over the stage before and has over the best baseline,
+    and how many questions its environment lets anyone answer; then the baselines. Without `em` for
+    a page that states it above."""
     names = dict.fromkeys(name for stage in stages for name in stage.get("metrics", ()))
-    return {name: name for name in names if name not in ("em", "f1", "hits1")}
+    labels = {"f1": "F1", "hits1": "Hits@1"} | {n: n for n in names if n not in ("em", "f1")}
+    labels = {"em": "EM", **labels} if em else labels
+    rows = [*stages, *baseline_rows(stages)]
+    columns = [Column("Stage", stage_name), *key_columns(rows, labels)]
+    if len(stages) > 1:
+        columns.append(Column("EM gain", lambda row: gain_cell(row.get("gain_over_previous"))))
+    if any(stage.get("baselines") for stage in stages):
+        columns.append(Column("Over the best baseline", over_baseline))
+    if any(map(_has_ceiling, stages)):
+        columns.append(Column("Ceiling", ceiling_cell))
+    return make_table(rows, columns, "In brackets the 95 % interval.")
 
 
 def pass_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """Pass@k of each stage, over the questions that were sampled often enough."""
+    """Return Pass@k of each stage, over the questions that were sampled often enough."""
     columns = _pass_columns(stages)
-    rows = [
-        (Cell(str(stage["name"])), *(figure(stage, key) for key in columns))
-        for stage in stages
-        if any(key in stage for key in columns)
-    ]
-    return FigureTable((Cell("Stage"), *map(Cell, columns.values())), tuple(rows))
+    rows = [stage for stage in stages if any(c.cell(stage).text != "–" for c in columns)]
+    return make_table(rows, [Column("Stage", lambda row: Cell(str(row["name"]))), *columns])
 
 
-def baseline_rows(stages: Sequence[StageFigures]) -> list[tuple[str, StageFigures]]:
-    """Each baseline once; one that differs between stages is named after the stage, too."""
-    found: dict[tuple[Any, ...], tuple[str, str, StageFigures]] = {}
-    for stage in stages:
-        for name, row in _baselines(stage).items():
-            key = (name, row["questions"], row.get("em"), row.get("f1"), row.get("hits1"))
-            found.setdefault(key, (name, str(stage["name"]), row))
-    names = [name for name, _, _ in found.values()]
-    return [
-        (name if names.count(name) == 1 else f"{name} ({stage})", row)
-        for name, stage, row in found.values()
-    ]
+def _pass_columns(stages: Sequence[StageFigures], digits: int | None = None) -> list[Column]:
+    """Return the first and the last Pass@k, each with its number of questions: in its title where
+    all stages have the same."""
+    ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
+    columns: list[Column] = []
+    for key in [f"pass@{k}" for k in sorted({min(ks), max(ks)})] if ks else ():
+        counts = {s[f"{key}_questions"] for s in stages if f"{key}_questions" in s}
+        same = f"of {min(counts):,}" if len(counts) == 1 else ""
 
+        def cell(row: StageFigures, key: str = key, alone: bool = len(counts) > 1) -> Cell:
+            shown, count = figure(row, key, digits), row.get(f"{key}_questions")
+            if not alone or count is None:
+                return shown
+            return Cell(shown.text, f"{shown.small} n = {count:,}".strip())
 
-def over_baseline(stage: StageFigures) -> Cell:
-    """The paired difference to the best baseline."""
-    rows = _baselines(stage)
-    scored = {name: row["em"] for name, row in rows.items() if row.get("em") is not None}
-    if not scored:
-        return Cell("–")
-    best = max(scored, key=lambda name: scored[name])
-    cell = gain_cell(rows[best].get("agent_minus"))
-    return Cell(cell.text, f"{cell.small} {best}".strip())
-
-
-def ceiling_cell(stage: StageFigures) -> Cell:
-    """The share of winnable questions, or why it is not known."""
-    found = stage.get("ceiling")
-    if not found or found["winnable"] is None:
-        return Cell("–", str(stage.get("no_ceiling", "not computed")))
-    gold = number(found["all_answers_by_gold"]) if found["with_query"] else "not computable"
-    any_listed = number(found["all_answers_by_any"])
-    return Cell(number(found["winnable"]), f"any relation {any_listed}, gold {gold}")
-
-
-def _baselines(stage: StageFigures) -> Mapping[str, StageFigures]:
-    return stage.get("baselines") or {}
-
-
-def _has_ceiling(stage: StageFigures) -> bool:
-    return bool(stage.get("ceiling") or stage.get("no_ceiling"))
+        columns.append(Column(f"Pass{key[4:]}", cell, same))
+    return columns
 
 
 def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
     """Return the table of conduct: retrieval, recovery, how episodes end, and their costs."""
-    columns = {
+    labels = {
         "retrieval_any": "Retrieval (any)",
         "retrieval_all": "Retrieval (all)",
         "recovery_all": "Recovery (all)",
@@ -142,110 +152,115 @@ def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
         "graph_calls": "Graph calls",
         "tokens": "Tokens",
     }
-    shown = {key: label for key, label in columns.items() if any(key in s for s in stages)}
-    rows = [
-        (Cell(str(stage["name"]), _failures_note(stage)), *(figure(stage, key) for key in shown))
-        for stage in stages
-    ]
-    return FigureTable((Cell("Stage"), *map(Cell, shown.values())), tuple(rows))
+    return make_table(stages, [Column("Stage", _with_failures), *key_columns(stages, labels)])
 
 
 def short_table(stages: Sequence[StageFigures]) -> FigureTable:
-    """The table that fits a terminal of 80 columns."""
-    columns = {
+    """Return the table that fits a terminal of 80 columns."""
+    labels = {
         "f1": "F1",
-        **dict(list(_pass_columns(stages).items())[-1:]),
         "hits1": "Hits@1",
         "retrieval_all": "Retrieval",
         "recovery_given_error": "Recovery",
         "turns": "Turns",
     }
-    rows: list[tuple[Cell, ...]] = [
-        (
-            Cell(str(stage["name"]), missing_note(stage)),
-            Cell(number(stage.get("em")), brackets(stage.get("em_interval"), 2)),
-            *(Cell(figure(stage, key).text) for key in columns),
-        )
-        for stage in stages
-    ]
-    for name, row in baseline_rows(stages):
-        em = Cell(number(row.get("em")), brackets(row.get("em_interval"), 2))
-        rows.append((Cell(name), em, *(Cell(figure(row, k).text) for k in columns)))
-    head = (Cell("Stage"), Cell("EM"), *map(Cell, columns.values()))
-    rules = ", ".join(name for name, _ in baseline_rows(stages))
-    without = [f"no model: {rules}"] if rules else []
-    more = [
-        f"{stage['name']}: {name} {number(stage[name])} {brackets(stage[f'{name}_interval'])}"
-        for stage in stages
-        for name in _named_metrics([stage])
-    ]
-    notes = (_pass_note(stages, columns), *without, *_ceiling_notes(stages), *more)
-    return FigureTable(head, tuple(rows), "; ".join(filter(None, notes)))
-
-
-def _ceiling_notes(stages: Sequence[StageFigures]) -> list[str]:
-    """The ceiling in words, per stage where they differ."""
-    cells = {str(stage["name"]): ceiling_cell(stage) for stage in stages if _has_ceiling(stage)}
-    words = {name: f"{cell.text} ({cell.small})" for name, cell in cells.items()}
-    if len(set(words.values())) == 1:
-        return [f"ceiling: {next(iter(words.values()))}"]
-    return [f"ceiling of {name}: {text}" for name, text in words.items()]
+    rules = baseline_rows(stages)
+    name = Column("Stage", lambda row: Cell(str(row["name"]), missing_note(row)))
+    em = Column("EM", lambda row: figure(row, "em", 2))
+    rest = [Column(label, lambda row, k=key: figure(row, k, -1)) for key, label in labels.items()]
+    rest[1:1] = _pass_columns(stages, -1)[-1:]
+    ceilings = {str(s["name"]): ceiling_cell(s) for s in stages if _has_ceiling(s)}
+    words = {name: f"{cell.text} ({cell.small})" for name, cell in ceilings.items()}
+    notes = [f"no model: {', '.join(str(row['name']) for row in rules)}"] if rules else []
+    notes += (
+        [f"ceiling: {text}" for text in set(words.values())]
+        if len(set(words.values())) == 1
+        else [f"ceiling of {name}: {text}" for name, text in words.items()]
+    )
+    for stage in stages:
+        for key in (key for key in stage.get("metrics", ()) if key not in ("em", *labels)):
+            cell = figure(stage, key)
+            notes.append(f"{stage['name']}: {key} {cell.text} {cell.small}")
+    return make_table([*stages, *rules], [name, em, *rest], "; ".join(notes))
 
 
 def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]]:
-    """EM by structure, by hops and by split, each with its heading; none where nothing is known."""
+    """Return EM by structure, by hops and by split, each with its heading, stages down and groups
+    across; a cell leads to its questions. None where nothing is known."""
     found: list[tuple[str, FigureTable]] = []
     for heading in ("structure", "hops", "split"):
         rows = [stage.get(f"by_{heading}", {}) for stage in stages]
         groups = sorted({group for row in rows for group in row}, key=natural)
+        sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
+        head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
+        body: list[tuple[Cell, ...]] = []
+        for place, (stage, row) in enumerate(zip(stages, rows, strict=True)):
+            shown = [(g, figure(row.get(g, {}), "em", shade=True)) for g in groups]
+            links = [urlencode({"run": place, heading: g}) for g in groups]
+            cells = [
+                Cell(c.text, c.small, c.share, k) for (_, c), k in zip(shown, links, strict=True)
+            ]
+            body.append((Cell(str(stage["name"])), *cells))
         if groups:
-            found.append((heading, _group_table(heading, stages, rows, groups)))
+            found.append((heading, FigureTable((Cell("Stage"), *head), tuple(body))))
     return found
 
 
-def _group_table(
-    heading: str,
-    stages: Sequence[StageFigures],
-    rows: Sequence[Mapping[str, Any]],
-    groups: Sequence[str],
-) -> FigureTable:
-    """Stages down, groups across; a cell leads to its questions."""
-    sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
-    head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
-    body = [
-        (
-            Cell(str(stage["name"])),
-            *(
-                replace(
-                    figure(row.get(g, {}), "em", shade=True),
-                    link=urlencode({"run": place, heading: g}),
-                )
-                for g in groups
-            ),
-        )
-        for place, (stage, row) in enumerate(zip(stages, rows, strict=True))
+def baseline_rows(stages: Sequence[StageFigures]) -> list[dict[str, Any]]:
+    """Return each baseline once; one that differs between stages is named after the stage, too."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for stage in stages:
+        for name, row in (stage.get("baselines") or {}).items():
+            key = (name, row["questions"], row.get("em"), row.get("f1"), row.get("hits1"))
+            found.setdefault(key, {**row, "name": name, "stage": stage["name"]})
+    names = [row["name"] for row in found.values()]
+    return [
+        {
+            **row,
+            "is_baseline": True,
+            "name": row["name"]
+            if names.count(row["name"]) == 1
+            else f"{row['name']} ({row['stage']})",
+        }
+        for row in found.values()
     ]
-    return FigureTable((Cell("Stage"), *head), tuple(body))
 
 
-def figure(row: Mapping[str, Any], key: str, shade: bool = False) -> Cell:
-    """One figure with its interval."""
-    value = row.get(key)
-    if value is None:
-        return Cell("–", "")
-    digits = {"turns": 2, "graph_calls": 2, "tokens": 0}.get(key, 3)
-    small = (brackets(row.get(f"{key}_interval"), digits), of_questions(row, key))
-    return Cell(
-        number(value, digits),
-        " ".join(filter(None, small)),
-        float(value) if shade else None,
-    )
+def best_baseline(stage: StageFigures) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name of the baseline of the highest EM, and the paired difference to it."""
+    rows = stage.get("baselines") or {}
+    scored = {name: row["em"] for name, row in rows.items() if row.get("em") is not None}
+    if not scored:
+        return "", None
+    best = max(scored, key=lambda name: scored[name])
+    return best, rows[best].get("agent_minus")
 
 
-def of_questions(row: Mapping[str, Any], key: str) -> str:
-    """Say over how many questions a Pass@k is, often fewer than were scored: `n = 40`."""
-    count = row.get(f"{key}_questions")
-    return "" if count is None else f"n = {count:,}"
+def over_baseline(stage: StageFigures) -> Cell:
+    """Return the paired difference to the best baseline."""
+    best, difference = best_baseline(stage)
+    cell = gain_cell(difference)
+    return Cell(cell.text, f"{cell.small} {best}".strip())
+
+
+def ceiling_cell(stage: StageFigures) -> Cell:
+    """Return the share of winnable questions, or why it is not known."""
+    found = stage.get("ceiling")
+    if not found or found["winnable"] is None:
+        missing = "" if stage.get("is_baseline") else "not computed"
+        return Cell("–", str(stage.get("no_ceiling", missing)))
+    gold = number(found["all_answers_by_gold"]) if found["with_query"] else "not computable"
+    any_listed = number(found["all_answers_by_any"])
+    return Cell(number(found["winnable"]), f"any relation {any_listed}, gold {gold}")
+
+
+def _has_ceiling(stage: StageFigures) -> bool:
+    return bool(stage.get("ceiling") or stage.get("no_ceiling"))
+
+
+def _with_failures(stage: StageFigures) -> Cell:
+    failures = stage.get("failures", 0)
+    return Cell(str(stage["name"]), f"{failures:,} failed episodes, not scored" if failures else "")
 
 
 def count_of_questions(stage: StageFigures) -> str:
@@ -256,19 +271,6 @@ def count_of_questions(stage: StageFigures) -> str:
     if stage.get("missing_count") == "counted 0":
         return f"{scored:,} questions ({missing:,} missing, counted 0)"
     return f"{scored:,} of {stage['questions_total']:,} questions ({missing:,} missing)"
-
-
-def _pass_note(stages: Sequence[StageFigures], columns: Mapping[str, str]) -> str:
-    """`Pass@8: n = 40 questions`, per stage where they differ."""
-    notes: list[str] = []
-    for key in (key for key in columns if key.startswith("pass@")):
-        counts = {str(s["name"]): s[f"{key}_questions"] for s in stages if f"{key}_questions" in s}
-        if len(set(counts.values())) == 1:
-            notes.append(f"{columns[key]}: n = {next(iter(counts.values())):,} questions")
-        else:
-            each = ", ".join(f"{count:,} ({name})" for name, count in counts.items())
-            notes.append(f"{columns[key]}: n = {each}")
-    return "; ".join(notes)
 
 
 def missing_note(stage: StageFigures) -> str:
@@ -305,12 +307,13 @@ def empty_note(stage: StageFigures) -> str:
     )
 
 
-def gain_cell(gain: Mapping[str, Any] | None) -> Cell:
-    """A paired difference: its size, interval and p."""
-    if not gain or gain.get("em") is None:
+def gain_cell(gain: Mapping[str, Any] | None, key: str = "em") -> Cell:
+    """Return a paired difference: its size, interval and p."""
+    if not gain or gain.get(key) is None:
         return Cell("–")
-    text = f"{gain['em']:+.3f}"
-    return Cell(text, f"{brackets(gain['em_interval'], sign=True)} {p_value(gain['p'])}")
+    p = p_value(gain["p"]) if key == "em" else ""
+    small = f"{brackets(gain[f'{key}_interval'], sign=True)} {p}".strip()
+    return Cell(f"{gain[key]:+.3f}", small)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -356,20 +359,11 @@ def as_terminal(table: FigureTable, title: str = "") -> "rich.table.Table":
         shown.caption, shown.caption_justify = Text(_one_line(table.note)), "left"
     for place, cell in enumerate(table.head):
         justify = "right" if place else "left"
-        shown.add_column(Text(_one_line(cell.text)), justify=justify, no_wrap=bool(place))
+        title = "\n".join(filter(None, map(_one_line, (cell.text, cell.small))))
+        shown.add_column(Text(title), justify=justify, no_wrap=bool(place))
     for row in table.rows:
         shown.add_row(*(Text(_one_line(f"{c.text} {c.small}".strip())) for c in row))
     return shown
-
-
-def _pass_columns(stages: Sequence[StageFigures]) -> dict[str, str]:
-    ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
-    return {f"pass@{k}": f"Pass@{k}" for k in sorted({min(ks), max(ks)})} if ks else {}
-
-
-def _failures_note(stage: StageFigures) -> str:
-    failures = stage.get("failures", 0)
-    return f"{failures:,} failed episodes, not scored" if failures else ""
 
 
 def markdown_text(text: str) -> str:

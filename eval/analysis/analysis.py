@@ -13,12 +13,9 @@ from eval.analysis.summary import (
     Passes,
     add_scores,
     by_group,
-    own_curve,
+    figures,
     pass_by_question,
     pass_curve,
-    put_passes,
-    put_rates,
-    put_recovery,
 )
 from eval.run.records import SampledEpisode, read_run, read_usage, read_verdicts, usage_figures
 from eval.score.expected import ExpectedQuestions
@@ -56,7 +53,7 @@ def analyse(
     played = [t for t in kept if t.turns or t.usage]  # a missing record that counts 0 has no kind
     passes = pass_by_question(run.samples, _ks(run.samples))
     groups = GROUPS | {"answer_type": answer_type, "answers": number_of_answers}
-    row = partial(figures, passes=passes, seed=seed)
+    row = partial(_row, passes=passes, seed=seed)
     return {
         "run": str(folder),
         "questions": len(kept),
@@ -72,14 +69,13 @@ def analyse(
     }
 
 
-def figures(group: Sequence[Trajectory], passes: Passes, seed: int) -> dict[str, Any]:
-    """Rates and recovery with intervals, and Pass@k at the ends of the curve, of some episodes."""
-    row: dict[str, Any] = {"questions": len(group)}
-    put_rates(row, group, SHOWN, seed)
-    put_recovery(row, group, seed)
-    curve = own_curve(group, passes, seed)
-    put_passes(row, curve[:1] + curve[-1:])
-    return row
+def _row(group: Sequence[Trajectory], passes: Passes, seed: int) -> dict[str, Any]:
+    """Return rates and recovery with intervals, and Pass@k at the ends of the curve."""
+    kept = {t.question.id for t in group}
+    own = {question: found for question, found in passes.items() if question in kept}
+    ks = sorted({k for found in own.values() for k in found})
+    ends = {q: {k: found[k] for k in ks[:1] + ks[-1:] if k in found} for q, found in own.items()}
+    return figures(group, SHOWN, ends, seed, recovery=True)
 
 
 def answer_type(question: Question) -> str:
@@ -152,7 +148,11 @@ def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> FigureTable:
 
 def _errors_table(head: str, errors: Mapping[str, Mapping[str, Any]], digits: int) -> FigureTable:
     rows = [
-        (Cell(kind), Cell(str(row["count"])), Cell(f"{row['share']:.{digits}%}"))
+        (
+            Cell(f"{kind}:", row["meaning"]),
+            Cell(str(row["count"])),
+            Cell(f"{row['share']:.{digits}%}"),
+        )
         for kind, row in errors.items()
         if row["count"]
     ]

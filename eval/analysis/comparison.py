@@ -1,47 +1,53 @@
-"""Figures of several runs side by side: how right each is, what it costs, and paired tests."""
+"""Several runs side by side: how right each is, what it costs, paired tests, wins and losses."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from eval.analysis.summary import add_scores, holm, paired_difference
-from eval.run.records import Run, path_ends, read_usage, tool_calls
+from eval.analysis.summary import (
+    add_scores,
+    costs_of,
+    holm,
+    natural,
+    paired_difference,
+    summarise,
+)
+from eval.run.records import Run, path_ends, read_usage
 from eval.score.expected import ExpectedQuestions
-from eval.score.forms import Hints
 from eval.score.systems import read_system
 from eval.tables import (
     Cell,
+    Column,
     FigureTable,
-    as_terminal,
-    brackets,
     count_of_questions,
+    figure,
     gain_cell,
-    number,
+    key_columns,
+    make_table,
 )
 from graphwalker.errors import UserError
-from graphwalker.intervals import mean_interval
 from graphwalker.oracle.baselines import BASELINES
-from graphwalker.scoring import near_miss, predicted_entities
+from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    import rich.table
-
-
 _log = logging.getLogger(__name__)
-SHARES = ("em", "f1", "hits1", "retrieval_all", "grounded")
-COSTS = ("turns", "tool_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+BASE = "graph-cot"
+"""The agent that others' costs are set against where it is among them and no other is named."""
+RATIOS = ("cost", "seconds", "prompt_tokens", "completion_tokens", "turns")
+FACETS = ("domain", "level")
 MOST_COLUMNS = 9
 """Of a brief table: with more, a terminal of 80 columns cuts the first one."""
-LABELS = {
+SHARES = {
     "em": "EM",
     "f1": "F1",
     "hits1": "Hits@1",
     "retrieval_all": "Retrieval",
     "grounded": "Grounded",
+}
+COSTS = {
     "turns": "Turns",
     "tool_calls": "Tool calls",
     "prompt_tokens": "Prompt tokens",
@@ -73,15 +79,15 @@ class NamedRun:
         return self.expected.complaint() if self.expected else ""
 
     @property
-    def has_walks(self) -> bool:
-        """Whether its episodes are walks, and not answers alone."""
-        return any(one.turns for one in self.run.trajectories)
-
-    @property
     def scored_episodes(self) -> list[Trajectory]:
         """The episodes with their scores, infrastructure failures left out."""
         every = self.run.trajectories
         return [add_scores(one) for one in every if not one.stop.infrastructure_failure]
+
+    @property
+    def usage(self) -> dict[str, dict[str, Any]]:
+        """The costs of its episodes by their ids."""
+        return {str(record["id"]): record for record in read_usage(self.folder)}
 
 
 def read_runs(
@@ -112,7 +118,6 @@ def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
 
     Raises `UserError` where no two runs share a question.
     """
-    rows = [_row(run, seed) for run in runs]
     pairs = [
         {
             "a": a.name,
@@ -126,136 +131,70 @@ def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
         raise UserError(f"{names} share no scored question: compare runs of one question file")
     corrected = holm([pair.get("p", 1.0) for pair in pairs])
     pairs = [{**pair, "p_holm": p} for pair, p in zip(pairs, corrected, strict=True)]
-    return {"runs": rows, "pairs": pairs}
-
-
-def terminal_tables(result: dict[str, Any]) -> list[FigureTable]:
-    """The brief table, in two where a terminal of 80 columns would cut the agents' names."""
-    whole = figures_table(result, brief=True)
-    if len(whole.head) <= MOST_COLUMNS:
-        return [whole]
-    accuracy, costs = (figures_table(result, brief=True, keys=keys) for keys in (SHARES, COSTS))
-    return [replace(accuracy, note=""), costs]
-
-
-def figures_table(
-    result: dict[str, Any], *, brief: bool = False, keys: Sequence[str] = (*SHARES, *COSTS)
-) -> FigureTable:
-    """One row for each run: accuracy with intervals, then what an episode costs on average.
-    `brief`: short heads, and EM's interval alone, as a terminal has room for."""
-    rows = result["runs"]
-    labels = LABELS | _SHORT if brief else LABELS
-    every = [key for key in keys if not (brief and key == "retrieval_all")]
-    shown = [key for key in every if any(row.get(key) is not None for row in rows)]
-    body = [
-        (
-            Cell(row["name"], "" if brief else f"{row['policy']}, {count_of_questions(row)}"),
-            *(_figure(row, key, brief) for key in shown),
-            Cell(f"{row['failures']:,}"),
-        )
-        for row in rows
-    ]
-    lost = "Failed" if brief else "Infrastructure failures"
-    head = (Cell("Agent"), *(Cell(labels[key]) for key in shown), Cell(lost))
-    notes = ["In brackets the 95 % interval; costs are means of an episode."]
-    notes += [f"{row['name']}: {row['complaint']}." for row in rows if row["complaint"]]
-    notes += [f"{row['name']}: {row['remark']}." for row in rows if row["remark"]]
-    note = " ".join(notes)
-    return FigureTable(head, tuple(body), note)
-
-
-def pairs_table(result: dict[str, Any], *, brief: bool = False) -> FigureTable:
-    """The paired tests: the second agent of a pair minus the first, on the same questions. `brief`:
-    EM alone."""
-    more = () if brief else ("f1", "hits1")
-    body = [
-        (
-            Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
-            gain_cell({**pair, "p": pair.get("p_holm")}),
-            *(_difference(pair, key) for key in more),
-            Cell(f"{pair.get('won', 0):,} : {pair.get('lost', 0):,}"),
-        )
-        for pair in result["pairs"]
-    ]
-    head = tuple(map(Cell, ("Difference", "EM", *(LABELS[key] for key in more), "Right alone")))
-    corrected = " with Holm's correction for all pairs" if len(body) > 1 else ""
-    note = f"Intervals of paired differences; McNemar's exact p{corrected}."
-    return FigureTable(head, tuple(body), note)
+    return {"runs": [_row(run, seed) for run in runs], "pairs": pairs}
 
 
 def _row(one: NamedRun, seed: int) -> dict[str, Any]:
-    run, kept = one.run, one.scored_episodes
-    failures = sum(t.stop.infrastructure_failure for t in (*run.trajectories, *run.failures))
-    row: dict[str, Any] = {
+    run, expected = one.run, one.expected
+    first = next(iter(run.trajectories), None)
+    found = summarise(run.trajectories, failures=len(run.failures), seed=seed, usage=one.usage)
+    return {
         "name": one.name,
         "folder": str(one.folder),
-        "agent": next((t.agent for t in run.trajectories), ""),
-        "policy": next((t.policy for t in run.trajectories), "no episode"),
-        "questions": len(kept),
+        "agent": first.agent if first else "",
+        "policy": first.policy if first else "no episode",
+        **{key: value for key, value in found.items() if not key.startswith("by_")},
         **run.missing(),
-        "failures": failures,
-        **_near_misses(kept),
         "complaint": one.complaint,
-        **(one.expected.to_json() if one.expected else {}),
-        **({"missing_count": one.expected.missing_count} if one.expected else {}),
+        **({**expected.to_json(), "missing_count": expected.missing_count} if expected else {}),
     }
-    if not kept:
-        return row
-    questions = [t.question.id for t in kept]
-    for key in SHARES if one.has_walks else ("em", "f1", "hits1"):
-        values = [t.scores[key] for t in kept]
-        row[key], row[f"{key}_interval"] = mean_interval(values, seed, True, questions)
-    costs = episode_costs(one, kept)
-    for key, values in costs.items():
-        row[key], row[f"{key}_interval"] = mean_interval(values, seed, False, questions)
-        row[f"{key}_total"] = sum(values)
-    return row
 
 
-def episode_costs(one: NamedRun, kept: Sequence[Trajectory]) -> dict[str, list[float]]:
-    """Return what each scored episode cost; tokens and money only where the policy counts them."""
-    if not one.has_walks:
-        return {}
-    own = {str(record["id"]): record for record in read_usage(one.folder)}
-    used = [{**own.get(t.id, {}), **t.usage} for t in kept]
-    costs = {
-        "turns": [float(len(t.turns)) for t in kept],
-        "tool_calls": [float(tool_calls(t)) for t in kept],
-        **{
-            key: [float(record.get(key, 0.0)) for record in used]
-            for key in ("prompt_tokens", "completion_tokens", "cost", "seconds")
-        },
-    }
-    counted = ("turns", "tool_calls")
-    return {key: values for key, values in costs.items() if key in counted or any(values)}
+def figures_tables(result: Mapping[str, Any], brief: bool = False) -> list[FigureTable]:
+    """Return one row for each run: accuracy with intervals, then what an episode costs on average.
+    `brief`: short heads and EM's interval alone, as a terminal has room for; in two tables where it
+    would cut the agents' names."""
+    rows, labels = result["runs"], COSTS | (_SHORT if brief else {})
+    shares = {key: SHARES[key] for key in SHARES if not (brief and key == "retrieval_all")}
+    digits = -1 if brief else None
+    right, costs = key_columns(rows, shares, digits), key_columns(rows, labels, digits)
+    if brief:
+        right[:1] = [Column("EM", lambda row: figure(row, "em", 2))]
+    lost = Column("Failed" if brief else "Infrastructure failures", _failures)
+    name = Column("Agent", lambda row: Cell(row["name"], "" if brief else _policy_of(row)))
+    notes = ["In brackets the 95 % interval; costs are means of an episode."]
+    for key in ("complaint", "remark"):
+        notes += [f"{row['name']}: {row[key]}." for row in rows if row.get(key)]
+    if brief and len(right) + len(costs) + 2 > MOST_COLUMNS:
+        accuracy = make_table(rows, [name, *right, lost])
+        return [accuracy, make_table(rows, [name, *costs, lost], " ".join(notes))]
+    return [make_table(rows, [name, *right, *costs, lost], " ".join(notes))]
 
 
-def _figure(row: dict[str, Any], key: str, brief: bool) -> Cell:
-    value = row.get(key)
-    if value is None:
-        return Cell("–")
-    digits = {"cost": 4, "prompt_tokens": 0, "completion_tokens": 0}.get(key, 3)
-    digits = 2 if key in ("turns", "tool_calls", "seconds") else digits
-    small = brackets(row.get(f"{key}_interval"), 2 if brief else digits)
-    if key == "cost":
-        small = f"{small} all {row['cost_total']:.4f}".strip()
-    return Cell(number(value, digits), "" if brief and key != "em" else small)
+def pairs_table(result: Mapping[str, Any], brief: bool = False) -> FigureTable:
+    """Return the paired tests: the second agent of a pair minus the first, on the same questions.
+    `brief`: EM alone."""
+    pairs = result["pairs"]
+    name = Column(
+        "Difference",
+        lambda pair: Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
+    )
+    gains = [
+        Column(SHARES[key], lambda pair, k=key: gain_cell({**pair, "p": pair.get("p_holm")}, k))
+        for key in (("em",) if brief else ("em", "f1", "hits1"))
+    ]
+    alone = Column("Right alone", lambda p: Cell(f"{p.get('won', 0):,} : {p.get('lost', 0):,}"))
+    corrected = " with Holm's correction for all pairs" if len(pairs) > 1 else ""
+    note = f"Intervals of paired differences; McNemar's exact p{corrected}."
+    return make_table(pairs, [name, *gains, alone], note)
 
 
-def _difference(pair: dict[str, Any], key: str) -> Cell:
-    if pair.get(key) is None:
-        return Cell("–")
-    return Cell(f"{pair[key]:+.3f}", brackets(pair[f"{key}_interval"], sign=True))
+def _policy_of(row: Mapping[str, Any]) -> str:
+    return f"{row['policy']}, {count_of_questions(row)}"
 
 
-def _near_misses(kept: Sequence[Trajectory]) -> dict[str, Any]:
-    """Count the answers that are wrong only by the way they are typed."""
-    hints = Hints()
-    for one in kept:
-        named = None if one.question.gold else predicted_entities(one)
-        if typed := near_miss(named, one.question.answers):
-            hints.add("typing", typed)
-    return {"near_misses": hints.counts.get("typing", 0), "remark": "; ".join(hints.lines())}
+def _failures(row: Mapping[str, Any]) -> Cell:
+    return Cell(f"{row['failures']:,}")
 
 
 def _name(run: Run, folder: Path) -> str:
@@ -266,27 +205,87 @@ def _name(run: Run, folder: Path) -> str:
     return first.policy if first.policy in BASELINES else first.agent
 
 
-def changes(a: Iterable[Trajectory], b: Iterable[Trajectory]) -> dict[str, list[dict[str, Any]]]:
-    """The questions that B has right and A wrong (`wins`), and the reverse (`losses`), in order."""
-    before = {t.id: t for t in a if not t.stop.infrastructure_failure}
-    pairs = [(before[t.id], t) for t in b if t.id in before and not t.stop.infrastructure_failure]
-    gains = [(x, y, _em(y) - _em(x)) for x, y in pairs]
+def ratios(runs: Sequence[NamedRun], base: str = "") -> list[dict[str, Any]]:
+    """For each other run and each group of the questions that both have: the base's total of a cost
+    by the run's own, as GraphRunner (section 4) sets its costs against Graph-CoT's. Above 1 the run
+    is the cheaper one; `None` where it costs nothing.
+
+    Without `base` it is `graph-cot`, where that is among the runs; empty where it is not.
+    """
+    against = next((run for run in runs if run.name == (base or BASE)), None)
+    if against is None:
+        return []
+    costs = {run.name: _costs_by_episode(run) for run in runs}
+    theirs = costs[against.name]
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        own = {} if run is against else costs[run.name]
+        questions = {
+            t.id: t.question for t in run.scored_episodes if t.id in theirs and t.id in own
+        }
+        for group, ids in _groups(questions):
+            found: dict[str, Any] = {"name": run.name, "base": against.name, "group": group}
+            found["questions"] = len(ids)
+            for key in RATIOS:
+                ours, other = (sum(of[i].get(key, 0.0) for i in ids) for of in (own, theirs))
+                found[key] = other / ours if ours and other else None
+            rows.append(found)
+    return rows
+
+
+def ratios_table(rows: Sequence[Mapping[str, Any]]) -> FigureTable:
+    """Return one row for each agent and group of questions."""
+    base = rows[0]["base"] if rows else BASE
+    name = Column(
+        f"Cheaper than {base}",
+        lambda row: Cell(f"{row['name']}, {row['group']}", f"{row['questions']:,} questions"),
+    )
+    times = [
+        Column(COSTS[key], lambda row, k=key: Cell(f"{row[k]:.2f} ×" if row[k] else "–"))
+        for key in RATIOS
+        if any(row[key] is not None for row in rows)
+    ]
+    note = f"What {base} costs, by what the agent costs, on the questions that both have scored."
+    return make_table(rows, [name, *times], note)
+
+
+def _costs_by_episode(run: NamedRun) -> dict[str, dict[str, float]]:
+    kept = [one for one in run.scored_episodes if one.turns]
+    return dict(zip((t.id for t in kept), costs_of(kept, run.usage), strict=True))
+
+
+def _groups(questions: Mapping[str, Question]) -> Iterator[tuple[str, list[str]]]:
+    """All questions, then those of each domain and each level."""
+    if questions:
+        yield "all", list(questions)
+    for facet in FACETS:
+        found: dict[str, list[str]] = {}
+        for key, question in questions.items():
+            if value := question.facets.get(facet):
+                found.setdefault(value, []).append(key)
+        yield from ((f"{facet} {value}", found[value]) for value in sorted(found, key=natural))
+
+
+def changes(a: NamedRun, b: NamedRun) -> dict[str, list[dict[str, Any]]]:
+    """Return the questions that B has right and A wrong (`wins`), and the reverse, in order."""
+    before = {one.id: one for one in a.scored_episodes}
+    pairs = [(before[t.id], t) for t in b.scored_episodes if t.id in before]
+    gains = [(x, y, y.scores["em"] - x.scores["em"]) for x, y in pairs]
     return {
         "wins": [_change(x, y) for x, y, gain in gains if gain > 0],
         "losses": [_change(x, y) for x, y, gain in gains if gain < 0],
     }
 
 
-def changes_table(
-    changed: Sequence[Mapping[str, Any]], title: str, most: int
-) -> "rich.table.Table":
-    """The first `most` wins or losses for a terminal."""
-    rows = [
-        (Cell(_short(row["question"], 44)), _answer_cell(row["a"]), _answer_cell(row["b"]))
-        for row in changed[:most]
-    ]
-    head = (Cell("question"), Cell("A"), Cell("B"))
-    return as_terminal(FigureTable(head, tuple(rows)), f"{title}: {len(changed):,}")
+def changes_table(changed: Sequence[Mapping[str, Any]], most: int) -> FigureTable:
+    """Return the first `most` wins or losses for a terminal."""
+    question = Column("question", lambda row: Cell(_short(row["question"], 44)))
+    answers = [
+        Column(side.upper(), lambda row, k=side: Cell(
+            "(no answer)" if row[k] is None else _short(", ".join(row[k]), 30)))
+        for side in ("a", "b")
+    ]  # fmt: skip
+    return make_table(changed[:most], [question, *answers])
 
 
 def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
@@ -301,14 +300,6 @@ def _change(a: Trajectory, b: Trajectory) -> dict[str, Any]:
         "stop_a": a.stop.value,
         "stop_b": b.stop.value,
     }
-
-
-def _em(trajectory: Trajectory) -> float:
-    return add_scores(trajectory).scores["em"]
-
-
-def _answer_cell(names: Sequence[str] | None) -> Cell:
-    return Cell("(no answer)" if names is None else _short(", ".join(names), 30))
 
 
 def _short(text: str, most: int) -> str:

@@ -8,16 +8,22 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from eval.analysis.truth_runs import truth_runs
-from eval.run.records import SampledEpisode
+from eval.run.records import SampledEpisode, tool_calls
+from eval.score.forms import Hints
 from graphwalker.intervals import INTERVALS, mean_interval, paired_interval
 from graphwalker.question import Question
-from graphwalker.scoring import pass_at_k, score
+from graphwalker.scoring import near_miss, pass_at_k, predicted_entities, score
 from graphwalker.trajectory import StopReason, Trajectory
 
-RATES = ("em", "f1", "precision", "recall", "hits1", "hit_any", "retrieval_any", "retrieval_all")
+RATES = ("em", "f1", "precision", "recall", "hits1", "hit_any")
+WALKS = ("retrieval_any", "retrieval_all", "grounded")
+SPENT = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+EpisodeCosts = Mapping[str, Mapping[str, Any]]
+"""Costs of episodes by their ids, as `usage.jsonl` holds them."""
 Passes = Mapping[str, Mapping[int, float]]
 """Question -> k -> its unbiased Pass@k."""
 
@@ -35,11 +41,13 @@ def summarise(
     *,
     failures: int = 0,
     seed: int = 0,
+    usage: EpisodeCosts | None = None,
 ) -> dict[str, Any]:
-    """All figures of a run. `failures` adds to the infrastructure failures among `trajectories`.
+    """Return all figures of a run. `failures` adds to the infrastructure failures among
+    `trajectories`; `usage` holds costs of episodes by their ids.
 
     Every figure `x` comes with `x_interval`; one that has no data is `None` (rates given an error)
-    or absent (Pass@k where no question has k samples).
+    or absent (Pass@k where no question has k samples, walks of answers alone).
     """
     every = list(trajectories)
     kept = [add_scores(t) for t in every if not t.stop.infrastructure_failure]
@@ -52,23 +60,73 @@ def summarise(
     }
     if not kept:
         return summary
-    put_rates(summary, kept, RATES, seed)
-    put_recovery(summary, kept, seed)
-    _put(summary, "answered", kept, [float(t.answer is not None) for t in kept], seed)
-    _put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
     spent = [t for t in kept if t.turns or t.usage]  # a missing record that counts 0 cost nothing
-    for name, values in _costs(spent).items():
-        _put(summary, name, spent, values, seed, share=False)
-    put_passes(summary, own_curve(kept, passes, seed))
-    summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _lost_turns(kept)
-
-    def row(group: Sequence[Trajectory]) -> dict[str, Any]:
-        found: dict[str, Any] = {"questions": len(group)}
-        put_rates(found, group, ("em", "f1", "hits1"), seed)
-        put_passes(found, own_curve(group, passes, seed))
-        return found
-
+    walked = any(t.turns for t in kept)
+    summary |= {} if walked else {"answers_alone": True}
+    summary |= figures(kept, (*RATES, *WALKS) if walked else RATES, passes, seed, walked)
+    put(summary, "answered", kept, [float(t.answer is not None) for t in kept], seed)
+    put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
+    costs = costs_of(spent, usage or {}) if walked else []
+    for name in dict.fromkeys(name for cost in costs for name in cost):
+        values = [cost.get(name, 0.0) for cost in costs]
+        put(summary, name, spent, values, seed, share=False)
+        summary[f"{name}_total"] = sum(values)
+    summary |= _of_kinds(kept) | truth_runs(kept, drawn) | _lost_turns(kept) | _near_misses(kept)
+    row = partial(figures, names=("em", "f1", "hits1"), passes=passes, seed=seed)
     return summary | {f"by_{name}": by_group(kept, group, row) for name, group in GROUPS.items()}
+
+
+def figures(
+    kept: Sequence[Trajectory],
+    names: Iterable[str],
+    passes: Passes,
+    seed: int,
+    recovery: bool = False,
+) -> dict[str, Any]:
+    """Return the means of these scores, with `recovery` how often episodes recovered (of all, and
+    of the `erring` ones), and Pass@k; `pass@k_questions` says how many have k samples."""
+    row: dict[str, Any] = {"questions": len(kept)}
+    for name in names:
+        put(row, name, kept, [t.scores[name] for t in kept], seed)
+    if recovery:
+        erring = [t for t in kept if t.scores["had_error"]]
+        put(row, "recovery_all", kept, [t.scores["recovered"] for t in kept], seed)
+        row["erring"] = len(erring)
+        put(row, "recovery_given_error", erring, [t.scores["recovered"] for t in erring], seed)
+    own = {t.question.id: passes[t.question.id] for t in kept if t.question.id in passes}
+    for point in pass_curve(own, seed):
+        key = f"pass@{point['k']}"
+        row[key], row[f"{key}_interval"] = point["value"], point["interval"]
+        row[f"{key}_questions"] = point["questions"]
+    return row
+
+
+def costs_of(kept: Iterable[Trajectory], usage: EpisodeCosts) -> list[dict[str, float]]:
+    """Return what each episode cost; tokens and money only where the policy counted them."""
+    return [_cost(t, {**usage.get(t.id, {}), **t.usage}) for t in kept]
+
+
+def _cost(t: Trajectory, spent: Mapping[str, Any]) -> dict[str, float]:
+    counted = {key: float(spent[key]) for key in SPENT if spent.get(key)}
+    return {
+        "turns": float(len(t.turns)),
+        "graph_calls": float(sum(turn.graph_calls for turn in t.turns)),
+        "tool_calls": float(tool_calls(t)),
+        **({"tokens": float(n)} if (n := t.usage.get("completion_tokens")) else {}),
+        **counted,
+    }
+
+
+def _near_misses(kept: Iterable[Trajectory]) -> dict[str, Any]:
+    """Count the answers that are wrong only by the way they are typed."""
+    hints = Hints()
+    for one in kept:
+        named = None if one.question.gold else predicted_entities(one)
+        if typed := near_miss(named, one.question.answers):
+            hints.add("typing", typed)
+    return (
+        {"near_misses": hints.counts["typing"], "remark": hints.lines()[0]} if hints.counts else {}
+    )
 
 
 def _lost_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
@@ -106,34 +164,10 @@ def by_group(
 
 def add_scores(trajectory: Trajectory) -> Trajectory:
     """The trajectory with all its scores, unless it is an infrastructure failure."""
-    needed = {*RATES, "grounded", "had_error", "recovered"}
+    needed = {*RATES, *WALKS, "had_error", "recovered"}
     if trajectory.stop.infrastructure_failure or trajectory.scores.keys() >= needed:
         return trajectory
     return trajectory.with_scores(**score(trajectory))
-
-
-def put_rates(
-    row: dict[str, Any], kept: Sequence[Trajectory], names: Iterable[str], seed: int
-) -> None:
-    """The mean of each of these scores, with its interval."""
-    for name in names:
-        _put(row, name, kept, [t.scores[name] for t in kept], seed)
-
-
-def put_recovery(row: dict[str, Any], kept: Sequence[Trajectory], seed: int) -> None:
-    """Add how often episodes recovered: of all, and of the `erring` ones that had an error."""
-    erring = [t for t in kept if t.scores["had_error"]]
-    _put(row, "recovery_all", kept, [t.scores["recovered"] for t in kept], seed)
-    row["erring"] = len(erring)
-    _put(row, "recovery_given_error", erring, [t.scores["recovered"] for t in erring], seed)
-
-
-def put_passes(row: dict[str, Any], curve: Iterable[Mapping[str, Any]]) -> None:
-    """Points of a curve as `pass@k`; `pass@k_questions` says how many have k samples."""
-    for point in curve:
-        key = f"pass@{point['k']}"
-        row[key], row[f"{key}_interval"] = point["value"], point["interval"]
-        row[f"{key}_questions"] = point["questions"]
 
 
 def pass_by_question(
@@ -148,12 +182,6 @@ def pass_by_question(
         question: {k: pass_at_k(len(won), sum(won), k) for k in ks if k <= len(won)}
         for question, won in hits.items()
     }
-
-
-def own_curve(kept: Iterable[Trajectory], passes: Passes, seed: int) -> list[dict[str, Any]]:
-    """The Pass@k curve of these episodes' questions."""
-    own = {t.question.id: passes[t.question.id] for t in kept if t.question.id in passes}
-    return pass_curve(own, seed)
 
 
 def pass_curve(passes: Passes, seed: int = 0) -> list[dict[str, Any]]:
@@ -236,7 +264,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _put(
+def put(
     row: dict[str, Any],
     name: str,
     kept: Sequence[Trajectory],
@@ -244,22 +272,12 @@ def _put(
     seed: int,
     share: bool = True,
 ) -> None:
+    """Set a figure of `row` and its interval; `None` where there are no values."""
     row[name], row[f"{name}_interval"] = (
         mean_interval(values, seed, share, [t.question.id for t in kept])
         if values
         else (None, None)
     )
-
-
-def _costs(kept: Sequence[Trajectory]) -> dict[str, list[float]]:
-    costs = {
-        "turns": [float(len(t.turns)) for t in kept],
-        "graph_calls": [float(sum(turn.graph_calls for turn in t.turns)) for t in kept],
-    }
-    tokens = [t.usage.get("completion_tokens", 0.0) for t in kept]
-    if any(tokens):  # a policy without token ids counts none
-        costs["tokens"] = tokens
-    return costs
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

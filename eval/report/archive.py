@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.analysis.error_kinds import error_kind
+from eval.analysis.error_kinds import KINDS, error_kind
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 from graphwalker.viewer.record import clean, messages_record, outcome, result, walk_record
@@ -132,6 +132,7 @@ class WalkArchive:
     def _table(self) -> dict[str, Any]:
         everyone = range(len(self._facts))
         return {
+            "kinds": KINDS,
             "questions": self._facts,
             "runs": [
                 {

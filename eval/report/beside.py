@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.summary import paired_difference, summarise
+from eval.analysis.summary import add_scores, figures, paired_difference, summarise
 from eval.run.beside import FOLDER, read_beside
 from eval.run.records import Run, read_run
 from graphwalker.trajectory import Trajectory
 
 SAME = ("questions_checksum", "graph", "environment", "environment_version", "environment_settings")
 """Settings of runs that have the same baselines and the same ceiling."""
-FIGURES = ("questions", "em", "em_interval", "f1", "f1_interval", "hits1", "hits1_interval")
 
 
 def beside(
@@ -63,8 +62,8 @@ def _figures(
     ours = list(agent)
     found: dict[str, dict[str, Any]] = {}
     for name, theirs in played.items():
-        summary = summarise(theirs, seed=seed)
-        row = {key: summary[key] for key in FIGURES if key in summary}
+        kept = [add_scores(one) for one in theirs if not one.stop.infrastructure_failure]
+        row = figures(kept, ("em", "f1", "hits1") if kept else (), {}, seed)
         found[name] = {**row, "agent_minus": paired_difference(theirs, ours, seed=seed)}
     return found
 

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.comparison import NamedRun, figures_table, pairs_table
-from eval.analysis.ratios import ratios_table
+from eval.analysis.comparison import NamedRun, figures_tables, pairs_table, ratios_table
 from eval.report import assets
 from eval.report.archive import WalkArchive
-from eval.run.records import read_usage
 from graphwalker.trajectory import Trajectory
 
 
@@ -20,7 +18,7 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any]) -> 
     names = [run.name for run in runs]
     parts = page.generate(
         title=" against ".join(names),
-        figures=figures_table(result),
+        figures=figures_tables(result)[0],
         pairs=pairs_table(result),
         ratios=ratios_table(result.get("ratios", ())),
         data=pack_walks(runs).parts(),
@@ -37,8 +35,7 @@ def pack_walks(runs: Sequence[NamedRun]) -> WalkArchive:
     every = dict.fromkeys(walk.id for run in runs for walk in run.scored_episodes)
     order = sorted(every, key=lambda key: not _differ([own.get(key) for own in walks]))
     for run, own in zip(runs, walks, strict=True):
-        costs = read_usage(run.folder) if run.folder.is_dir() else ()
-        archive.open_run(run.name, {str(record["id"]): record for record in costs})
+        archive.open_run(run.name, run.usage)
         for key in order:
             if key in own:
                 archive.add(own[key])

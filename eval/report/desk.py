@@ -6,23 +6,35 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from eval.analysis.error_kinds import KINDS
+from eval.report.plots import series
 from eval.run.records import PREDICTIONS, Run, read_usage, usage_figures
-from eval.tables import baseline_rows, brackets, count_of_questions, number
-
-StageFigures = Mapping[str, Any]
+from eval.tables import (
+    StageFigures,
+    baseline_rows,
+    best_baseline,
+    brackets,
+    count_of_questions,
+    empty_note,
+    missing_note,
+    number,
+)
+from graphwalker.oracle.baselines import BASELINES
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleRow:
-    """A share as a bar: its name, how long, its interval, what stands beside it, where it leads."""
+    """A share as a bar: its name, how long, its interval, what stands beside it and under its name,
+    its colour (`--series-2`), where it leads."""
 
     name: str
     share: float
     text: str
     small: str = ""
     interval: Sequence[float] | None = None
-    look: str = ""
+    colour: str = "--series-5"
     link: str = ""
+    meaning: str = ""
 
 
 def run_facts(run: Run) -> dict[str, Any]:
@@ -54,27 +66,59 @@ def ran_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     stages = report["stages"]
     runs = [stage.get("run", {}) for stage in stages]
 
-    def each(key: str, stands_for: str = "") -> str:
-        found = dict.fromkeys(str(run[key]) for run in runs if run.get(key))
-        return ", ".join(found) or stands_for
+    def each(key: str) -> str:
+        return ", ".join(dict.fromkeys(str(run[key]) for run in runs if run.get(key)))
 
-    counts = dict.fromkeys(map(count_of_questions, stages))
+    rules = dict.fromkeys(run["model"] for run in runs if run.get("model") in BASELINES)
+    models = dict.fromkeys(
+        run["model"] for run in runs if run.get("model") not in (*rules, None, "")
+    )
     file = each("question_file")
     spent = [
         form.format(total)
         for key, form in _COSTS.items()
         if (total := sum(run.get(f"total_{key}", 0) for run in runs))
     ]
-    graph = str(report["config"].get("graph") or "")
     rows = {
-        "Model": each("model"),
+        "Model": ", ".join(models),
+        "Rule, no model": ", ".join(rules),
         "Agent": each("preset"),
-        "Graph": graph or each("graph"),
-        "Questions": "; ".join(counts) + (f" (file {file})" if file else ""),
+        "Graph": str(report["config"].get("graph") or "") or each("graph"),
+        "Questions": "; ".join(dict.fromkeys(map(count_of_questions, stages)))
+        + (f" (file {file})" if file else ""),
         "Date": each("date"),
         "Spent": ", ".join(spent),
     }
     return [(label, value) for label, value in rows.items() if value]
+
+
+def headline(report: Mapping[str, Any]) -> str:
+    """Say in one sentence who answered what, and which differences are beyond chance."""
+    stages = report["stages"]
+    place = main_stage(stages)
+    last = stages[place]
+    if last.get("em") is None:
+        return f"{last['name']} has no scored questions; {missing_note(last) or 'none was asked'}."
+    rule = last.get("run", {}).get("model")
+    who = f"{last['name']} ({rule}, a rule without a model)" if rule in BASELINES else last["name"]
+    text = f"{who} answers {count_of_questions(last)}"
+    best, over = best_baseline(last)
+    before = stages[place - 1]["name"] if place else ""
+    pairs = ((last.get("gain_over_previous"), before), (over if best != rule else None, best))
+    if verdicts := [
+        _judge(gain, name) for gain, name in pairs if gain and gain.get("em") is not None
+    ]:
+        text += f": {' and '.join(verdicts)} (95 % intervals of paired differences of EM)"
+    lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
+    text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
+    note = empty_note(last)  # a model of random weights says nothing, and no setting changes that
+    return f"{text} {last['name']}: {note}." if note else text
+
+
+def _judge(gain: Mapping[str, Any], other: str) -> str:
+    low, high = gain["em_interval"]
+    word = "better than" if low > 0 else "worse than" if high < 0 else "not told apart from"
+    return f"{word} {other}"
 
 
 def main_stage(stages: Sequence[StageFigures]) -> int:
@@ -85,27 +129,30 @@ def main_stage(stages: Sequence[StageFigures]) -> int:
 
 def score_rows(stages: Sequence[StageFigures]) -> list[ScaleRow]:
     """Strict EM of the stages, the baselines and the ceiling, on one scale."""
-    scored = [(str(s["name"]), s, "") for s in stages if s.get("em") is not None]
-    scored += [
-        (f"{name}, no model", row, "other")
-        for name, row in baseline_rows(stages)
-        if row.get("em") is not None
+    rows = [(stage, series(place), "") for place, stage in enumerate(stages)]
+    rows += [(row, "--series-5", ", no model") for row in baseline_rows(stages)]
+    scored = [one for one in rows if one[0].get("em") is not None]
+    same = len({row["questions"] for row, _, _ in scored}) == 1
+    found = [
+        ScaleRow(
+            f"{row['name']}{what}",
+            row["em"],
+            number(row["em"]),
+            brackets(row["em_interval"], 2) + ("" if same else f", n = {row['questions']:,}"),
+            row["em_interval"],
+            colour,
+        )
+        for row, colour, what in scored
     ]
-    same = {row["questions"] for _, row, _ in scored}
-    rows: list[ScaleRow] = []
-    for name, row, look in scored:
-        small = brackets(row["em_interval"], 2)
-        small += "" if len(same) == 1 else f", n = {row['questions']:,}"
-        em = row["em"]
-        rows.append(ScaleRow(name, em, number(em), small, row["em_interval"], look))
     ceiling = (stages[-1].get("ceiling") or {}).get("winnable")
     if ceiling is not None:
-        rows.append(ScaleRow("ceiling of the tools", ceiling, number(ceiling), look="other"))
-    return rows
+        found.append(ScaleRow("ceiling of the tools", ceiling, number(ceiling)))
+    return found
 
 
 def kind_rows(kinds: Mapping[str, int], run: int) -> list[ScaleRow]:
-    """Wrong answers by kind, the most frequent first; each row leads to its questions."""
+    """Wrong answers by kind with what each means, the most frequent first; each row leads to its
+    questions."""
     wrong = sum(kinds.values())
     return [
         ScaleRow(
@@ -113,8 +160,9 @@ def kind_rows(kinds: Mapping[str, int], run: int) -> list[ScaleRow]:
             count / wrong,
             f"{count:,}",
             f"{count / wrong:.0%}",
-            look="bad",
+            colour="--bad",
             link=urlencode({"run": run, "kind": kind}),
+            meaning=KINDS[kind],
         )
         for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1])
     ]

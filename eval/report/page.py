@@ -9,16 +9,11 @@ from markupsafe import Markup
 
 from eval.report.archive import WalkArchive
 from eval.report.assets import scripts, templates
-from eval.report.desk import kind_rows, main_stage, ran_rows, score_rows
+from eval.report.desk import headline, kind_rows, main_stage, ran_rows, score_rows
 from eval.report.published import sections
 from eval.tables import (
-    brackets,
     conduct_table,
-    count_of_questions,
-    empty_note,
     group_tables,
-    missing_note,
-    number,
     pass_table,
     score_table,
 )
@@ -76,7 +71,7 @@ def render_page(
         scores_scale=score_rows(stages),
         main=stages[main]["name"],
         kinds=kind_rows(stages[main].get("error_kinds", {}), main),
-        scores=score_table(stages),
+        scores=score_table(stages, em=False),
         passes=pass_table(stages),
         conduct=conduct_table(stages),
         groups=group_tables(stages),
@@ -94,25 +89,6 @@ def render_page(
         data=archive.parts(),
         scripts=scripts(),
     )
-
-
-def headline(report: Report) -> str:
-    """The result in one sentence."""
-    stages = report["stages"]
-    last = stages[main_stage(stages)]
-    if last.get("em") is None:
-        return f"{last['name']} has no scored questions; {missing_note(last) or 'none was asked'}."
-    text = (
-        f"{last['name']} answers {count_of_questions(last)} with strict EM "
-        f"{number(last['em'])} {brackets(last['em_interval'])} and F1 {number(last['f1'])}"
-    )
-    first = stages[0]
-    if first is not last and first.get("em") is not None:
-        text += f"; {first['name']} began at EM {number(first['em'])}"
-    lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
-    text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
-    note = empty_note(last)  # a model of random weights says nothing, and no setting changes that
-    return f"{text} {last['name']}: {note}." if note else text
 
 
 def _plain(value: Any) -> str:

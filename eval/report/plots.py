@@ -17,23 +17,29 @@ if TYPE_CHECKING:
 
 # matplotlib wants real colours; these stand for CSS variables and are replaced in the SVG.
 INK, FAINT, PAPER = "#010203", "#010204", "#010205"
-SERIES = tuple(f"#01030{i}" for i in range(1, 7))
+_NUMBERS = (1, 2, 3, 4, 6)
+"""Of the series in colours.css; the fifth, a grey, is for what has no model."""
+SERIES = tuple(f"#01030{i}" for i in _NUMBERS)
 _VARIABLES = {INK: "--ink", FAINT: "--line", PAPER: "--paper"} | {
-    colour: f"--series-{i}" for i, colour in enumerate(SERIES, start=1)
+    colour: f"--series-{i}" for i, colour in zip(_NUMBERS, SERIES, strict=True)
 }
 HATCHES = ("", "////", "xxxx", "----", "||||", "++++")
 """Lines alone: a tile of dots or rings is a quarter of a megabyte of SVG."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
-MOST_FIGURES = 16
-"""Bars of one plot that have their figure written over them; more would overlap."""
 LETTERS_AN_INCH = 9
 """Of the names under bars."""
 DASHES = ("-", "--", "-.", ":", (0, (6, 1)), (0, (1, 1)))
 
 
+def series(stage: int) -> str:
+    """Return the colour of a stage, by its place: the same in every plot of a page."""
+    return f"--series-{_NUMBERS[stage % len(SERIES)]}"
+
+
 def group_bars(stages: Sequence[Mapping[str, Any]], key: str) -> Markup | None:
-    """Bars of EM per group (`by_structure`, `by_hops`), one hatch per stage, figures over them: the
-    left half of GraphWalker's Figure 9. `None` where there is nothing to set side by side."""
+    """Bars of EM per group (`by_structure`, `by_hops`), one hatch per stage: the left half of
+    GraphWalker's Figure 9; the table beside it has the figures. `None` where there is nothing to
+    set side by side."""
     groups = sorted({g for stage in stages for g in stage.get(key, {})}, key=natural)
     if len(groups) < 2:
         return None
@@ -62,8 +68,6 @@ def group_bars(stages: Sequence[Mapping[str, Any]], key: str) -> Markup | None:
             for x, y, interval in drawn:
                 low, high = map(float, interval or (y, y))
                 axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
-                if len(groups) * len(stages) <= MOST_FIGURES:
-                    axes.text(x, high + 0.02, f"{y:.2f}", ha="center", color=INK, fontsize=9)
         dress(axes, "EM", top=1.12)
         letters = min(12, int((figure_width - 1) / len(groups) * LETTERS_AN_INCH))
         names = [fill(plain(group), letters, break_long_words=False) for group in groups]
@@ -74,13 +78,13 @@ def group_bars(stages: Sequence[Mapping[str, Any]], key: str) -> Markup | None:
 
 def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
     """Pass@k against k, one line per stage."""
-    lines = [(stage["name"], _passes(stage)) for stage in stages]
-    lines = [(name, points) for name, points in lines if len(points) > 1]
+    drawn = [(place, stage["name"], _passes(stage)) for place, stage in enumerate(stages)]
+    lines = [line for line in drawn if len(line[2]) > 1]
     if not lines:
         return None
     with figure("pass", 7.2, 3.6) as (canvas, svg):
         axes = canvas.subplots()
-        for i, (name, points) in enumerate(lines):
+        for i, name, points in lines:
             axes.plot(
                 [k for k, _ in points],
                 [y for _, y in points],
@@ -92,7 +96,7 @@ def pass_curves(stages: Sequence[Mapping[str, Any]]) -> Markup | None:
                 clip_on=False,
             )
         dress(axes, "Pass@k", top=1.05)
-        ticks = sorted({k for _, points in lines for k, _ in points})
+        ticks = sorted({k for *_, points in lines for k, _ in points})
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(k) for k in ticks])
         axes.minorticks_off()

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
+from eval.analysis.summary import costs_of
 from eval.analysis.truth_runs import FIGURES, truth_runs
-from eval.run.records import Run, read_usage, read_verdicts, tool_calls
+from eval.run.records import Run, read_usage, read_verdicts
 from eval.score.files import of_trajectory
 from eval.score.metrics import METRICS
 from eval.score.score import score_record
@@ -40,7 +41,7 @@ class _Part(BaseModel):
 ColumnUnit = Literal["percent", "share", "count", "seconds", "points"]
 
 
-class Column(_Part):
+class PublishedColumn(_Part):
     """One column: what was measured on what. `metric` is our name for it where we compute it."""
 
     key: str
@@ -93,7 +94,7 @@ class PublishedTable(_Part):
     unit: Literal["percent", "as labelled"]
     metric: str
     notes: list[str]
-    columns: list[Column]
+    columns: list[PublishedColumn]
     rows: list[Method]
 
     @model_validator(mode="after")
@@ -116,7 +117,7 @@ class PublishedTable(_Part):
         """Return the figures of one column, in the order of the rows."""
         return [row.values[key] for row in self.rows]
 
-    def unit_of(self, column: Column) -> str:
+    def unit_of(self, column: PublishedColumn) -> str:
         """Return the unit in which a column is printed."""
         return column.unit or self.unit
 
@@ -212,7 +213,7 @@ def _measure(table: PublishedTable, name: str, run: Run) -> dict[str, Any]:
     }
 
 
-def _figure_of(column: Column, episodes: Sequence[Trajectory], run: Run) -> float | None:
+def _figure_of(column: PublishedColumn, episodes: Sequence[Trajectory], run: Run) -> float | None:
     """Return a column's figure over these episodes of a run; `None` where it has none."""
     if column.sampled:
         names = {metric: name for name, metric in FIGURES.items()}
@@ -224,13 +225,10 @@ def _figure_of(column: Column, episodes: Sequence[Trajectory], run: Run) -> floa
 
 def _values_of(metric: str, episodes: Sequence[Trajectory], run: Run) -> list[float]:
     """Return the metric of each episode that has one."""
-    walks = [one for one in episodes if one.turns]
-    if metric == "tool_calls":
-        return [float(tool_calls(one)) for one in walks]
-    if metric == "seconds":
-        spent = {str(one["id"]): one for one in read_usage(run.folder)}
-        spent = {one.id: {**spent.get(one.id, {}), **one.usage} for one in walks}
-        return [float(one["seconds"]) for one in spent.values() if "seconds" in one]
+    if metric in ("tool_calls", "seconds"):
+        usage = {str(record["id"]): record for record in read_usage(run.folder)}
+        costs = costs_of([one for one in episodes if one.turns], usage)
+        return [cost[metric] for cost in costs if metric in cost]
     if metric not in METRICS:
         return []
     verdicts = read_verdicts(run.folder) if metric == "graphrunner_judge" else {}

@@ -18,8 +18,8 @@ from eval.analysis.summary import add_scores, paired_difference, summarise
 from eval.report.archive import WalkArchive, choose
 from eval.report.assets import write_page
 from eval.report.beside import beside
-from eval.report.desk import main_stage, run_facts
-from eval.report.page import headline, render_page
+from eval.report.desk import headline, main_stage, run_facts
+from eval.report.page import render_page
 from eval.report.plots import group_bars, pass_curves
 from eval.report.published import load_published, published_markdown, published_record
 from eval.report.training import (
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers", "trl", "numpy", "duckdb")
-_OF_WALKS = ("retrieval", "recovery", "grounded")
 # What a log shows: rewards and signs of collapse where it holds rewards, else the loss.
 RL_CURVES = {"reward": "reward", "em": "EM", "entropy": "entropy", "turns": "turns"}
 SFT_CURVES = {"loss": "loss"}
@@ -193,7 +192,7 @@ def hardware() -> dict[str, str]:
 def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
     """A panel for each curve that the stages' training logs hold; what a log lacks has none."""
     panels: list[Panel] = []
-    for stage in stages:
+    for place, stage in enumerate(stages):
         steps = read_steps(stage.train_metrics) if stage.train_metrics else {}
         rewarded = any(is_finite(line.get("reward")) for line in steps.values())
         drawn: list[Points] = []
@@ -202,7 +201,9 @@ def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
             # A reward that is the EM is one curve, not two.
             if len(found) > 1 and found not in drawn:
                 drawn.append(found)
-                panels.append(Panel(f"{stage.name}: {label}", [DrawnLine(label, found)]))
+                panels.append(
+                    Panel(f"{stage.name}: {label}", [DrawnLine(label, found, stage=place)])
+                )
     return panels
 
 
@@ -220,17 +221,21 @@ def _stage_records(
     for place, (stage, run) in enumerate(zip(stages, runs, strict=True)):
         record = {
             "name": stage.name,
-            **summarise(run.trajectories, run.samples, ks, failures=len(run.failures), seed=seed),
+            **summarise(
+                run.trajectories,
+                run.samples,
+                ks,
+                failures=len(run.failures),
+                seed=seed,
+                usage=archive.runs[place].usage,
+            ),
             **(known.stage_figures if (known := expectations[place]) else run.missing()),
             **others[place],
             "run": run_facts(run),
             "error_kinds": archive.runs[place].error_kinds,
             "seconds": stage.seconds,
         }
-        if run.trajectories and not any(walk.turns for walk in run.trajectories):
-            record = {k: v for k, v in record.items() if not k.startswith(_OF_WALKS)}
-            record["answers_alone"] = True
-        elif place:
+        if place and not record.get("answers_alone"):
             before = runs[place - 1]
             gain = paired_difference(before.trajectories, run.trajectories, seed=seed)
             record |= {

@@ -187,6 +187,8 @@ class DrawnLine:
     label: str
     points: Points
     band: Sequence[tuple[float, float]] = field(default_factory=tuple)
+    stage: int = 0
+    """Of a panel with one line: whose stage it is, by which it is coloured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ def draw_panels(name: str, panels: Sequence[Panel]) -> Markup | None:
 
 def _draw(axes: Any, panel: Panel) -> None:
     for place, line in enumerate(panel.lines):
-        colour = SERIES[place % len(SERIES)]
+        colour = SERIES[(line.stage + place) % len(SERIES)]
         steps = [step for step, _ in line.points]
         if line.band:
             low, high = zip(*line.band, strict=True)

@@ -62,9 +62,21 @@ class PolicyConfig(Config):
         return self
 
 
+_ANYONES = re.compile(r"final|model|best|checkpoint-\d+")
+"""Names of folders that tell no model from another."""
+
+
 def policy_name(config: PolicyConfig) -> str:
-    """What records call the policy."""
-    return config.model if config.api is not None else Path(config.model).name
+    """Return what records call the policy: the folder's name, with its parent's where that says
+    more.
+
+    >>> policy_name(PolicyConfig(model="runs/demo/grpo/final"))
+    'grpo/final'
+    """
+    parts = Path(config.model).parts
+    if config.api is not None or not parts:
+        return config.model
+    return "/".join(parts[-2:] if _ANYONES.fullmatch(parts[-1]) else parts[-1:])
 
 
 def is_reasoning_model(model: str) -> bool:

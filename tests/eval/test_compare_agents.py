@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.analysis.comparison import compare_runs, figures_table, read_runs
+from eval.analysis.comparison import compare_runs, figures_tables, read_runs
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
 from eval.run.records import tool_calls
@@ -127,7 +127,7 @@ def test_missing_questions_count_0_unless_they_are_dropped(systems: list[Path]) 
     (short,) = read_runs([ours], questions=questions, drop=True)
     assert len(short.scored_episodes) == 2 and "2 of 4 questions" in short.complaint
     assert "are left out" in short.complaint
-    assert short.complaint in figures_table(compare_runs([short])).note
+    assert short.complaint in figures_tables(compare_runs([short]))[0].note
 
 
 def test_an_incomplete_system_ends_the_command_with_3(systems: list[Path]) -> None:

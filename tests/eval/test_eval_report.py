@@ -11,16 +11,21 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
+from eval.analysis.error_kinds import KINDS
 from eval.report.archive import choose
+from eval.report.plots import series
 from eval.report.report import StageResult, console_table, training_panels, write_report
 from eval.report.training import DrawnLine, Panel
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
-from eval.tables import as_terminal
+from eval.tables import as_terminal, pass_table
+from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
+from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.viewer.record import outcome
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
@@ -145,6 +150,60 @@ def test_the_first_screen_says_what_was_run_and_what_went_wrong_most(folder: Pat
     assert first.index("Agent") < first.index("Strict EM") < first.index("What went wrong")
     assert all(kind in first for kind in kinds)
     assert "recovered: " in text and "wrong: " in text
+
+
+def test_em_is_stated_once_on_the_first_screen_and_in_no_table(folder: Path) -> None:
+    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    first = text[text.index("Summary") : text.index("EM by structure")]
+    assert first.count("0.750 [0.41, 0.93]") == first.count("[0.41, 0.93]") == 1
+    lead = first[: first.index("Strict EM")]
+    assert "stage 1 answers 8 questions: better than untrained" in lead
+    assert not re.search(r"\b[01]\.\d", lead)
+
+
+def test_a_stage_has_one_colour_in_every_plot(stages: list[StageResult], tmp_path: Path) -> None:
+    assert [series(place) for place in (0, 1, 5)] == ["--series-1", "--series-2", "--series-1"]
+    log = tmp_path / "log.jsonl"
+    write_jsonl(log, [{"step": step, "loss": 1 / step} for step in (1, 2, 3)])
+    write_report(tmp_path, [stages[0], replace(stages[1], train_metrics=log)])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r"background: var\((--series-\d)\)", page)[:2] == ["--series-1", "--series-2"]
+    bars, passes, training = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    found = [set(re.findall(r"--series-\d", plot)) for plot in (bars, passes, training)]
+    assert found == [{"--series-1", "--series-2"}] * 2 + [{"--series-2"}]
+
+
+def test_kinds_of_errors_say_what_they_mean_where_they_stand(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    kinds = json.loads((folder / "report.json").read_text())["stages"][-1]["error_kinds"]
+    assert kinds
+    for kind in kinds:
+        assert f">{kind}</a><small>{KINDS[kind]}</small>" in page
+
+
+def test_a_pass_at_k_carries_its_number_of_questions(folder: Path) -> None:
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    for stage in report["stages"]:
+        stage["pass@4_questions"] = 6
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(console_table(report))
+    assert re.search(r"Pass@4 .*\n.* of 6 .*\n", shown.get())
+    report["stages"][0]["pass@4_questions"] = 5
+    cells = [row[2] for row in pass_table(report["stages"]).rows]
+    assert [cell.small.rpartition(" n = ")[2] for cell in cells] == ["5", "6"]
+
+
+def test_the_page_names_the_model_and_a_rule_as_a_rule(source: Path, tmp_path: Path) -> None:
+    words = ["eval", "--graph", source / "graph", "--questions", source / "q.jsonl"]
+    more = ["--model", "first-relation", "--out", tmp_path / "run", "ceiling=never"]
+    assert not CliRunner().invoke(app, list(map(str, [*words, *more]))).exception
+    text = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).text
+    assert "run (first-relation, a rule without a model) answers 8 questions." in text
+    assert "Rule, no model" in text and "Model\n" not in text
+    assert policy_name(PolicyConfig(model="runs/demo/sft1/final")) == "sft1/final"
+    assert policy_name(PolicyConfig(model="runs/demo/model")) == "demo/model"
+    assert policy_name(PolicyConfig(model="models/SmolLM2")) == "SmolLM2"
 
 
 def test_hostile_text_adds_no_element_and_loses_no_character(

@@ -12,14 +12,14 @@ async function unpack(id) {
 }
 
 async function readTable() {
-  const { questions, runs } = await unpack("rows");
+  const { questions, runs, kinds } = await unpack("rows");
   const rows = questions.map(([id, text, structure, split, hops, topics, gold], place) => ({
     place, id, text, structure, split, hops, topics, gold,
     runs: runs.map((run) => readFacts(run, place)),
   }));
   for (const row of rows) row.words = searched(row);
   const walked = runs.findLastIndex((run) => run.rows.some((facts) => facts?.[3]));
-  return { rows, names: runs.map((run) => run.name), main: walked < 0 ? runs.length - 1 : walked };
+  return { rows, kinds, names: runs.map((run) => run.name), main: walked < 0 ? runs.length - 1 : walked };
 }
 
 function readFacts(run, place) {

@@ -1,8 +1,8 @@
 // The dialog of the report and of a comparison: one question, and the walk of one run or of two.
 
 class Viewer {
-  constructor({ rows, names, main }, beside) {
-    Object.assign(this, { rows, names, run: main, views: [], request: 0 });
+  constructor({ rows, names, main, kinds }, beside) {
+    Object.assign(this, { rows, names, kinds, run: main, views: [], request: 0 });
     this.other = beside && names.length > 1 ? 0 : -1; // the run beside, if any
     this.dialog = $("viewer");
     const press = (id, act) => $(id).addEventListener("click", act);
@@ -69,7 +69,7 @@ class Viewer {
     return [
       named ? make("h3", {}, this.names[run]) : null,
       labelled("Answer given", ...given, " ", verdict(walk.outcome)),
-      make("p", { class: "note" }, [kind && `error: ${kind}`, ...scores, ...drawn, `ended: ${walk.stop}`, ...costsOf(walk.usage)].filter(Boolean).join(" · ")),
+      make("p", { class: "note" }, [kind && `error: ${kind} (${this.kinds[kind]})`, ...scores, ...drawn, `ended: ${walk.stop}`, ...costsOf(walk.usage)].filter(Boolean).join(" · ")),
     ].filter(Boolean);
   }
 

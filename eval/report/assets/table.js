@@ -1,37 +1,47 @@
 // The table of questions: filtered and sorted whole, drawn only where it is looked at.
 
-const HEIGHT = 34; // pixels of a row, as in page.css
+const HEIGHT = 52; // pixels of a row, as in page.css: a question of three lines
+const HEAD = 34;
+const NARROW = 600; // of a page on which the first run alone is seen
 const BEYOND = 3; // rows drawn above and below the visible ones
 
 class Table {
-  constructor({ rows, names, main }, open) {
-    Object.assign(this, { rows, names, open, shown: rows, chosen: 0, sorted: null, down: false, run: main });
+  constructor({ rows, names, main, kinds }, open) {
+    Object.assign(this, { rows, names, kinds, open, shown: rows, chosen: 0, sorted: null, down: false, run: main });
     this.box = $("table");
     this.body = this.box.querySelector(".rows");
-    this.columns = this.makeColumns();
-    const widths = this.columns.map((column) => column.width).join(" ");
-    this.box.style.setProperty("--columns", widths);
-    this.box.setAttribute("aria-colcount", this.columns.length);
-    this.box.style.height = `${Math.min(16, rows.length + 1.2) * HEIGHT}px`;
+    this.box.style.height = `${Math.min(11, rows.length + 0.2) * HEIGHT + HEAD}px`;
+    this.layOut();
     this.fillFilters();
     this.listen();
     this.filter();
   }
 
-  makeColumns() {
+  // On a narrow page the chosen run stands first among the runs.
+  layOut() {
+    this.narrow = innerWidth < NARROW;
+    this.columns = this.makeColumns(this.narrow);
+    this.box.style.setProperty("--columns", this.columns.map((column) => column.width).join(" "));
+    this.box.style.setProperty("--least", `${(this.narrow ? 55 : 59) + 6.9 * this.names.length}rem`);
+    this.box.setAttribute("aria-colcount", this.columns.length);
+  }
+
+  makeColumns(narrow) {
+    const runs = this.names.map((_, i) => i);
+    if (narrow) runs.sort((a, b) => (b === this.run) - (a === this.run));
     const number = (key) => (row) => row.runs[this.run]?.[key] ?? -1;
     const listed = (title, list) => ({ title, width: "minmax(8rem, .6fr)", value: (row) => list(row).join(", "), cell: (row) => list(row).join(", ") || "–", look: "text" });
     return [
       { title: "#", width: "3.2rem", value: (row) => row.place, cell: (row) => `${row.place + 1}`, look: "number" },
-      { title: "Question", width: "minmax(14rem, 1fr)", value: (row) => row.text, cell: (row) => row.text, look: "text" },
-      ...this.names.map((name, i) => ({
-        title: name, width: "6.9rem",
+      { title: "Question", width: narrow ? "10.5rem" : "minmax(14rem, 1fr)", value: (row) => row.text, cell: (row) => row.text, look: "text" },
+      ...runs.map((i) => ({
+        title: this.names[i], width: "6.9rem",
         value: (row) => ORDER.indexOf(row.runs[i]?.outcome),
         cell: (row) => verdict(row.runs[i]?.outcome),
       })),
       listed("Answer", (row) => row.runs[this.run]?.answers ?? []),
       listed("Gold", (row) => row.gold),
-      { title: "Error", width: "7rem", value: (row) => row.runs[this.run]?.kind ?? "", cell: (row) => row.runs[this.run]?.kind || "–" },
+      { title: "Error", width: "8rem", value: (row) => row.runs[this.run]?.kind ?? "", cell: (row) => explained(row.runs[this.run]?.kind, this.kinds), look: "text" },
       { title: "Type", width: "5.4rem", value: (row) => row.structure, cell: (row) => row.structure || "–" },
       { title: "F1", width: "3.4rem", value: number("f1"), cell: (row) => figure(row.runs[this.run]?.f1, 2), look: "number" },
       { title: "Turns", width: "4rem", value: number("turns"), cell: (row) => figure(row.runs[this.run]?.turns, 0), look: "number" },
@@ -59,7 +69,7 @@ class Table {
       $(`by-${key}`).closest("label").hidden = values.length < 2;
       if (key === "tokens") continue; // a number to type
       const order = key === "outcome" ? (a, b) => ORDER.indexOf(a) - ORDER.indexOf(b) : (a, b) => naturally(`${a}`, `${b}`);
-      $(`by-${key}`).append(...values.sort(order).map((value) => make("option", { value }, key === "outcome" ? VERDICTS[value][0] : `${value}`.replaceAll("_", " "))));
+      $(`by-${key}`).append(...values.sort(order).map((value) => make("option", { value, title: key === "kind" && this.kinds[value] }, key === "outcome" ? VERDICTS[value][0] : `${value}`.replaceAll("_", " "))));
     }
     if (this.names.length > 1) $("by-outcome").append(make("option", { value: "differ" }, "runs differ"));
   }
@@ -85,12 +95,20 @@ class Table {
       const row = event.target.closest(".row");
       if (row) this.choose(Number(row.dataset.at), true);
     });
-    window.addEventListener("resize", () => this.draw());
+    window.addEventListener("resize", () => {
+      if (this.narrow !== innerWidth < NARROW) this.filter();
+      this.draw();
+    });
   }
 
   filter() {
     const words = $("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const before = this.run;
     this.run = Number($("by-run").value) || 0;
+    if (this.narrow !== innerWidth < NARROW || (this.narrow && this.run !== before)) {
+      this.sorted = null;
+      this.layOut();
+    }
     const chosen = FILTERS.slice(1).map((key) => [key, $(`by-${key}`).value]).filter(([, value]) => value);
     this.shown = this.rows.filter((row) => chosen.every(([key, value]) => fits(row, this.run, key, value)) && words.every((word) => row.words.includes(word)));
     this.drawHead();
@@ -148,7 +166,7 @@ class Table {
   choose(at, opened = false) {
     if (!this.shown.length) return;
     this.chosen = Math.max(0, Math.min(this.shown.length - 1, at));
-    const visible = this.box.clientHeight - HEIGHT;
+    const visible = this.box.clientHeight - HEAD;
     const top = this.chosen * HEIGHT;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     else if (top + HEIGHT > this.box.scrollTop + visible) this.box.scrollTop = top + HEIGHT - visible;
@@ -179,6 +197,8 @@ const OF_RUN = ["outcome", "kind", "stop", "tokens"];
 const ORDER = ["right", "recovered", "wrong", "failed"];
 const { compare: naturally } = new Intl.Collator("en", { numeric: true });
 const figure = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+
+const explained = (kind, kinds) => (kind ? make("span", { title: kinds[kind] }, kind) : "–");
 
 function fits(row, run, key, value) {
   if (value === "differ") return new Set(row.runs.map((one) => one && one.em)).size > 1;

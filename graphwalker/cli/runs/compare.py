@@ -164,10 +164,11 @@ def _show(
         changes,
         changes_table,
         compare_runs,
+        figures_tables,
         pairs_table,
-        terminal_tables,
+        ratios,
+        ratios_table,
     )
-    from eval.analysis.ratios import ratios, ratios_table
     from eval.report.comparison import write_page
     from eval.tables import as_terminal
 
@@ -176,15 +177,14 @@ def _show(
     result: dict[str, Any] = {**compare_runs(runs, seed), "ratios": ratios(runs, base)}
     if len(runs) == 2:
         first, second = runs
-        wins_and_losses = changes(first.run.trajectories, second.run.trajectories)
         pair = {**result["pairs"][0], "a": str(first.folder), "b": str(second.folder)}
-        result = {**pair, **wins_and_losses, **result}
+        result = {**pair, **changes(first, second), **result}
     if out is not None:
         write_page(out / PAGE, runs, result)
     if as_json:
         show("", result, as_json)
         return
-    for number, table in enumerate(terminal_tables(result)):
+    for number, table in enumerate(figures_tables(result, brief=True)):
         console.out.print(as_terminal(table, "Costs" if number else "Agents"))
     if result["pairs"]:
         console.out.print(as_terminal(pairs_table(result, brief=True), "Paired tests"))
@@ -193,6 +193,7 @@ def _show(
             as_terminal(ratios_table(result["ratios"]), "Costs against another agent")
         )
     for title in ("wins", "losses") if most and len(runs) == 2 else ():
-        console.out.print(changes_table(result[title], title, most))
+        table = changes_table(result[title], most)
+        console.out.print(as_terminal(table, f"{title}: {len(result[title]):,}"))
     if out is not None:
         console.out.print(f"Page: {(out / PAGE).resolve()}", soft_wrap=True)

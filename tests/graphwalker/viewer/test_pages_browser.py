@@ -121,7 +121,13 @@ def test_a_report_of_six_runs_three_of_them_other_systems(
     assert page.locator("#figures tbody").first.locator("tr").count() == 6
     for name in OTHERS:
         assert name in page.inner_text("#figures") and name in page.inner_text("#table .head")
+    menu = "[...document.querySelectorAll('nav.contents')].map(n => n.scrollWidth <= n.clientWidth)"
+    assert page.evaluate(menu) == [True]
+    heads = page.locator("#table .head .row > div").all_inner_texts()
+    narrow = page.viewport_size["width"] < 600  # type: ignore[index]
+    assert heads[2] == ("trained" if narrow else "untrained")  # the last run that walks
     page.select_option("#by-run", "half")
+    assert not narrow or page.locator("#table .head .row > div").nth(2).inner_text() == "half"
     page.fill("#by-tokens", "300")
     assert page.inner_text("#count") == "3 of 8 questions"
     open_walk(page, "films by eve")
