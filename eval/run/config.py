@@ -185,10 +185,23 @@ def run_eval(
             progress=progress,
             shard=shard,
         )
+    _check_endpoint(config, environment)
     if shard:
         return folder
     _beside(config, questions, environment, progress)
     return out
+
+
+def _check_endpoint(config: EvalConfig, environment: Environment) -> None:
+    """Ask the endpoint once more at the end. Raises `IncompleteError` where it holds nothing now.
+
+    Each empty answer during the run was believed only with a triple shown beside it.
+    """
+    if is_endpoint(config.graph) and not isinstance(environment.agent, IOPromptAgent):
+        try:
+            environment.graph.info()
+        except GraphError as error:
+            raise IncompleteError(f"the endpoint at the end of the run: {error}") from None
 
 
 def _cuts(config: EvalConfig) -> dict[str, Any]:

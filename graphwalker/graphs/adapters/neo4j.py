@@ -223,7 +223,11 @@ class Neo4jGraph(PropertyGraph):
         from neo4j.exceptions import DriverError, Neo4jError
 
         def read(transaction: Any) -> list[dict[str, Any]]:
-            return [record.data() for record in transaction.run(query, parameters)]
+            rows = [record.data() for record in transaction.run(query, parameters)]
+            # A database that came back before its data answers well, and with nothing.
+            if not rows and not [*transaction.run(SIZE, {})][0].data()["count"]:
+                raise GraphError(f"{self._address}: this database holds no nodes")
+            return rows
 
         try:
             with self._driver.session(

@@ -1,6 +1,7 @@
 """The client of one or several endpoints: retries, failover, and proof that they hold the graph."""
 
 import logging
+import math
 import random
 import re
 import threading
@@ -53,14 +54,15 @@ def prove(
     """What the endpoint behind `ask` shows; it must be what is `known` from before, or from the
     first of several. Raises `Fault`."""
     where = f"graph <{graph}>" if graph else "store"
+    again = several or known is not None  # what was there may come back
     shown = _read_proof(ask)
     if shown is None:
         raise Fault(
             f"its {where} holds no triples: load it, or mend the address (`#IRI` names a graph)",
-            again=several,
+            again=again,
         )
     if known is not None and known.fingerprint != shown.fingerprint:
-        raise Fault(f"its {where} is not the one that was asked before", again=several)
+        raise Fault(f"its {where} is not the one that was asked before", again=again)
     if known is None and not shown.fingerprint:
         return shown  # some triples of its own, which it has just shown
     expected = shown if shown.fingerprint or known is None else known
@@ -68,7 +70,7 @@ def prove(
         raise Fault(
             f"its {where} lacks triples that must be there ({missing[0]} {missing[1]} ...): "
             "load it again",
-            again=several,
+            again=again,
         )
     return shown
 
@@ -106,6 +108,11 @@ def _missing(ask: Callable[[str], list[ResultRow]], pairs: tuple[Pair, ...]) -> 
     return next((pair for number, pair in enumerate(safe) if str(number) not in there), None)
 
 
+def _says_nothing(rows: list[ResultRow]) -> bool:
+    """Whether an answer holds no row, or counts of 0 alone; `k` numbers the branches of a batch."""
+    return all(row[v]["value"] == "0" for row in rows for v in row if v != "k")
+
+
 def _value(row: ResultRow, variable: str) -> str:
     return row[variable]["value"] if variable in row else ""
 
@@ -126,6 +133,8 @@ class Endpoint:
         self.address = connections.address
         self.failures = 0
         self.rest_until = 0.0
+        self.full_since = -math.inf
+        """When it showed its graph again after it had lost it; until then, infinity."""
         self.is_virtuoso: bool | None = None
         self.proven = False
         """Whether it holds the graph that is asked: shown anew after each failure, and after it
@@ -151,7 +160,8 @@ class SparqlClient:
 
     A 5xx, a reset, a time-out or a broken answer is asked again, of the next endpoint if there is
     one, else after a pause that doubles, with jitter. After `attempts` it is a `GraphError`.
-    An endpoint that failed is probed before it is trusted again. Safe among threads.
+    An endpoint that failed is probed before it is trusted again, and one that finds nothing shows
+    a canary: an empty answer of an endpoint that lost its graph is none. Safe among threads.
     """
 
     def __init__(
@@ -196,7 +206,7 @@ class SparqlClient:
         self._count(queries=1)
         reason = ""
         for attempt in range(self._attempts):
-            endpoint = self._choose()
+            endpoint, began = self._choose(), time.monotonic()
             self._count(retries=attempt > 0)
             try:
                 rows = self._ask(endpoint, query, values)
@@ -204,6 +214,10 @@ class SparqlClient:
                     check(rows)
                 if not endpoint.proven:
                     self._prove(endpoint)
+                elif _says_nothing(rows):
+                    self._ask_canary(endpoint)
+                if _says_nothing(rows) and began < endpoint.full_since:
+                    raise Fault("it answered with nothing before its graph came back", again=True)
                 return rows
             except Fault as fault:
                 reason = f"{endpoint.address}: {fault.reason}"
@@ -268,7 +282,22 @@ class SparqlClient:
         with self._lock:
             self._proof = self._proof or shown
         endpoint.proven = True
+        endpoint.full_since = min(endpoint.full_since, time.monotonic())
         endpoint.note_answer()
+
+    def _ask_canary(self, endpoint: Endpoint) -> None:
+        """Let an endpoint that found nothing show a triple that must be there. Raises `Fault`: a
+        store that came back before its data answers well, and with nothing."""
+        self._count(probes=1)
+        known = self._proof.sentinels[:1] if self._proof else ()
+
+        def ask(query: str) -> list[ResultRow]:
+            return self._ask(endpoint, query, _NO_VALUES)
+
+        if _missing(ask, known) if known else _read_proof(ask) is None:
+            endpoint.full_since = math.inf
+            raise Fault("it answers with nothing, and has lost triples that it showed", again=True)
+        endpoint.full_since = min(endpoint.full_since, time.monotonic())
 
     @property
     def proof(self) -> Proof | None:

@@ -122,9 +122,9 @@ def test_a_relation_that_was_counted_and_leads_nowhere_is_a_fault(store):
         graph = SparqlGraph(endpoint.address, **QUICK)
         ((relation, _), *_) = graph.flat_relations(ADA, Direction.OUT)
         expected = graph.step(ADA, relation, Direction.OUT, 5)
-        endpoint.faults = [(200, {}, rows())]
+        endpoint.faults = [(200, {}, rows()), None]
         assert graph.step(ADA, relation, Direction.OUT, 5) == expected  # a second look finds it
-        endpoint.faults = [(200, {}, rows())] * 2
+        endpoint.faults = [(200, {}, rows()), None] * 2
         with pytest.raises(GraphError, match=f"{relation} of {ADA} was counted and has no end"):
             graph.step_many([Step(ADA, relation, Direction.OUT, 5)])
         assert graph.step(ADA, "no.such.relation", Direction.OUT, 5) == []

@@ -99,3 +99,57 @@ def test_a_proof_is_asked_for_once_and_again_after_a_failure(stored):
         ask(graph)
         time.sleep(0.01)
         assert len(endpoint.proofs) == 2
+
+
+# --- a store that is empty for a while
+
+EMPTY = (200, {"Content-Type": "application/sparql-results+json"},
+         b'{"head": {"vars": []}, "results": {"bindings": []}}')  # fmt: skip
+
+
+def test_an_empty_answer_counts_where_the_endpoint_shows_a_triple_that_it_had(stored):
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(graph)
+        before = len(endpoint.forms)
+        assert graph.flat_relations("m.unknown", Direction.OUT) == []
+        assert graph.client.counts["probes"] == 2
+        asked = len(endpoint.forms) - before
+        assert asked == 2  # the question, and one triple beside it
+
+
+def test_an_endpoint_that_is_empty_for_a_while_is_asked_again(stored):
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        expected = [graph.flat_relations(ADA, d) for d in Direction]
+        fresh = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(fresh)
+        endpoint.faults = [EMPTY, EMPTY]
+        assert [fresh.flat_relations(ADA, d) for d in Direction] == expected
+
+
+@pytest.mark.parametrize("call", [
+    lambda graph: graph.flat_relations(ADA, Direction.OUT),
+    lambda graph: graph.relations(ADA, Direction.OUT),
+    lambda graph: graph.count(ADA, FILM, Direction.IN),
+    lambda graph: graph.resolve("Ada"),
+    lambda graph: graph.name(ADA),
+    ask,
+    lambda graph: graph.info(),
+])  # fmt: skip
+def test_an_endpoint_that_stays_empty_is_a_failure_in_every_call(stored, call):
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(graph)
+        endpoint.store = stored("")
+        with pytest.raises(GraphError, match="holds no triples: load it"):
+            call(graph)
+
+
+def test_an_answer_just_before_the_graph_came_back_is_asked_for_again(stored):
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        assert ask(graph)
+        # An empty answer and a canary that is missing, then an empty answer and a full canary.
+        endpoint.faults = [EMPTY, EMPTY, EMPTY]
+        assert ask(graph)
