@@ -1,13 +1,19 @@
 """A stage of the road, and what the stages of a run have cost so far."""
 
+import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 
 from graphwalker.cli import console
 from graphwalker.files import read_json, write_json
+
+EVERY_S = 5.0
+"""How often what a stage costs is written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +41,62 @@ class StageTimes:
         return sum(self.seconds.values())
 
     def run(self, stage: Stage) -> None:
-        """Run a stage; what it cost counts even where it fails."""
+        """Run a stage; what it cost counts even where it fails or is killed."""
         console.note(f"{stage.title} ...")
-        clock = _Clock()
-        try:
+        with self._counted(stage.title):
             if stage.own_bar:
                 stage.work(console.silent)
                 return
             with console.progress(stage.title) as tick:
                 stage.work(tick)
+
+    @contextmanager
+    def _counted(self, title: str) -> Generator[None]:
+        """Keep what the block costs, every few seconds: who is killed cannot say it at the end."""
+        before = self.seconds.get(title, 0.0), self.cpu_seconds.get(title, 0.0)
+        started, ended, alive, done = time.monotonic(), *_cpu_seconds(), Event()
+
+        def keep(cpu_seconds: float) -> None:
+            self.seconds[title] = round(before[0] + time.monotonic() - started, 1)
+            self.cpu_seconds[title] = round(before[1] + cpu_seconds, 1)
+            write_json(self._out / "seconds.json", self.seconds)
+            write_json(self._out / "cpu_seconds.json", self.cpu_seconds)
+
+        def keep_on() -> None:
+            while not done.wait(EVERY_S):
+                keep(sum(_cpu_seconds()) - ended - alive)
+
+        thread = Thread(target=keep_on, daemon=True)
+        thread.start()
+        try:
+            yield
         finally:
-            self._count(stage.title, *clock.read())
-
-    def _count(self, title: str, seconds: float, cpu_seconds: float) -> None:
-        _add(self.seconds, title, seconds)
-        _add(self.cpu_seconds, title, cpu_seconds)
-        write_json(self._out / "seconds.json", self.seconds)
-        write_json(self._out / "cpu_seconds.json", self.cpu_seconds)
-
-
-class _Clock:
-    """Seconds, and CPU seconds of all cores, since it was made."""
-
-    def __init__(self) -> None:
-        self._started, self._cpu = time.monotonic(), _cpu_seconds()
-
-    def read(self) -> tuple[float, float]:
-        return time.monotonic() - self._started, _cpu_seconds() - self._cpu
+            done.set()
+            thread.join()
+            keep(_cpu_seconds()[0] - ended)
 
 
 def _read(path: Path) -> dict[str, float]:
     return read_json(path) if path.is_file() else {}
 
 
-def _add(costs: dict[str, float], title: str, spent: float) -> None:
-    costs[title] = round(costs.get(title, 0.0) + spent, 1)
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of the workers that have ended."""
+def _cpu_seconds() -> tuple[float, float]:
+    """CPU seconds of this process and of the workers that have ended, and of those that run."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(use.ru_utime + use.ru_stime for use in uses)
+    return sum(use.ru_utime + use.ru_stime for use in uses), sum(map(_seconds_of, _below("self")))
+
+
+def _below(process: str) -> Iterator[str]:
+    """Yield the numbers of the processes that a process has started, and of theirs."""
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended meanwhile
+            for child in file.read_text().split():
+                yield child
+                yield from _below(child)
+
+
+def _seconds_of(process: str) -> float:
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
