@@ -140,10 +140,13 @@ def load_policy(
         from graphwalker.policies.vllm.load import load_vllm
 
         return load_vllm(config, policy_name(config))
+    from graphwalker.pretrained.load import check_pretrained, read_model, read_tokenizer
+
+    check_pretrained(config.model, force_base=config.force_base)  # before the slow imports
+
     import torch
 
     from graphwalker.policies.local.policy import TransformersPolicy
-    from graphwalker.pretrained.load import check_pretrained, read_model, read_tokenizer
     from graphwalker.tokens.auto import resolve_format
     from graphwalker.tokens.formats import chat_format
 
@@ -153,7 +156,6 @@ def load_policy(
     if device == "cuda":
         device = f"cuda:{worker % torch.cuda.device_count()}"
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
-    check_pretrained(config.model, force_base=config.force_base)
     tokenizer = read_tokenizer(config.model)
     fmt = chat_format(resolve_format(config.format, tokenizer, config.model))
     model = read_model(config.model, force_base=config.force_base, dtype=dtype)

@@ -14,7 +14,7 @@ from graphwalker.pretrained.folders import (
 )
 from graphwalker.pretrained.limits import allow_cpu, run_limited
 
-READ_S, ADAPT_S = 6.0, 2.0
+READ_S, ADAPT_S = 8.0, 2.0
 """Seconds of computing to put a model together, and to lay an adapter over it."""
 TOKENIZERS = ("*token*", "vocab*", "*.model", "tekken.json")
 """Files of which a tokenizer has one, at least."""
@@ -31,6 +31,7 @@ def check_model(folder: Path, where: str) -> None:
     refuse_code(folder)
     check_config(folder, where)
     shapes = tensor_shapes(folder)
+    _import_slow()
     run_limited(partial(_build, folder, shapes), f"{where}: reading this model", READ_S)
 
 
@@ -40,6 +41,7 @@ def check_tokenizer(folder: Path, where: str, base: Path | None = None) -> None:
     if not any(file for kind in TOKENIZERS for file in folder.glob(kind)):
         raise UserError(f"{where}: no tokenizer could be loaded from here (no tokenizer.json)")
     work = partial(_read_tokenizer, folder, base or folder)
+    _import_slow()
     run_limited(work, f"{where}: reading its tokenizer", READ_S)
 
 
@@ -48,7 +50,17 @@ def check_adapter(adapter: Path, base: Path, where: str, force: bool = False) ->
     `force` another tokenizer is allowed."""
     refuse_code(adapter)
     work = partial(_adapt, adapter, base, tensor_shapes(adapter), force)
+    _import_slow()
     run_limited(work, f"{where}: laying this adapter over {base}", READ_S)
+
+
+def _import_slow() -> None:
+    """Import what the limited process would spend its seconds on."""
+    import torch
+    import transformers
+
+    library: Any = transformers  # it imports a name when it is asked for
+    assert torch and library.AutoConfig and library.AutoModelForCausalLM and library.AutoTokenizer
 
 
 def _build(folder: Path, stored: Mapping[str, tuple[int, ...]]) -> None:
