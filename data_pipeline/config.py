@@ -265,7 +265,7 @@ class ExpertConfig(Config):
     the oracle's stands. For a policy, and questions with a query."""
     policy: PolicyConfig | None = None
     """The model that is the expert, local or behind an API (`policy.api.base_url`), on questions of
-    any dataset. None: the built-in expert, on certified questions."""
+    any dataset. None: the built-in expert, on questions of any dataset whose query is known."""
     questions_format: QuestionsFormat = "auto"
     """The dataset's name where the question file of a policy does not show it."""
     unresolved: str = "stop"
@@ -292,8 +292,8 @@ class ExpertConfig(Config):
     readings."""
     injected_errors: PlainTexts = INJECTED_ERRORS
     """Kinds of injected errors to draw from. A kind named twice is drawn twice as often. With tools
-    that look one way (`search-on-graph`, `kg-r1`, `graphwalker-code`) the oracle errs, by default
-    in every kind that they allow, `wrong_side` among them."""
+    that look one way (`search-on-graph`, `kg-r1`, `graphwalker-code`) it errs by default in every
+    kind that they allow, `wrong_side` among them."""
     plain_thoughts: bool = False
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""

@@ -101,7 +101,9 @@ def load_policy(
     one will do. Its files may name other files where `trust` holds the folder. Raises `UserError`
     for another environment, a folder without a model or an unknown setting.
     """
+    from data_pipeline.wording.vocabulary import lexicon_of
     from graphwalker.agents.model_environment import format_of, read_environment
+    from graphwalker.oracle.choices import NO_PHRASES
     from graphwalker.policies.config import PolicyConfig
     from graphwalker.policies.load import load_policy as load
 
@@ -113,7 +115,10 @@ def load_policy(
     folder = model if own is not None and not force_environment else None
     if folder and environment is not None:
         _refuse_other(folder, environment)
-    policy = load(config, environment=environment)
+    phrases = NO_PHRASES
+    if model == "oracle" and environment is not None:
+        phrases = lexicon_of(environment.graph)
+    policy = load(config, environment=environment, phrases=phrases)
     if folder:
         _FOLDERS[policy] = folder
     return policy
