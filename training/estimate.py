@@ -13,6 +13,8 @@ GIB = 2**30
 CACHE, ACTIVATIONS, LOGITS = "KV cache", "activations", "logits"
 ASLEEP = "vLLM, asleep in the update"
 """vLLM's share of the GPU where `vllm.sleep` gives it back after the rollouts."""
+DEV_CACHE = "KV cache of dev questions"
+"""Of an evaluation while training: our own loop draws, whatever draws the rollouts."""
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
@@ -51,7 +53,8 @@ def estimate(
     else:
         states = _adapter_states(count, moved, half and isinstance(config, SftConfig), half)
     rows, length = pass_shape(config, gpus)
-    parts = [*states, *_working(config, shape, rows, length, half)]
+    working = _working(config, shape, rows, length, half)
+    parts = [*states, *working, *_dev_questions(config, shape, half, gpus)]
     if not isinstance(config, GrpoConfig):
         return parts
     if config.prompts_per_step * config.samples % gpus:
@@ -68,10 +71,10 @@ def estimate(
 
 
 def peak(parts: Sequence[Part]) -> int:
-    """Bytes of the larger phase: a step's rollouts are over, and their cache is freed, before its
-    update."""
+    """Bytes of the largest phase: a step's rollouts are over, and their cache is freed, before its
+    update, and an evaluation stands between two steps."""
     sizes = {part.name: part.bytes for part in parts}
-    rollouts = sizes.pop(CACHE, 0) + sizes.pop(ASLEEP, 0)
+    rollouts = max(sizes.pop(CACHE, 0) + sizes.pop(ASLEEP, 0), sizes.pop(DEV_CACHE, 0))
     update = sum(sizes.pop(name) for name in (ACTIVATIONS, LOGITS))
     return sum(sizes.values()) + max(rollouts, update)
 
@@ -170,14 +173,29 @@ def cache_bytes(shape: Any, half: bool) -> int:
 
 
 def _own_rollouts(config: GrpoConfig, shape: Any, half: bool, gpus: int) -> Part:
-    """The rollouts' KV cache."""
     at_once = min(config.engine_batch, config.prompts_per_step * config.samples // gpus)
-    length = config.max_context
-    token = cache_bytes(shape, half)
+    return _cache_part(CACHE, at_once, config.max_context, shape, half)
+
+
+def _dev_questions(config: SftConfig | GrpoConfig, shape: Any, half: bool, gpus: int) -> list[Part]:
+    if config.evaluation is None:
+        return []
+    mine = -(-config.evaluation.limit // gpus)
+    if isinstance(config, GrpoConfig):
+        most, length = config.engine_batch, config.max_context
+        mine *= max(1, config.evaluation.samples)
+    else:
+        most = config.evaluation.batch_size
+        length = config.evaluation.max_context or config.max_length
+    return [_cache_part(DEV_CACHE, min(most, mine), length, shape, half)]
+
+
+def _cache_part(name: str, at_once: int, length: int, shape: Any, half: bool) -> Part:
+    """The KV cache of episodes that our own loop draws together."""
     # Where it grows, one layer's keys or values are there twice.
-    grown = at_once * length * token * (1 + 1 / (2 * shape.num_hidden_layers))
+    copied = 1 + 1 / (2 * shape.num_hidden_layers)
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
-    return Part(CACHE, int(grown), how)
+    return Part(name, int(at_once * length * cache_bytes(shape, half) * copied), how)
 
 
 def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> Part:

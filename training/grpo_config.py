@@ -121,7 +121,8 @@ class GrpoConfig(TrainingConfig):
     """Rounds of `resample` at most; groups that are still without variance are kept."""
     max_failed: float = Field(default=0.25, ge=0, le=1)
     """The run stops when more than this share of a step's episodes are infrastructure failures (of
-    the graph or the engine). Those have no reward and no gradient."""
+    the graph or the engine). Those have no reward and no gradient. An
+    engine that fails in two steps in a row ends it whatever the share."""
 
     lr: float = Field(default=1e-6, gt=0)
     """Learning rate (GraphWalker: 1e-6)."""

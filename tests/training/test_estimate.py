@@ -18,6 +18,7 @@ from support.grpo_batches import first_batch
 from training.config import SftConfig
 from training.estimate import (
     ASLEEP,
+    DEV_CACHE,
     GIB,
     Part,
     cache_bytes,
@@ -26,7 +27,7 @@ from training.estimate import (
     peak,
     trained_parameters,
 )
-from training.grpo_config import GrpoConfig
+from training.grpo_config import GrpoConfig, GrpoEvaluation
 from training.models.shapes import empty_model, model_shape
 
 ROWS, LENGTH = 3, 96
@@ -179,6 +180,17 @@ def test_a_share_of_vllm_counts_beside_the_states_and_in_the_update_unless_it_sl
     assert estimated_peak(config) == pytest.approx(states + max(28, update))
     assert estimated_peak(awake) == pytest.approx(states + 28 + update)
     assert estimated_peak(server) == pytest.approx(states + update)
+
+
+def test_an_evaluation_beside_a_sleeping_vllm_counts_its_own_cache():
+    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o", "micro_batch": 1}
+    vllm, dev = VllmConfig(sleep=True, gpu_memory=0.3), GrpoEvaluation(questions="dev", limit=2000)
+    model = "Qwen/Qwen2.5-7B-Instruct"
+    config = GrpoConfig(model=model, engine="vllm", vllm=vllm, evaluation=dev, **given)
+    parts = sizes(estimate(config, 8, "zero2"))
+    one = config.max_context * cache_bytes(model_shape(config.model), half=True)
+    assert parts[DEV_CACHE] == pytest.approx(min(config.engine_batch, 250) * one * (1 + 1 / 56))
+    assert estimated_peak(config) > estimated_peak(config.model_copy(update={"evaluation": None}))
 
 
 def test_the_cluster_config_fits_its_gpus_by_the_command():

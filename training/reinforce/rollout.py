@@ -16,6 +16,7 @@ from graphwalker.errors import GraphWalkerError
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.tokens.formats import ChatFormat
+from graphwalker.trajectory import StopReason
 from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, Groups, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, rollout_engine
@@ -64,9 +65,12 @@ class Rollouts:
         self.batch = Batch()
         """That of the last call."""
         self.engine = rollout_engine(config, fmt)
+        self._failing: list[int] = []
+        """How many steps in a row the engine of each process has failed in."""
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        """Raises `OutageError`, in all processes, for too many infrastructure failures."""
+        """Raises `OutageError`, in all processes, for too many infrastructure failures, and for an
+        engine that fails twice in a row."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
         wanted, resampled = group_ids(prompts, self.config.samples), 0
         with self.engine.open(trainer) as policy:
@@ -80,6 +84,7 @@ class Rollouts:
             self._winnable,
         )  # fmt: skip
         self._check_failures()
+        self._check_engines()
         return {
             "prompt_ids": [e.prompt for e in episodes],
             "completion_ids": [e.completion for e in episodes],
@@ -167,4 +172,21 @@ class Rollouts:
                 f"more than max_failed = {most:g}"
                 f" ({next(errors, 'in another process')}); the run resumes from its last "
                 "checkpoint when it is started again"
+            )
+
+    def _check_engines(self) -> None:
+        """Raises `OutageError`, in all processes, for an engine that failed twice in a row: of
+        eight, one alone stays below `max_failed`, and every step would lose its part. A collective.
+        """
+        lost = [t.stop is StopReason.POLICY_ERROR for t in self.batch.trajectories]
+        failing = gather_all([2 * sum(lost) > len(lost)])
+        before = self._failing or [0] * len(failing)
+        self._failing = [n + 1 if bad else 0 for n, bad in zip(before, failing, strict=True)]
+        if max(self._failing) >= 2:
+            why = next((t.provenance.get("error") for t, bad in zip(self.batch.trajectories, lost,
+                        strict=True) if bad), "in another process")  # fmt: skip
+            raise OutageError(
+                f"step {self.batch.step + 1}: the engine of process "
+                f"{self._failing.index(max(self._failing))} failed twice in a row ({why}); the run "
+                "resumes from its last checkpoint when it is started again"
             )

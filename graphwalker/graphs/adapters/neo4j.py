@@ -225,7 +225,7 @@ class Neo4jGraph(PropertyGraph):
         def read(transaction: Any) -> list[dict[str, Any]]:
             rows = [record.data() for record in transaction.run(query, parameters)]
             # A database that came back before its data answers well, and with nothing.
-            if not rows and not [*transaction.run(SIZE, {})][0].data()["count"]:
+            if not rows and not next(iter(transaction.run(SIZE, {}))).data()["count"]:
                 raise GraphError(f"{self._address}: this database holds no nodes")
             return rows
 

@@ -1,12 +1,15 @@
 """GRPO's options: what an answer earns, which groups are trained, budgets, and failures of ours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from graphwalker.agents.environment import Environment
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Completion, Request, Sampling
@@ -25,7 +28,7 @@ from support.run_toys import grpo_config, largest_difference, lines
 from training.grpo import question_order, run_grpo
 from training.grpo_config import GrpoConfig
 from training.reinforce.arguments import trl_arguments
-from training.reinforce.engines import BudgetPolicy
+from training.reinforce.engines import BudgetPolicy, RolloutEngine
 from training.reinforce.groups import substitutes, turn_credit
 from training.reinforce.rollout import OutageError
 from training.reinforce.trainer import EpisodeTrainer
@@ -197,6 +200,34 @@ def test_infrastructure_failures_have_no_reward_and_no_gradient(grpo_world, tmp_
 def test_too_many_failures_stop_the_run(grpo_world, tmp_path):
     with pytest.raises(OutageError, match=r"of 16 episodes failed.*the graph is down"):
         first_batch(grpo_world, tmp_path / "run", failing(grpo_world), max_failed=0.1)
+
+
+class DeadEngine(RolloutEngine):
+    """An engine that fails at every request, as a vLLM does whose process has died."""
+
+    name = "training"
+
+    @contextmanager
+    def open(self, trainer: Any) -> Iterator[Any]:
+        yield self
+
+    def submit(self, request: Request) -> None:
+        raise PolicyError("vLLM failed: EngineDeadError")
+
+    def collect(self) -> list[Any]:
+        return []
+
+    def release(self, key: str) -> None:
+        pass
+
+
+def test_an_engine_that_fails_twice_in_a_row_stops_the_run_whatever_the_share(grpo_world, tmp_path):
+    trainer, _ = first_batch(grpo_world, tmp_path / "run", max_failed=1.0)
+    trainer.rollouts.engine = DeadEngine(trainer.rollouts.config, trainer.rollouts.fmt)
+    prompts = [f"q{i}" for i in range(4) for _ in range(4)]
+    trainer.rollouts(prompts, trainer)
+    with pytest.raises(OutageError, match=r"process 0 failed twice in a row.*EngineDeadError"):
+        trainer.rollouts(prompts, trainer)
 
 
 # --- settings, batches over steps and processes
