@@ -2,11 +2,13 @@
 
     python -m benchmarks.graphs calls  --graph WORK/10000000/graph
     python -m benchmarks.graphs build  --work WORK --triples 1000000 10000000 40000000
+    python -m benchmarks.graphs store  --graph WORK/10000000/graph
 
 `build` makes worlds (benchmarks/big_world.py) and compiles each in a process of its own. `calls`
 asks the graph of such a world; with `--endpoint URL` it puts the same questions to a SPARQL
 server that holds the same triples, one after the other in the same run. CPU is that of the
-thread that asks: the compiled graph has no server whose CPU would be missing.
+thread that asks: the compiled graph has no server whose CPU would be missing. `store` makes what
+SPARQL asks, and asks it for the ends of relations.
 """
 
 import argparse
@@ -28,7 +30,11 @@ from benchmarks.big_world import HUB, HUB_RELATION, make
 from benchmarks.record import RESULTS, commit, hardware, record
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
 from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.sparql_engine.results import JSON
+from graphwalker.graphs.sparql_engine.store import find_store
+from graphwalker.graphs.sparql_engine.worker import StoreReader
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.listing import Lister, lister
@@ -54,6 +60,9 @@ def main() -> None:
     build.add_argument("--triples", type=int, nargs="+", required=True)
     build.add_argument("--memory-limit", default="2GB")
     build.add_argument("--keep", action="store_true", help="keep worlds and graphs")
+    store = commands.add_parser("store")
+    store.add_argument("--graph", type=Path, required=True)
+    store.add_argument("--calls", type=int, default=4000)
     one = commands.add_parser("build-one")
     one.add_argument("world", type=Path)
     one.add_argument("memory_limit")
@@ -62,6 +71,8 @@ def main() -> None:
         print(json.dumps(build_one(given.world, given.memory_limit)))
     elif given.command == "build":
         measure_builds(given.work, given.triples, given.memory_limit, given.seed, given.keep)
+    elif given.command == "store":
+        measure_store(given.graph, given.calls, given.seed)
     else:
         measure_calls(given.graph, given.calls, given.endpoint, given.seconds, given.seed)
 
@@ -89,6 +100,49 @@ def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: i
         print(f"{count} processes: {row}")
     command = f"python -m benchmarks.graphs calls --graph DIR --calls {calls}"
     print(record("graphs", figures, command, seed))
+
+
+def measure_store(path: Path, calls: int, seed: int) -> None:
+    """Make the store of a graph and write results/graphs_store.json."""
+    graph = open_graph(path)
+    assert isinstance(graph, CompiledGraph)
+    started, cpu = time.perf_counter(), time.process_time()
+    store = find_store(graph)
+    made = {"s": time.perf_counter() - started, "cpu_s": time.process_time() - cpu}
+    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
+    rng, listing = random.Random(seed), lister(graph, SETTINGS, remembered=0)
+    drawn = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
+    hops = [(entity, h[0]) for entity in drawn for _, h in [pick_hops(listing, entity, rng)] if h]
+    relations = [
+        (entity, relation.partition("..")[0], direction) for entity, (relation, direction) in hops
+    ]
+    reader = StoreReader(store)
+
+    def ask(hop: tuple[str, str, Direction]) -> None:
+        ends = (f"ns:{hop[0]}", "?x") if hop[2] is Direction.OUT else ("?x", f"ns:{hop[0]}")
+        query = (
+            f"SELECT ?x ?n {{ {ends[0]} ns:{hop[1]} {ends[1]} OPTIONAL {{ ?x rdfs:label ?n }} }}"
+        )
+        request = {"form": JSON, "graphs": [], "is_ours": False, "max_rows": 10**6}
+        assert reader.answer({**request, "query": query})[0] == 200
+
+    opened = [timed_opening(store) for _ in range(20)]
+    figures = {
+        "triples": graph.info()["triples"],
+        "graph_bytes": graph.info()["bytes"],
+        "store_bytes": size,
+        "made": made,
+        "open_cpu_ms": spread(opened, 1e3),
+        "select_cpu_ms": spread(times(ask, relations, time.thread_time), 1e3),
+    }
+    print(json.dumps(figures))
+    print(record("graphs_store", figures, "python -m benchmarks.graphs store --graph DIR", seed))
+
+
+def timed_opening(store: Path) -> float:
+    started = time.process_time()
+    StoreReader(store)
+    return time.process_time() - started
 
 
 def open_times(path: Path) -> list[float]:

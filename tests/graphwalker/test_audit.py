@@ -1,6 +1,7 @@
 """`dataset audit`: gold queries executed on a graph, and what is odd about the questions."""
 
 import json
+import sys
 
 import pytest
 
@@ -86,6 +87,13 @@ def test_what_cannot_be_run_says_why():
     ):
         with pytest.raises(NotExecutedError, match=why):
             run_sparql(GRAPH, text)
+
+
+def test_without_its_extra_the_audit_names_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    graph = MemoryGraph(TRIPLES[:3], NAMES)
+    with pytest.raises(UserError, match=r"pip install 'graphwalker-kgqa\[sparql\]'"):
+        audit(QUESTIONS, graph, tmp_path / "audit.jsonl")
 
 
 def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):

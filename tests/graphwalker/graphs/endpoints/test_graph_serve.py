@@ -258,6 +258,14 @@ def test_ids_of_every_kind_come_back_as_they_went_in(tmp_path, options):
         assert list(differences(served, graph, entities)) == []
 
 
+def test_without_its_extra_one_line_names_it(graph):
+    code = "import sys; sys.modules['pyoxigraph'] = None; from graphwalker.cli import app; app.main()"
+    command = [sys.executable, "-c", code, "graph", "serve", str(graph.path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "pip install 'graphwalker-kgqa[serve]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_the_server_says_what_comes_next_and_ends_with_its_processes(graph):
     with server(graph.path, "--workers", "1") as (address, process):
         line = process.stdout.readline()
