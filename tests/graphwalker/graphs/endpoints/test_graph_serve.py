@@ -259,8 +259,8 @@ def test_ids_of_every_kind_come_back_as_they_went_in(tmp_path, options):
 
 
 def test_without_its_extra_one_line_names_it(graph):
-    code = "import sys; sys.modules['pyoxigraph'] = None; from graphwalker.cli import app; app.main()"
-    command = [sys.executable, "-c", code, "graph", "serve", str(graph.path)]
+    without = "import sys; sys.modules['pyoxigraph'] = None; from graphwalker.cli import app; "
+    command = [sys.executable, "-c", f"{without}app.main()", "graph", "serve", str(graph.path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2 and "pip install 'graphwalker-kgqa[serve]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
