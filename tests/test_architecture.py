@@ -163,14 +163,16 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
             yield from running(child)
 
 
-def test_no_two_files_import_each_other() -> None:
+def test_files_form_a_dag() -> None:
+    """Imports inside functions count, those for types alone do not. `graphwalker` itself loads its
+    public names when they are used; what imports it takes the version."""
     known = modules()
     uses: dict[str, set[str]] = {}
     for name, path in known.items():
         nodes = running(parsed(path))
         targets = {t if t in known else t.rpartition(".")[0] for t in imported(nodes)}
-        uses[name] = (targets & set(known)) - {name}
-    assert {tuple(sorted((a, b))) for a in uses for b in uses[a] if a in uses[b]} == set()
+        uses[name] = (targets & set(known)) - {name, "graphwalker"}
+    tuple(TopologicalSorter(uses).static_order())  # raises CycleError, which names the circle
 
 
 def test_nothing_of_ours_is_imported_by_string() -> None:

@@ -31,6 +31,15 @@ __all__ = [
 ]
 
 
+_ABOVE: dict[str, Callable[..., Any]] = {}
+
+
+def put_above(**functions: Callable[..., Any]) -> None:
+    """Set what `search`, `subgraph` and `sparql` of every graph call: functions of modules that
+    import this one."""
+    _ABOVE.update(functions)
+
+
 class MemberQuestion(Protocol):
     """A question, as far as it says which graph it is asked of."""
 
@@ -163,11 +172,11 @@ class KnowledgeGraph(Protocol):
         """The solutions of a SELECT, each the entities by variable; whether an ASK holds. A graph
         that lists its entities answers itself (compiled first, where it is not), an endpoint
         (SELECT alone) in its own time. Raises `UserError` for a query that is not understood."""
-        return browse.ask_sparql(self, query, timeout_s)
+        return _ABOVE["sparql"](self, query, timeout_s)
 
     def search(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name or alias looks like the text, best first."""
-        return browse.search(self, text, limit)
+        return _ABOVE["search"](self, text, limit)
 
     def sample(self, count: int, seed: int = 0) -> list[Entity]:
         """So many named entities, drawn at random."""
@@ -177,7 +186,7 @@ class KnowledgeGraph(Protocol):
         self, entities: str | Entity | Iterable[str | Entity], hops: int = 1
     ) -> "KnowledgeGraph":
         """The triples within so many hops of the entities, given by names or ids."""
-        return browse.subgraph(self, entities, hops)
+        return _ABOVE["subgraph"](self, entities, hops)
 
     def to_pandas(self) -> Any:
         """A DataFrame of all triples: ids in `head`, `relation`, `tail`, and two of names."""

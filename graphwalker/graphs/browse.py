@@ -3,7 +3,7 @@
 import functools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from graphwalker.errors import UserError
@@ -12,7 +12,6 @@ from graphwalker.graphs.triples import Direction, Entity, Side, Triple
 
 if TYPE_CHECKING:
     from graphwalker.graphs.base import KnowledgeGraph
-    from graphwalker.graphs.memory import MemoryGraph
 
 COLUMNS = ("head", "relation", "tail", "head_name", "tail_name")
 
@@ -54,7 +53,7 @@ def find(graph: "KnowledgeGraph", text: str | Entity, *, advice: bool = True) ->
         return Entity(text, name)
     if any(graph.relations(text, direction) for direction in Direction):
         return Entity(text)
-    near = [one.name for one in search(graph, text, 3)] if advice and graph.size else []
+    near = [one.name for one in graph.search(text, 3)] if advice and graph.size else []
     raise KeyError(f"{text}: no such name or id" + (f"; near: {', '.join(near)}" if near else ""))
 
 
@@ -136,41 +135,10 @@ _BY_HAND: dict[str, tuple[Any, ...]] = {
 """What a look-up is without all its arguments, and those that a graph's own one needs."""
 
 
-def search(graph: "KnowledgeGraph", text: str, limit: int = 10) -> list[Entity]:
-    """Return the entities whose name or alias looks like a text, best first."""
-    from graphwalker.graphs.views.name_index import index_of
-
-    return [found.entity for found in index_of(graph).search(text, limit)]
-
-
 def sample(graph: "KnowledgeGraph", count: int, seed: int) -> list[Entity]:
     """Return so many named entities, drawn at random."""
     places = random.Random(seed).sample(range(graph.size), min(count, graph.size))
     return [graph.entity_at(place) for place in places]
-
-
-def subgraph(
-    graph: "KnowledgeGraph", entities: "str | Entity | Iterable[str | Entity]", hops: int
-) -> "MemoryGraph":
-    """Return the triples within so many hops of some entities, given by names or ids."""
-    given = [entities] if isinstance(entities, str | Entity) else entities
-    reached = dict.fromkeys(find(graph, text).id for text in given)
-    kept: dict[Triple, None] = {}
-    for _ in range(hops):
-        found = graph.triples_many([Side(one, d) for one in reached for d in Direction])
-        kept.update(dict.fromkeys(fact for side in found for fact in side))
-        ends = (end.id for fact in kept for end in (fact.head, fact.tail))
-        reached = dict.fromkeys(end for end in ends if not is_literal(end))
-    return from_facts(kept)
-
-
-def from_facts(found: Iterable[Triple]) -> "MemoryGraph":
-    """Return the graph of these triples."""
-    from graphwalker.graphs.memory import MemoryGraph
-
-    kept = list(found)
-    names = {end.id: end.name for fact in kept for end in (fact.head, fact.tail)}
-    return MemoryGraph([(f.head.id, f.relation, f.tail.id) for f in kept], names)
 
 
 def to_pandas(graph: "KnowledgeGraph") -> Any:
@@ -247,17 +215,3 @@ def shown_relations(graph: "KnowledgeGraph", entities: int = 20_000) -> list[str
         for listed in graph.flat_relations_many([Side(entity.id, d) for d in Direction]):
             found.update(relation for relation, _ in listed)
     return sorted(found)
-
-
-def ask_sparql(
-    graph: "KnowledgeGraph", query: str, timeout_s: float
-) -> list[dict[str, Entity]] | bool:
-    """Return what a graph's store answers to a query. Raises `UserError`, `QueryLimitError`."""
-    from graphwalker.graphs.sparql_engine.engine import engine_of
-
-    found = engine_of(graph).query(query, timeout_s)
-    if isinstance(found, bool):
-        return found
-    ids = list(dict.fromkeys(one for row in found for one in row.values()))
-    known = {i: Entity(i, n) for i, n in zip(ids, graph.names_many(ids), strict=True)}
-    return [{name: known[one] for name, one in row.items()} for row in found]

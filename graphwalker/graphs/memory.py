@@ -6,7 +6,8 @@ from hashlib import blake2b
 from types import MappingProxyType
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Triple
+from graphwalker.graphs.browse import find
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import fold, names_nothing
 from graphwalker.graphs.triples import ByDirection
@@ -124,3 +125,19 @@ def _checksum(facts: Iterable[tuple[str, str, str]], *of_ids: Mapping[str, objec
     for row in (*facts, *(item for known in of_ids for item in sorted(known.items()))):
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+def subgraph(
+    graph: KnowledgeGraph, entities: str | Entity | Iterable[str | Entity], hops: int
+) -> MemoryGraph:
+    """Return the triples within so many hops of some entities, given by names or ids."""
+    given = [entities] if isinstance(entities, str | Entity) else entities
+    reached = dict.fromkeys(find(graph, text).id for text in given)
+    kept: dict[Triple, None] = {}
+    for _ in range(hops):
+        found = graph.triples_many([Side(one, d) for one in reached for d in Direction])
+        kept.update(dict.fromkeys(fact for side in found for fact in side))
+        ends = (end.id for fact in kept for end in (fact.head, fact.tail))
+        reached = dict.fromkeys(end for end in ends if not is_literal(end))
+    names = {end.id: end.name for fact in kept for end in (fact.head, fact.tail)}
+    return MemoryGraph([(f.head.id, f.relation, f.tail.id) for f in kept], names)

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.sparql_engine.engine import QueryWorker, WorkerEndedError
@@ -47,7 +47,6 @@ class QueryWorkers:
 
     def __init__(self, store: Path, limits: ServerLimits) -> None:
         self._store, self.limits = store, limits
-        self._threads = ThreadPoolExecutor(limits.workers + SPARE)
         self._free = asyncio.Semaphore(limits.workers)
         self._waiting = 0
         self._starting: set[asyncio.Task[None]] = set()
@@ -56,7 +55,7 @@ class QueryWorkers:
         for _ in range(limits.workers + SPARE):
             self._add(QueryWorker(store, limits.memory_mb))
 
-    async def ask(self, request: Mapping[str, object], timeout_s: float = 0.0) -> ServedAnswer:
+    async def ask(self, request: Mapping[str, Any], timeout_s: float = 0.0) -> ServedAnswer:
         """Return the answer to a request of `worker`, within the time of this server or less.
         Whoever cancels this ends the query."""
         if self._waiting >= self.limits.waiting:
@@ -75,17 +74,20 @@ class QueryWorkers:
         finally:
             self._free.release()
 
-    async def _ask(self, request: dict[str, object]) -> ServedAnswer:
-        worker = await self._idle.get()
-        is_alive = False
+    async def _ask(self, request: dict[str, Any]) -> ServedAnswer:
+        worker, is_alive = await self._idle.get(), False
+        loop, answered = asyncio.get_running_loop(), asyncio.Event()
+        place = worker.send(request)
+        loop.add_reader(place, answered.set)
         try:
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._threads, worker.ask, request)
+            await answered.wait()
+            answer = ServedAnswer(*worker.receive(request["timeout_s"]))
             is_alive = True
-            return ServedAnswer(*answer)
+            return answer
         except WorkerEndedError as error:
             return refuse(400 if error.is_malformed else 500, str(error))
         finally:  # cancelled where the client went away
+            loop.remove_reader(place)
             if is_alive:
                 self._idle.put_nowait(worker)
             else:
@@ -113,4 +115,3 @@ class QueryWorkers:
         """End the processes."""
         for worker in self._all:
             worker.kill()
-        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -17,7 +17,8 @@ Binding = Mapping[str, str]
 PLAIN = "urn:graphwalker:"
 """Before the ids of a served graph that are no IRIs, nor look like Freebase's; and, with `%`
 escapes, before those that no IRI can hold as they are."""
-RESERVED = frozenset(f"{PLAIN}{one}" for one in "folded graph fingerprint triples sentinel".split())
+_TERMS = ("folded", "graph", "fingerprint", "triples", "sentinel")
+RESERVED = frozenset(f"{PLAIN}{one}" for one in _TERMS)
 """Terms of ours in a Virtuoso; an id of that name is escaped."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:")
 _NOT_IN_AN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphwalker.errors import QueryLimitError, UserError, lacks_extra
-from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 
 MODULE = "graphwalker.graphs.sparql_engine.worker"
@@ -55,7 +55,7 @@ class QueryWorker:
         )
         weakref.finalize(self, _end, self._process)
         try:
-            status, _, body = self._receive(0.0)
+            status, _, body = self.receive(0.0)
         except WorkerEndedError:
             raise UserError("SPARQL: its process did not start; is there enough memory?") from None
         if status != 200:
@@ -66,18 +66,24 @@ class QueryWorker:
     def ask(self, request: dict[str, Any]) -> tuple[int, str, bytes]:
         """Return status, content type and body of the answer. Raises `WorkerEndedError` when the
         process ended over it."""
-        assert self._process.stdin is not None
+        self.send(request)
+        return self.receive(request["timeout_s"])
+
+    def send(self, request: dict[str, Any]) -> int:
+        """Send a request; returns the file that can be read when there is an answer."""
+        assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(OSError):  # it has ended, as reading shows
             self._process.stdin.write(f"{json.dumps(request)}\n".encode())
             self._process.stdin.flush()
-        return self._receive(request["timeout_s"])
+        return self._process.stdout.fileno()
 
     def kill(self) -> None:
         """End the process, whatever it is at."""
         self._process.kill()
         self._process.wait()
 
-    def _receive(self, seconds: float) -> tuple[int, str, bytes]:
+    def receive(self, seconds: float) -> tuple[int, str, bytes]:
+        """Return the answer to what was sent with so much time. Raises `WorkerEndedError`."""
         assert self._process.stdout is not None
         head = self._process.stdout.readline()
         status, kind, size = json.loads(head) if head.endswith(b"\n") else (0, "", 0)
@@ -143,6 +149,18 @@ def engine_of(graph: KnowledgeGraph) -> SparqlEngine:
     place = TemporaryDirectory(prefix="graphwalker-sparql-")
     write_store(graph, Path(place.name), "")
     return SparqlEngine(Path(place.name), place)
+
+
+def ask_sparql(
+    graph: KnowledgeGraph, query: str, timeout_s: float
+) -> list[dict[str, Entity]] | bool:
+    """Return what a graph's store answers to a query. Raises `UserError`, `QueryLimitError`."""
+    found = engine_of(graph).query(query, timeout_s)
+    if isinstance(found, bool):
+        return found
+    ids = list(dict.fromkeys(one for row in found for one in row.values()))
+    known = {i: Entity(i, n) for i, n in zip(ids, graph.names_many(ids), strict=True)}
+    return [{name: known[one] for name, one in row.items()} for row in found]
 
 
 def check_installed() -> None:
