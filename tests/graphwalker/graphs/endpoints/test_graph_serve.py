@@ -262,7 +262,7 @@ def test_without_its_extra_one_line_names_it(graph):
     without = "import sys; sys.modules['pyoxigraph'] = None; from graphwalker.cli import app; "
     command = [sys.executable, "-c", f"{without}app.main()", "graph", "serve", str(graph.path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2 and "pip install 'graphwalker-kgqa[serve]'" in done.stderr
+    assert done.returncode == 2 and "[serve]" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
