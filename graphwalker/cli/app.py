@@ -14,7 +14,17 @@ from graphwalker import __version__
 from graphwalker.cli import config, console
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
-from graphwalker.cli.runs import agents, compare, doctor, doors, jobs, models, reproduce, results
+from graphwalker.cli.runs import (
+    agents,
+    compare,
+    doctor,
+    doors,
+    jobs,
+    models,
+    reproduce,
+    results,
+    train,
+)
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError, install_extra
 
 INTERRUPTED = 130
@@ -56,6 +66,7 @@ app = typer.Typer(
 PANELS = (
     ("Data", data.app),
     ("Checks of data", verify.app),
+    ("Training", train.app),
     ("Agents at work", agents.app),
     ("Results", results.app),
     ("Results", compare.app),
