@@ -289,7 +289,8 @@ class SparqlClient:
         """Let an endpoint that found nothing show a triple that must be there. Raises `Fault`: a
         store that came back before its data answers well, and with nothing."""
         self._count(probes=1)
-        known = self._proof.sentinels[:1] if self._proof else ()
+        shown = self._proof.sentinels if self._proof else ()
+        known = tuple(pair for pair in shown if all(map(_SAFE.fullmatch, pair)))[:1]
 
         def ask(query: str) -> list[ResultRow]:
             return self._ask(endpoint, query, _NO_VALUES)

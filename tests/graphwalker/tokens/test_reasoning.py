@@ -9,6 +9,7 @@ from graphwalker.protocols.tags import TagProtocol
 from graphwalker.tokens.reasoning import action_end, leaves_open, without_reasoning
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import EXAMPLES
+from support.scripted_play import environment_of, scripts
 
 PROTOCOL = TagProtocol(EXAMPLES)
 STOPS = PROTOCOL.stop
@@ -91,3 +92,16 @@ def test_a_template_that_opens_a_thought_is_known():
     assert leaves_open("<|Assistant|><think>\n") and leaves_open("[/INST][THINK]")
     assert not leaves_open("<|im_start|>assistant\n")
     assert not leaves_open("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+@pytest.mark.parametrize("preset", ["graphwalker", "graphwalker-wide", "kg-r1"])
+def test_what_agents_are_taught_ends_where_it_ended_when_every_stop_string_counted(preset):
+    environment = environment_of(preset)
+    protocol = environment.protocol
+    taught = [line for _, lines in scripts(environment, 30) for line in lines]
+    assert len(taught) > 30
+    for text in taught:
+        assert action_end(text, protocol.stop) == min(
+            text.index(stop) + len(stop) for stop in protocol.stop if stop in text
+        )
+        assert protocol.render(*protocol.parse(text)) == text
