@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 FACTS_SHOWN = 3
 _OPTIONS = ("names", "types", "columns", "header", "split", "refers", "names_from_ids")
+_NAMED = re.compile(r"--(columns|refers|split) '?([^\s';)]+)")
 _YES = {"yes": True, "no": False}
 
 
@@ -89,8 +91,7 @@ def _compile(
             form=form,
         )
     except UserError as error:
-        way = f" (as a graph: '{listed}?columns=s,p,o&split=none&refers=a.b=c')"
-        raise UserError(f"{error}{way if '--' in str(error) else ''}") from None
+        raise UserError(f"{error}{_as_graph(listed, options, str(error))}") from None
     counts = ", ".join(f"{built[key]:,} {key}" for key in ("entities", "relations", "triples"))
     log.warning("read %s: %s", listed, counts)
     for fact in sample_facts(open_compiled(out)):
@@ -99,6 +100,17 @@ def _compile(
         log.warning("read: %s", line)
     for warning in built.get("warnings", ()):
         log.warning("warning: %s", warning)
+
+
+def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
+    """The text that names the graph with the options that an error names."""
+    wanted = {key: list(values) for key, values in options.items()}
+    for key, value in _NAMED.findall(why):
+        # Of several answers to one question the first.
+        if not any(value.startswith(one.partition("=")[0]) for one in wanted.get(key, ())):
+            wanted.setdefault(key, []).append(value.rstrip(","))
+    query = "&".join(f"{key}={value}" for key, values in wanted.items() for value in values)
+    return f" (as a graph: '{listed}?{query}')" if _NAMED.search(why) else ""
 
 
 def _is_compiled(path: Path) -> bool:

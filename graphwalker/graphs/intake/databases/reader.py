@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.databases.schema import name_row, split_cell, whole
-from graphwalker.graphs.intake.databases.tables import Column, Table
+from graphwalker.graphs.intake.databases.tables import DatabaseColumn, DatabaseTable
 from graphwalker.graphs.intake.rows import IntakeRows, ReaderInput
 from graphwalker.graphs.intake.tables import CsvFile
 from graphwalker.graphs.literals import literal_id
@@ -19,7 +19,7 @@ _LONG = 100
 class DatabaseReader(CsvFile):
     """The rows of a table whose columns are known: entities with types, names, values and links."""
 
-    def __init__(self, given: ReaderInput, table: Table) -> None:
+    def __init__(self, given: ReaderInput, table: DatabaseTable) -> None:
         super().__init__(given)
         self.columns, self._table = table.header, table
 
@@ -66,7 +66,12 @@ class DatabaseReader(CsvFile):
                 self._facts(number, statement, others, fields, rows)
 
     def _facts(
-        self, number: int, node: str, columns: Iterable[Column], fields: list[str], rows: IntakeRows
+        self,
+        number: int,
+        node: str,
+        columns: Iterable[DatabaseColumn],
+        fields: list[str],
+        rows: IntakeRows,
     ) -> None:
         for column in columns:
             what = column.stem if column.target else column.name
@@ -74,7 +79,9 @@ class DatabaseReader(CsvFile):
             for end in self._ends(number, column, fields[column.place], rows):
                 self._add(rows, node, relation, end)
 
-    def _ends(self, number: int, column: Column, cell: str, rows: IntakeRows) -> Iterator[str]:
+    def _ends(
+        self, number: int, column: DatabaseColumn, cell: str, rows: IntakeRows
+    ) -> Iterator[str]:
         """The nodes of a cell: rows of another table, literals, or what a text names."""
         for value in split_cell(cell, self._form.split):
             if column.target is None:
@@ -88,7 +95,7 @@ class DatabaseReader(CsvFile):
                 what = f"values of {self._table.type}.{column.name} that name no row, or several"
                 self._note(f"{what}, of {other.type} are left out", number, value)
 
-    def _value(self, column: Column, value: str, rows: IntakeRows) -> str:
+    def _value(self, column: DatabaseColumn, value: str, rows: IntakeRows) -> str:
         if column.kinds:
             kind = column.kinds[0]
             return literal_id(value, f"^^<{XSD}{kind}>" if kind else "")

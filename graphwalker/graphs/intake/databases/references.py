@@ -4,7 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.databases.tables import Column, Table, Target, plain_form
+from graphwalker.graphs.intake.databases.tables import (
+    DatabaseColumn,
+    DatabaseTable,
+    Target,
+    plain_form,
+)
 from graphwalker.graphs.intake.rows import Source
 
 _MOST, _SOME = 0.8, 0.5
@@ -13,7 +18,7 @@ and by its name."""
 
 
 def stated_targets(
-    sources: Sequence[Source], tables: Sequence[Table]
+    sources: Sequence[Source], tables: Sequence[DatabaseTable]
 ) -> dict[tuple[str, str], str]:
     """What the user says of columns: the type of the table that one points into, or `""`, by the
     type of its own table and its name. Raises `UserError`."""
@@ -35,7 +40,9 @@ def stated_targets(
 
 
 def find_targets(
-    tables: Iterable[Table], listed: Sequence[Table], stated: dict[tuple[str, str], str]
+    tables: Iterable[DatabaseTable],
+    listed: Sequence[DatabaseTable],
+    stated: dict[tuple[str, str], str],
 ) -> list[str]:
     """Find where columns point, and return a question for each of which it is not sure."""
     unsure: dict[str, None] = {}
@@ -44,9 +51,9 @@ def find_targets(
         for column in table.columns:
             if column is table.key or column.place in table.title or not column.values:
                 continue
-            said = stated.get((table.type, column.name))
-            found = [by_type[said]] if said else []
-            if said is None:
+            stated_type = stated.get((table.type, column.name))
+            found = [by_type[stated_type]] if stated_type else []
+            if stated_type is None:
                 found, is_sure = _candidates(column, listed)
                 if found and not is_sure:
                     unsure[_question(table, column, found)] = None
@@ -57,13 +64,15 @@ def find_targets(
     return list(unsure)
 
 
-def _candidates(column: Column, tables: Sequence[Table]) -> tuple[list[Table], bool]:
+def _candidates(
+    column: DatabaseColumn, tables: Sequence[DatabaseTable]
+) -> tuple[list[DatabaseTable], bool]:
     """The tables that a column may point into, the likeliest first, and whether it is the first."""
 
-    def rows(table: Table) -> int:
+    def rows(table: DatabaseTable) -> int:
         return max(column.ids[table.type], column.names[table.type])
 
-    def share(table: Table) -> float:
+    def share(table: DatabaseTable) -> float:
         return rows(table) / column.values
 
     # The table of that name goes before; among those left, the one that says most.
@@ -79,7 +88,7 @@ def _candidates(column: Column, tables: Sequence[Table]) -> tuple[list[Table], b
     return fit, len(fit) == 1 and not are_numbers
 
 
-def _question(table: Table, column: Column, found: Sequence[Table]) -> str:
+def _question(table: DatabaseTable, column: DatabaseColumn, found: Sequence[DatabaseTable]) -> str:
     fits = " and ".join(
         f"{max(column.ids[one.type], column.names[one.type])} of its {column.values} values are "
         f"rows of {one.type}"

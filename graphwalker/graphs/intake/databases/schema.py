@@ -9,7 +9,13 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import is_csv, plain_name
 from graphwalker.graphs.intake.columns import KEEP_WHOLE, SAMPLED, TABLE, names_ends
 from graphwalker.graphs.intake.databases.references import find_targets, stated_targets
-from graphwalker.graphs.intake.databases.tables import KINDS, Column, Table, plain_form, singular
+from graphwalker.graphs.intake.databases.tables import (
+    KINDS,
+    DatabaseColumn,
+    DatabaseTable,
+    plain_form,
+    singular,
+)
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.rows import (
     IntakeRows,
@@ -84,26 +90,29 @@ def _is_table(source: Source) -> bool:
     return bool(form.columns or is_csv(source.path)) and source.path.is_file()
 
 
-def _table_of(source: Source) -> Table | None:
+def _table_of(source: Source) -> DatabaseTable | None:
     """The table of a file whose first column, or another, is called an id."""
     if not _is_table(source):
         return None
-    header = [name.strip().removeprefix("\ufeff").strip() for name in header_of(source.path)]
+    try:
+        header = [name.strip().removeprefix("\ufeff").strip() for name in header_of(source.path)]
+    except UserError:
+        return None  # its own reader says so, with the name of the user's file
     if len(header) < 2 or not all(header) or len(set(header)) < len(header):
         return None
-    columns = [Column(place, name) for place, name in enumerate(header)]
+    columns = [DatabaseColumn(place, name) for place, name in enumerate(header)]
     stem = re.sub(r"\..*", "", plain_name(source.shown)) or "row"
     kind = singular(re.sub(r"^(tbl|dim|fact)_", "", stem))
     own = next((c for c in columns if plain_form(c.name) in _KEYS), None)
     own = own or next((c for c in columns if c.name_of(kind)), None)
     if (own is None and not columns[0].points) or (not source.form.columns and names_ends(header)):
         return None
-    table = Table(source.shown, kind, header, columns, own)
+    table = DatabaseTable(source.shown, kind, header, columns, own)
     table.title = _title(table)
     return table
 
 
-def _title(table: Table) -> tuple[int, ...]:
+def _title(table: DatabaseTable) -> tuple[int, ...]:
     plain = [re.sub(r"[\W_]", "", column.name.lower()) for column in table.columns]
     first, last = (
         next((at for at, name in enumerate(plain) if name in names), -1) for names in _PARTS
@@ -116,7 +125,7 @@ def _title(table: Table) -> tuple[int, ...]:
     return next(((plain.index(name),) for name in (*NAME_KEYS, "label") if name in plain), ())
 
 
-def _merge_names(tables: Iterable[Table]) -> None:
+def _merge_names(tables: Iterable[DatabaseTable]) -> None:
     """Tables whose key is called after another thing are of that thing; two files of one table have
     the same columns. Raises `UserError` where they have not."""
     tables = list(tables)
@@ -127,7 +136,7 @@ def _merge_names(tables: Iterable[Table]) -> None:
             table.key, table.type = first, singular(first.stem)
             types.add(plain_form(table.type))
             table.title = _title(table)
-    known: dict[str, Table] = {}
+    known: dict[str, DatabaseTable] = {}
     for table in tables:
         other = known.setdefault(plain_form(table.type), table)
         if [c.name for c in other.columns] != [c.name for c in table.columns]:
@@ -141,7 +150,9 @@ def _merge_names(tables: Iterable[Table]) -> None:
 class _Survey(CsvFile):
     """Calls `look` with the fields of each record."""
 
-    def __init__(self, source: Source, table: Table, look: Callable[[list[str]], None]) -> None:
+    def __init__(
+        self, source: Source, table: DatabaseTable, look: Callable[[list[str]], None]
+    ) -> None:
         filters = Filters()
         super().__init__(ReaderInput(source, filters, RejectList(), Relations(filters)))
         self.columns, self._look = table.header, look
@@ -154,7 +165,7 @@ class _Survey(CsvFile):
             pass
 
 
-def _read_keys(source: Source, table: Table) -> None:
+def _read_keys(source: Source, table: DatabaseTable) -> None:
     def look(fields: list[str]) -> None:
         if table.key is not None and (key := whole(fields[table.key.place])):
             table.ids.add(key)
@@ -164,12 +175,12 @@ def _read_keys(source: Source, table: Table) -> None:
     _Survey(source, table, look).run()
 
 
-def name_row(table: Table, fields: Sequence[str]) -> str:
+def name_row(table: DatabaseTable, fields: Sequence[str]) -> str:
     """Return what a row is called, `""` where it has no name."""
     return " ".join(filter(None, (fields[place] for place in table.title)))
 
 
-def _look_at_values(source: Source, table: Table, tables: Sequence[Table]) -> None:
+def _look_at_values(source: Source, table: DatabaseTable, tables: Sequence[DatabaseTable]) -> None:
     columns = [c for c in table.columns if c is not table.key and c.place not in table.title]
 
     def look(fields: list[str]) -> None:
@@ -188,7 +199,7 @@ def _look_at_values(source: Source, table: Table, tables: Sequence[Table]) -> No
     _Survey(source, table, look).run()
 
 
-def _find_links(source: Source, table: Table, tables: Sequence[Table]) -> None:
+def _find_links(source: Source, table: DatabaseTable, tables: Sequence[DatabaseTable]) -> None:
     """A table whose rows only link rows of others has no entities of its own."""
     pointed = any(c.target and c.target.table.type == table.type for t in tables for c in t.columns)
     if table.key is not None and not table.title and len(table.links) > 1 and not pointed:

@@ -20,12 +20,12 @@ KINDS = {
 class Target(NamedTuple):
     """Where a column points: a table, and whether its values are names there, not ids."""
 
-    table: "Table"
+    table: "DatabaseTable"
     by_name: bool
 
 
 @dataclass(slots=True)
-class Column:
+class DatabaseColumn:
     """A column, and what its values were found to be."""
 
     place: int
@@ -64,14 +64,14 @@ class Column:
 
 
 @dataclass(slots=True, eq=False)
-class Table:
+class DatabaseTable:
     """A table of a database: what its rows are called, and what is in its columns."""
 
     path: Path
     type: str
     header: list[str]
-    columns: list[Column]
-    key: Column | None = None
+    columns: list[DatabaseColumn]
+    key: DatabaseColumn | None = None
     title: tuple[int, ...] = ()
     """The places of what names a row."""
     ids: set[str] = field(default_factory=set[str])
@@ -85,7 +85,7 @@ class Table:
         return all(one.isdigit() for one in self.ids)
 
     @property
-    def links(self) -> list[Column]:
+    def links(self) -> list[DatabaseColumn]:
         return [column for column in self.columns if column.target]
 
     def node(self, key: str) -> str:
