@@ -47,7 +47,7 @@ class FigureTable:
     note: str = ""
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column: its title, the cell of a row, and the small print under the title."""
 
     title: str
@@ -56,7 +56,7 @@ class Column(NamedTuple):
 
 
 def make_table(
-    rows: Iterable[StageFigures], columns: Sequence[Column], note: str = ""
+    rows: Iterable[StageFigures], columns: Sequence[TableColumn], note: str = ""
 ) -> FigureTable:
     """Return a table with a line for each row."""
     head = tuple(Cell(column.title, column.small) for column in columns)
@@ -65,13 +65,14 @@ def make_table(
 
 def key_columns(
     rows: Sequence[StageFigures], labels: Mapping[str, str], digits: int | None = None
-) -> list[Column]:
+) -> list[TableColumn]:
     """Columns of figures with their intervals, those that some row has; see `figure`."""
     shown = {
         key: label for key, label in labels.items() if any(r.get(key) is not None for r in rows)
     }
     return [
-        Column(label, lambda row, k=key: figure(row, k, digits)) for key, label in shown.items()
+        TableColumn(label, lambda row, k=key: figure(row, k, digits))
+        for key, label in shown.items()
     ]
 
 
@@ -103,13 +104,13 @@ def score_table(stages: Sequence[StageFigures], em: bool = True) -> FigureTable:
     labels = {"f1": "F1", "hits1": "Hits@1"} | {n: n for n in names if n not in ("em", "f1")}
     labels = {"em": "EM", **labels} if em else labels
     rows = [*stages, *baseline_rows(stages)]
-    columns = [Column("Stage", stage_name), *key_columns(rows, labels)]
+    columns = [TableColumn("Stage", stage_name), *key_columns(rows, labels)]
     if len(stages) > 1:
-        columns.append(Column("EM gain", lambda row: gain_cell(row.get("gain_over_previous"))))
+        columns.append(TableColumn("EM gain", lambda row: gain_cell(row.get("gain_over_previous"))))
     if any(stage.get("baselines") for stage in stages):
-        columns.append(Column("Over the best baseline", over_baseline))
+        columns.append(TableColumn("Over the best baseline", over_baseline))
     if any(map(_has_ceiling, stages)):
-        columns.append(Column("Ceiling", ceiling_cell))
+        columns.append(TableColumn("Ceiling", ceiling_cell))
     return make_table(rows, columns, "In brackets the 95 % interval.")
 
 
@@ -117,14 +118,14 @@ def pass_table(stages: Sequence[StageFigures]) -> FigureTable:
     """Return Pass@k of each stage, over the questions that were sampled often enough."""
     columns = _pass_columns(stages)
     rows = [stage for stage in stages if any(c.cell(stage).text != "–" for c in columns)]
-    return make_table(rows, [Column("Stage", lambda row: Cell(str(row["name"]))), *columns])
+    return make_table(rows, [TableColumn("Stage", lambda row: Cell(str(row["name"]))), *columns])
 
 
-def _pass_columns(stages: Sequence[StageFigures], digits: int | None = None) -> list[Column]:
+def _pass_columns(stages: Sequence[StageFigures], digits: int | None = None) -> list[TableColumn]:
     """Return the first and the last Pass@k, each with its number of questions: in its title where
     all stages have the same."""
     ks = [int(key[5:]) for stage in stages for key in stage if re.fullmatch(r"pass@\d+", key)]
-    columns: list[Column] = []
+    columns: list[TableColumn] = []
     for key in [f"pass@{k}" for k in sorted({min(ks), max(ks)})] if ks else ():
         counts = {s[f"{key}_questions"] for s in stages if f"{key}_questions" in s}
         same = f"of {min(counts):,}" if len(counts) == 1 else ""
@@ -135,7 +136,7 @@ def _pass_columns(stages: Sequence[StageFigures], digits: int | None = None) -> 
                 return shown
             return Cell(shown.text, f"{shown.small} n = {count:,}".strip())
 
-        columns.append(Column(f"Pass{key[4:]}", cell, same))
+        columns.append(TableColumn(f"Pass{key[4:]}", cell, same))
     return columns
 
 
@@ -152,7 +153,7 @@ def conduct_table(stages: Sequence[StageFigures]) -> FigureTable:
         "graph_calls": "Graph calls",
         "tokens": "Tokens",
     }
-    return make_table(stages, [Column("Stage", _with_failures), *key_columns(stages, labels)])
+    return make_table(stages, [TableColumn("Stage", _with_failures), *key_columns(stages, labels)])
 
 
 def short_table(stages: Sequence[StageFigures]) -> FigureTable:
@@ -165,9 +166,11 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
         "turns": "Turns",
     }
     rules = baseline_rows(stages)
-    name = Column("Stage", lambda row: Cell(str(row["name"]), missing_note(row)))
-    em = Column("EM", lambda row: figure(row, "em", 2))
-    rest = [Column(label, lambda row, k=key: figure(row, k, -1)) for key, label in labels.items()]
+    name = TableColumn("Stage", lambda row: Cell(str(row["name"]), missing_note(row)))
+    em = TableColumn("EM", lambda row: figure(row, "em", 2))
+    rest = [
+        TableColumn(label, lambda row, k=key: figure(row, k, -1)) for key, label in labels.items()
+    ]
     rest[1:1] = _pass_columns(stages, -1)[-1:]
     ceilings = {str(s["name"]): ceiling_cell(s) for s in stages if _has_ceiling(s)}
     words = {name: f"{cell.text} ({cell.small})" for name, cell in ceilings.items()}

@@ -20,7 +20,16 @@ from eval.analysis.summary import (
 from eval.run.records import SampledEpisode, read_run, read_usage, read_verdicts, usage_figures
 from eval.score.expected import ExpectedQuestions
 from eval.score.systems import count_expected
-from eval.tables import Cell, FigureTable, as_terminal, brackets, missing_note, number
+from eval.tables import (
+    Cell,
+    FigureTable,
+    TableColumn,
+    as_terminal,
+    figure,
+    key_columns,
+    make_table,
+    missing_note,
+)
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal
 from graphwalker.question import Question
@@ -124,54 +133,41 @@ def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
     tables.append(as_terminal(_errors_table("kind of error", result["errors"], 0), wrong))
     classes = _errors_table("class (GraphRunner, Table 2)", result["classes"], 2)
     tables.append(as_terminal(classes, "shares of all episodes"))
-    if result["pass_curve"]:
-        tables.append(as_terminal(_curve_table(result["pass_curve"]), "Pass@k"))
-    if result["usage"]:
-        tables.append(as_terminal(_usage_table(result["usage"]), "cost of an episode"))
+    if curve := result["pass_curve"]:
+        rows = [{**point, "value_interval": point["interval"]} for point in curve]
+        values = key_columns(rows, {"value": "Pass@k"})
+        columns = [_text_column("k", "k"), *values, _text_column("questions", "questions")]
+        tables.append(as_terminal(make_table(rows, columns), "Pass@k"))
+    if costs := [{"name": k, **v} for k, v in result["usage"].items() if isinstance(v, dict)]:
+        columns = [_text_column("", "name")]
+        for key in ("mean", "median", "p95", "total"):
+            columns.append(TableColumn(key, lambda row, k=key: Cell(f"{row[k]:,.3g}")))
+        tables.append(as_terminal(make_table(costs, columns), "cost of an episode"))
     return tables
 
 
-def _groups_table(rows: Mapping[str, Mapping[str, Any]]) -> FigureTable:
-    head = ("", "questions", "EM", "F1", "Hits@1", "Retrieval", "Recovery")
-    cells = [
-        (
-            Cell(name),
-            Cell(f"{row['questions']:,}"),
-            Cell(number(row["em"]), brackets(row["em_interval"], 2)),
-            *(Cell(number(row[key])) for key in ("f1", "hits1", "retrieval_all")),
-            Cell(number(row["recovery_given_error"])),
-        )
-        for name, row in rows.items()
+def _text_column(title: str, key: str) -> TableColumn:
+    return TableColumn(title, lambda row: Cell(str(row[key])))
+
+
+def _groups_table(groups: Mapping[str, Mapping[str, Any]]) -> FigureTable:
+    rows = [{"name": name, **row} for name, row in groups.items()]
+    labels = {"f1": "F1", "hits1": "Hits@1", "retrieval_all": "Retrieval"}
+    columns = [
+        _text_column("", "name"),
+        _text_column("questions", "questions"),
+        *key_columns(rows, {"em": "EM"}, 2),
+        *key_columns(rows, labels, -1),
+        TableColumn("Recovery", lambda row: figure(row, "recovery_given_error", -1)),
     ]
-    return FigureTable(tuple(map(Cell, head)), tuple(cells))
+    return make_table(rows, columns)
 
 
 def _errors_table(head: str, errors: Mapping[str, Mapping[str, Any]], digits: int) -> FigureTable:
-    rows = [
-        (
-            Cell(f"{kind}:", row["meaning"]),
-            Cell(str(row["count"])),
-            Cell(f"{row['share']:.{digits}%}"),
-        )
-        for kind, row in errors.items()
-        if row["count"]
+    rows = [{"kind": kind, **row} for kind, row in errors.items() if row["count"]]
+    columns = [
+        TableColumn(head, lambda row: Cell(f"{row['kind']}:", row["meaning"])),
+        _text_column("episodes", "count"),
+        TableColumn("share", lambda row: Cell(f"{row['share']:.{digits}%}")),
     ]
-    return FigureTable((Cell(head), Cell("episodes"), Cell("share")), tuple(rows))
-
-
-def _curve_table(curve: Sequence[Mapping[str, Any]]) -> FigureTable:
-    rows = [
-        (Cell(str(p["k"])), Cell(number(p["value"]), brackets(p["interval"])), Cell(str(n)))
-        for p in curve
-        for n in [p["questions"]]
-    ]
-    return FigureTable((Cell("k"), Cell("Pass@k"), Cell("questions")), tuple(rows))
-
-
-def _usage_table(usage: Mapping[str, Any]) -> FigureTable:
-    rows = [
-        (Cell(name), *(Cell(f"{row[key]:,.3g}") for key in ("mean", "median", "p95", "total")))
-        for name, row in usage.items()
-        if isinstance(row, dict)
-    ]
-    return FigureTable(tuple(map(Cell, ("", "mean", "median", "p95", "total"))), tuple(rows))
+    return make_table(rows, columns)

@@ -20,8 +20,8 @@ from eval.score.expected import ExpectedQuestions
 from eval.score.systems import read_system
 from eval.tables import (
     Cell,
-    Column,
     FigureTable,
+    TableColumn,
     count_of_questions,
     figure,
     gain_cell,
@@ -159,9 +159,9 @@ def figures_tables(result: Mapping[str, Any], brief: bool = False) -> list[Figur
     digits = -1 if brief else None
     right, costs = key_columns(rows, shares, digits), key_columns(rows, labels, digits)
     if brief:
-        right[:1] = [Column("EM", lambda row: figure(row, "em", 2))]
-    lost = Column("Failed" if brief else "Infrastructure failures", _failures)
-    name = Column("Agent", lambda row: Cell(row["name"], "" if brief else _policy_of(row)))
+        right[:1] = [TableColumn("EM", lambda row: figure(row, "em", 2))]
+    lost = TableColumn("Failed" if brief else "Infrastructure failures", _failures)
+    name = TableColumn("Agent", lambda row: Cell(row["name"], "" if brief else _policy_of(row)))
     notes = ["In brackets the 95 % interval; costs are means of an episode."]
     for key in ("complaint", "remark"):
         notes += [f"{row['name']}: {row[key]}." for row in rows if row.get(key)]
@@ -175,15 +175,19 @@ def pairs_table(result: Mapping[str, Any], brief: bool = False) -> FigureTable:
     """Return the paired tests: the second agent of a pair minus the first, on the same questions.
     `brief`: EM alone."""
     pairs = result["pairs"]
-    name = Column(
+    name = TableColumn(
         "Difference",
         lambda pair: Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
     )
     gains = [
-        Column(SHARES[key], lambda pair, k=key: gain_cell({**pair, "p": pair.get("p_holm")}, k))
+        TableColumn(
+            SHARES[key], lambda pair, k=key: gain_cell({**pair, "p": pair.get("p_holm")}, k)
+        )
         for key in (("em",) if brief else ("em", "f1", "hits1"))
     ]
-    alone = Column("Right alone", lambda p: Cell(f"{p.get('won', 0):,} : {p.get('lost', 0):,}"))
+    alone = TableColumn(
+        "Right alone", lambda p: Cell(f"{p.get('won', 0):,} : {p.get('lost', 0):,}")
+    )
     corrected = " with Holm's correction for all pairs" if len(pairs) > 1 else ""
     note = f"Intervals of paired differences; McNemar's exact p{corrected}."
     return make_table(pairs, [name, *gains, alone], note)
@@ -236,12 +240,12 @@ def ratios(runs: Sequence[NamedRun], base: str = "") -> list[dict[str, Any]]:
 def ratios_table(rows: Sequence[Mapping[str, Any]]) -> FigureTable:
     """Return one row for each agent and group of questions."""
     base = rows[0]["base"] if rows else BASE
-    name = Column(
+    name = TableColumn(
         f"Cheaper than {base}",
         lambda row: Cell(f"{row['name']}, {row['group']}", f"{row['questions']:,} questions"),
     )
     times = [
-        Column(COSTS[key], lambda row, k=key: Cell(f"{row[k]:.2f} ×" if row[k] else "–"))
+        TableColumn(COSTS[key], lambda row, k=key: Cell(f"{row[k]:.2f} ×" if row[k] else "–"))
         for key in RATIOS
         if any(row[key] is not None for row in rows)
     ]
@@ -279,9 +283,9 @@ def changes(a: NamedRun, b: NamedRun) -> dict[str, list[dict[str, Any]]]:
 
 def changes_table(changed: Sequence[Mapping[str, Any]], most: int) -> FigureTable:
     """Return the first `most` wins or losses for a terminal."""
-    question = Column("question", lambda row: Cell(_short(row["question"], 44)))
+    question = TableColumn("question", lambda row: Cell(_short(row["question"], 44)))
     answers = [
-        Column(side.upper(), lambda row, k=side: Cell(
+        TableColumn(side.upper(), lambda row, k=side: Cell(
             "(no answer)" if row[k] is None else _short(", ".join(row[k]), 30)))
         for side in ("a", "b")
     ]  # fmt: skip

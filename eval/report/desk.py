@@ -111,8 +111,8 @@ def headline(report: Mapping[str, Any]) -> str:
         text += f": {' and '.join(verdicts)} (95 % intervals of paired differences of EM)"
     lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
     text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
-    note = empty_note(last)  # a model of random weights says nothing, and no setting changes that
-    return f"{text} {last['name']}: {note}." if note else text
+    notes = [empty_note(last), last.get("remark", "")]
+    return " ".join([text, *(f"{last['name']}: {note}." for note in notes if note)])
 
 
 def _judge(gain: Mapping[str, Any], other: str) -> str:

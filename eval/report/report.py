@@ -136,7 +136,8 @@ def write_report(
 def render_markdown(report: Mapping[str, Any]) -> str:
     """The tables of the report as Markdown."""
     stages = report["stages"]
-    named = [{**stage, "name": markdown_text(str(stage["name"]))} for stage in stages]
+    words = ("name", "remark")  # of others, in the headline
+    named = [{**s, **{key: markdown_text(str(s.get(key, ""))) for key in words}} for s in stages]
     parts = [
         f"# {markdown_text(' '.join(str(report['title']).split()))}\n",
         headline({**report, "stages": named}) + "\n",

@@ -327,6 +327,16 @@ def test_a_judges_verdicts_say_what_is_an_error_and_a_full_context_is_one(tmp_pa
     assert "12.50%" in CliRunner().invoke(app, ["analyse", str(tmp_path)]).stdout
 
 
+def test_a_near_miss_is_told_on_the_page_and_counts_as_wrong(tmp_path: Path) -> None:
+    row = Row("q1", "", 1, ("Queen's College",), ("Queen’s_College",), (), 2)
+    write_lines(tmp_path / "run/predictions.jsonl", [row.to_json()])
+    CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--out", str(tmp_path / "page")])
+    (stage,) = json.loads((tmp_path / "page/report.json").read_text())["stages"]
+    assert (stage["em"], stage["near_misses"]) == (0.0, 1)
+    page, text = ((tmp_path / f"page/report.{kind}").read_text() for kind in ("html", "md"))
+    assert "Queen’s_College" in page and "Queen’s\\_College" in text
+
+
 def test_rows_paths_empty_turns_and_the_way_an_answer_was_read(tmp_path: Path) -> None:
     path = {"kind": "path", "nodes": ["A", "B"], "edges": [["A", "B"], ["A", "C"], ["C", "B"]]}
     rows = {"kind": "rows", "rows": [{"name": "A"}, {"name": "B"}]}
