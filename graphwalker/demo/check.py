@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from graphwalker.cli.models import config_models
 from graphwalker.cli.needs import look_at_places, needed_extras
 from graphwalker.config import Config, parse_config
+from graphwalker.demo.money import estimate_money
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
 from graphwalker.doctor.places import look_at_disk, look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from training.grpo_config import GrpoConfig
 
 GIB = 2**30
-TOKENS_SENT, TOKENS_WRITTEN, EPISODES = 5_000, 600, 1_000
-"""What the estimate of money assumes: tokens that an episode sends to a chat server and gets back,
-and episodes of a question file that is not there yet."""
 
 
 class Machine(Config):
@@ -53,6 +51,7 @@ def check_chain(settings: Mapping[str, Any], source: str) -> Iterator[Diagnosis]
     if machine.gpus:
         yield from _look_for_gpus(machine)
     yield from _inputs(settings, sections)
+    yield from estimate_money(sections)
     yield from _costs(machine, models, Path(str(settings.get("run") or ".")))
 
 
@@ -111,7 +110,7 @@ def _costs(
     from training.grpo_config import GrpoConfig
     from training.models.shapes import model_shape
 
-    disk, hours, money, caps = 0.0, 0.0, 0.0, set[float]()
+    disk, hours = 0.0, 0.0
     first: dict[str, str] = {}
     for section, model in models:
         if isinstance(model, SftConfig | GrpoConfig):
@@ -126,26 +125,10 @@ def _costs(
             yield from _memory(section.name, sized, machine)
             disk += _checkpoints(sized, machine)
             hours += _hours(sized, machine)
-        prices = _prices(section.settings)
-        if prices:
-            episodes = int(
-                section.settings.get("count") or section.settings.get("limit") or EPISODES
-            )
-            episodes *= 1 + int(section.settings.get("samples") or 0)
-            money += episodes * (
-                TOKENS_SENT * float(prices.get("prompt_per_million") or 0)
-                + TOKENS_WRITTEN * float(prices.get("completion_per_million") or 0)
-            ) / 1e6  # fmt: skip
-            caps.add(float(prices.get("max_cost") or 0))
     if disk:
         yield from look_at_disk(run, disk)
     if hours:
         yield note("hours", f"at most {hours:.0f} on these GPUs for training, at full length")
-    if money:
-        cap = max(caps)
-        limit = f"a stage stops at {cap:g} (prices.max_cost)" if cap else "no stage has a cap"
-        assumed = f"{TOKENS_SENT:,} tokens sent and {TOKENS_WRITTEN:,} written an episode"
-        yield note("money", f"about {money:,.0f} at the config's prices, {assumed}; {limit}")
 
 
 def _first_model(made: Mapping[str, str], model: str) -> str:
@@ -182,13 +165,3 @@ def _hours(config: "SftConfig | GrpoConfig", machine: Machine) -> float:
     from training.estimate import training_hours
 
     return training_hours(config, machine.gpus) if machine.gpus else 0.0
-
-
-def _prices(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The prices of the chat server that a stage's teacher or policy is on."""
-    policy: Mapping[str, Any] = values.get("policy") or {}
-    chats = [cast(Mapping[str, Any] | None, values.get("teacher")), policy.get("api")]
-    for chat in chats:
-        if chat and chat.get("base_url") and chat.get("prices"):
-            return chat["prices"]
-    return {}
