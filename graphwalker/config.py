@@ -139,14 +139,14 @@ def _several(given: Any) -> list[str]:
     return [str(one) for one in (given if isinstance(given, list) else [given]) if one]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def config_file(path: Path | str) -> Path:
+def config_file(path: Path | str, *, tell: bool = True) -> Path:
     """The file of that name; where the working directory has no `configs/...`, the one that came
-    with this package. Raises `UserError`."""
+    with this package, and `tell` says so. Raises `UserError`."""
     path, here = Path(path), Path(__file__).parent
     places = (path, here / path, here.parent / path) if path.parts[:1] == ("configs",) else (path,)
     for place in places:
         if place.is_file():
-            if place != path:
+            if place != path and tell:
                 _note(f"{path} is not in this folder: {place} is read")
             return place
     raise UserError(f"{path}: no such config file")

@@ -72,9 +72,32 @@ def look_at_files(setting: str, paths: Sequence[str]) -> Iterator[Diagnosis]:
     empty = [path for path in paths if Path(path).is_file() and not Path(path).stat().st_size]
     if missing or empty:
         faults = [f"{path}: no such file" for path in missing] + [f"{p}: empty" for p in empty]
-        yield wrong(setting, ", ".join(faults), "make it first, or mend the path")
+        advice = dict.fromkeys(map(_how_to_get, [*missing, *empty]))
+        yield wrong(setting, ", ".join(faults), "; ".join(advice))
     else:
         yield ok(setting, ", ".join(paths))
+
+
+MADE_BY = {
+    "GWBench.json": "bench",
+    "graphsynth.jsonl": "synth",
+    "graphroll.jsonl": "experts",
+    "questions.jsonl": "questions",
+}
+"""Files of ours by the commands that make them."""
+
+
+def _how_to_get(path: str) -> str:
+    """The next move for a file that is not there: the command that makes it, or where it is."""
+    from graphwalker.datasets.catalogue import CATALOGUE
+
+    if verb := MADE_BY.get(Path(path).name):
+        return f"graphwalker {verb} makes it"
+    name = "".join(filter(str.isalnum, Path(path).stem.lower()))
+    for one in CATALOGUE:
+        if one.url and (one.name in name or one.title.split()[0].lower() in name):
+            return f"download {one.title}: {one.url} (docs/datasets.md)"
+    return "make it first, or mend the path"
 
 
 def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:

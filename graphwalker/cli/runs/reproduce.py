@@ -79,7 +79,7 @@ def _check(settings: dict[str, object], source: str, as_json: bool) -> None:
 def _folder() -> Path:
     from graphwalker.config import config_file
 
-    return config_file("configs/paper/graphwalker-table2.yaml").parent
+    return config_file("configs/paper/graphwalker-table2.yaml", tell=False).parent
 
 
 def _find(name: str) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from graphwalker.cli.app import app, run
 from graphwalker.config import read_settings
 from graphwalker.demo.check import check_chain
-from graphwalker.doctor.places import promised_gpus
+from graphwalker.doctor.places import look_at_files, promised_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import install_extra
 from support.backends import write
@@ -167,3 +167,18 @@ def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     run(lambda: app(["doctor"], standalone_mode=False))
     assert "…" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("file", "advice"),
+    [
+        ("GWBench.json", "graphwalker bench makes it"),
+        ("graphroll.jsonl", "graphwalker experts makes it"),
+        ("WebQSP.test.json", "download WebQSP: http"),
+        ("ComplexWebQuestions_train.json", "download ComplexWebQuestions 1.1: http"),
+        ("mine.jsonl", "make it first, or mend the path"),
+    ],
+)
+def test_advice_for_a_file_that_is_not_there_fits_it(file, advice):
+    (found,) = look_at_files("questions", [f"nowhere/data/{file}"])
+    assert found.verdict == "wrong" and found.next.startswith(advice)
