@@ -11,7 +11,6 @@ from graphwalker.oracle import thoughts
 from graphwalker.oracle.choices import Aim, short_names
 from graphwalker.oracle.plan import View
 from graphwalker.oracle.walk import QueryWalk, Steps
-from graphwalker.query.draft import Draft
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
@@ -41,10 +40,9 @@ class ErringWalk(QueryWalk):
     """Has at most one injected error, at a drawn hop or the next one where it can be made; and
     honest ones, where another reading of a phrase comes first and the graph contradicts it."""
 
-    def __init__(
-        self, view: View, question: Question, wording: Draft, plain: bool, rng: random.Random
-    ) -> None:
-        super().__init__(view, question, wording, None if plain else rng)
+    def __init__(self, view: View, question: Question, plain: bool, rng: random.Random) -> None:
+        super().__init__(view, question, None if plain else rng)
+        wording = self.wording
         self.errors: list[dict[str, Any]] = []
         self._draws, self._kind, self._at, self._turn = rng, "", 0, -1
         self._readings = [r for path in (*wording.readings, wording.tail_readings) for r in path]

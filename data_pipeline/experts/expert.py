@@ -7,12 +7,10 @@ from typing import Any
 
 from data_pipeline.experts.erring import ErringWalk
 from graphwalker.datasets.own.searched import queries_to
-from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.oracle import OraclePolicy
-from graphwalker.oracle.plan import Plan, narrate
+from graphwalker.oracle.plan import Plan
 from graphwalker.protocols.base import ActionProtocol, FinalAnswer
-from graphwalker.query.draft import plain_wording
 from graphwalker.question import Question
 
 
@@ -46,14 +44,12 @@ class ScriptedExpert(OraclePolicy):
     def plan(self, key: str, question: Question) -> Plan:
         if self._searched:
             return self._plan_searched(question)
-        if question.query is None:
-            raise PolicyError(f"{question.id} has no query: the expert cannot play it")
-        rng, view = random.Random(f"{self._seed}/{key}/expert"), self.view_of(question)
-        wording = question.wording or plain_wording(question.query)
-        walk = self._walks[key] = ErringWalk(view, question, wording, self._plain, rng)
+        rng = random.Random(f"{self._seed}/{key}/expert")
+        walk = ErringWalk(self.view_of(question), question, self._plain, rng)
+        self._walks[key] = walk
         if self._kinds and rng.random() < self._error_rate:
             walk.inject(rng.choice(self._kinds))
-        return narrate(view, walk.play(), walk.rng)
+        return walk.play()
 
     def errors(self, key: str) -> list[dict[str, Any]]:
         """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""

@@ -29,21 +29,23 @@ from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
-from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.vocabulary import lexicon_of
+from data_pipeline.wording.lexicon import Lexicon, written_for
+from data_pipeline.wording.vocabulary import Surroundings, lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest
-from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
 from graphwalker.graphs.triples import Direction, Side
 from graphwalker.question import Question
 from graphwalker.tools.base import abilities_of
 
 MET_AT = 20
 """Questions at whose topics the relations of an endpoint are looked up."""
+MOST_MET = 200
+"""Entities of an endpoint whose types are looked up."""
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> Expert:
@@ -115,40 +117,41 @@ def make_experts(
             if shard
             else ExpertGoal(config, read, ledger, str(questions))
         )
-        met = _met_relations(opened, [q for some in read.values() for q in some])
+        around = _look_around(opened, [q for some in read.values() for q in some])
         if isinstance(goal, ExpertGoal) and config.policy:
-            play_policy(opened, config, goal, ledger, progress, _words_of(opened, met))
+            play_policy(opened, config, goal, ledger, progress, lexicon_of(opened, around=around))
         else:
-            with open_pool(partial(expert_maker, met=met), graph, config, out) as pool:
+            with open_pool(partial(expert_maker, around=around), graph, config, out) as pool:
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = {**recoveries(ledger, config.tries), **goal.card}
         return write_card(out, "experts", config, about, GRAPHROLL, more)
 
 
-def _met_relations(graph: KnowledgeGraph, questions: Sequence[Question]) -> frozenset[str]:
-    """Relations at the topics of the first questions, where the graph cannot list its own."""
+def _look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> Surroundings | None:
+    """What lies around the topics of the first questions, where the graph cannot list its own."""
     if graph.relation_ids():
-        return frozenset()
-    met = set[str]()
+        return None
+    relations, entities = set[str](), dict[str, Entity]()
     for question in questions[:MET_AT]:
-        sides = [Side(t.id, direction) for t in question.topic_entities for direction in Direction]
-        listed = graph.for_question(question).relations_many(sides)
-        met |= {relation for side in listed for relation, _ in side}
-    return frozenset(met)
-
-
-def _words_of(graph: KnowledgeGraph, met: frozenset[str]) -> Lexicon:
-    """How its relations are worded. `met` are those of a graph that cannot list its own."""
-    return Lexicon.for_endpoint(met) if met else lexicon_of(graph)
+        own, here = graph.for_question(question), list(question.topic_entities)
+        for _ in range(2):  # the topics, then what their relations lead to
+            entities.update((entity.id, entity) for entity in here)
+            sides = [Side(entity.id, way) for entity in here for way in Direction]
+            listed = zip(sides, own.relations_many(sides), strict=True)
+            steps = [Step(s.entity_id, r, s.direction, 2) for s, found in listed for r, _ in found]
+            relations |= {step.relation for step in steps}
+            here = [end for ends in own.step_many(steps) for end in ends if end.id not in entities]
+            here = [] if written_for(relations) else here  # the bank needs no looking
+    return Surroundings(frozenset(relations), tuple(entities.values())[:MOST_MET])
 
 
 def expert_maker(
-    graph: Path | str, config: Config, met: frozenset[str] = frozenset()
+    graph: Path | str, config: Config, around: Surroundings | None = None
 ) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)
     opened = open_shared(graph, config.environment)
-    expert = built_in(opened, config, _words_of(opened, met))
+    expert = built_in(opened, config, lexicon_of(opened, around=around))
 
     def play(question: Question) -> Unit:
         if not config.searched:

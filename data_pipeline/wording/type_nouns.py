@@ -186,14 +186,17 @@ def noun_of(noun: str, answers: Sequence[Entity], types: Types | None) -> str:
     return next((better for kind, better in _better()[noun] if kind in known), noun)
 
 
-def nouns_of(graph: KnowledgeGraph, labels: Mapping[str, str]) -> dict[str, Nouns]:
+def nouns_of(
+    graph: KnowledgeGraph, labels: Mapping[str, str], sample: Sequence[Entity] = ()
+) -> dict[str, Nouns]:
     """What each relation starts at and leads to: the types of the nodes at its ends, and where
-    nodes have none, what most of its ends are called by relations: `city` of `home_city`."""
+    nodes have none, what most of its ends are called by relations: `city` of `home_city`.
+    `sample`: entities to look at, for a graph that cannot list its own."""
     kinds = [relation for relation, label in labels.items() if says_type(relation, label)]
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
     called = {side: noun for r in labels for side, noun in _role_nouns(r, labels[r])}
     by_type, by_role = _Counts(), _Counts()
-    for entity in spread(graph, LOOKED_AT):
+    for entity in sample or spread(graph, LOOKED_AT):
         sides = _sides(graph, entity, labels)
         found = type_nouns(graph, entity, kinds)
         found = found or {hinted[side] for side in sides if side in hinted}

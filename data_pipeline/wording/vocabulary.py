@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from data_pipeline.wording.english import is_person, packaged_table, plural
 from data_pipeline.wording.ids import Nouns, is_plain
@@ -24,7 +24,7 @@ from data_pipeline.wording.lexicon import (
 from data_pipeline.wording.type_nouns import nouns_of, spread
 from graphwalker.errors import UserError
 from graphwalker.files import digest, write_text
-from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.views.wikidata import usual_labels
 from graphwalker.query.query import Hop
 
@@ -155,12 +155,24 @@ COUNTED = 20_000
 WIKIDATA = "http://www.wikidata.org/entity/"
 
 
-def lexicon_of(graph: KnowledgeGraph, phrases_file: str = "") -> Lexicon:
-    """How the relations of the graph are worded. Raises `UserError` for a bad phrases file."""
-    relations = graph.relation_ids()
+class Surroundings(NamedTuple):
+    """What was met of a graph that cannot list what it has."""
+
+    relations: frozenset[str]
+    entities: tuple[Entity, ...]
+
+
+def lexicon_of(
+    graph: KnowledgeGraph, phrases_file: str = "", around: Surroundings | None = None
+) -> Lexicon:
+    """How the relations of the graph, or those that were met, are worded. Raises `UserError` for a
+    bad phrases file."""
+    if around and written_for(around.relations):
+        return Lexicon.for_endpoint(around.relations)
+    relations = sorted(around.relations) if around else graph.relation_ids()
     plain = [relation for relation in relations if is_plain(relation)]
     labels = labels_of(graph, plain) if plain else {}
-    nouns = nouns_of(graph, labels) if plain else {}
+    nouns = nouns_of(graph, labels, around.entities if around else ()) if plain else {}
     unknown = Nouns()
 
     def make_entry(hop: Hop) -> Entry:

@@ -193,8 +193,8 @@ def _stems(text: str) -> frozenset[str]:
 
 def _alike(one: str, other: str) -> bool:
     """Whether two stems are forms of one word, all but their last letter being the same."""
-    shortest = min(len(one), len(other))
-    return shortest > 3 and one[: shortest - 1] == other[: shortest - 1]
+    short, long = sorted((len(one), len(other)))
+    return 3 < short >= long - 2 and one[: short - 1] == other[: short - 1]
 
 
 def _trim_edges(run: Sequence[str]) -> list[str]:

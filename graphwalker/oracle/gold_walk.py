@@ -5,11 +5,10 @@ from collections.abc import Generator, Sequence
 from copy import copy
 from typing import Any
 
-from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.names import fold
 from graphwalker.oracle.plan import Move, Plan, PresetOracle, View
-from graphwalker.oracle.walk import prefer_gold, shared
+from graphwalker.oracle.walk import prefer_gold, query_of, shared
 from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
@@ -103,13 +102,6 @@ class WalkOracle(DecisionOracle, ABC):
     def ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
         """The entities that the turn's triples show at the end of the hop from any of these."""
         return [end for here in frontier for end in self.view.triple_ends(turn, here, hop)]
-
-
-def query_of(question: Question) -> Query:
-    """Raises `PolicyError` for a question that does not say what it asks."""
-    if question.query is None:
-        raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
-    return question.query
 
 
 def read_gold(question: Question, seen: str) -> tuple[str, ...]:

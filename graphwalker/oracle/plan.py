@@ -114,12 +114,13 @@ class View:
         self._fresh: list[Entity] = []
         self._fresh_by = ""
         self._answered: dict[str, Turn] = {}
-        self._used: Turn | None = None
+        self._unused: Turn | None = None
 
     def recall(self, turns: Sequence[Turn]) -> None:
         """See the turns of an episode that another policy began; its calls need no repeating."""
         for turn in turns:
             self.see(turn)
+            self._unused = turn
             if not turn.error:
                 self._answered.setdefault(_key(turn.action), turn)
 
@@ -128,14 +129,15 @@ class View:
         if not self._answered:  # nothing was recalled, as in most episodes
             return None
         found = self._answered.get(_key({"tool": call.tool, "arguments": call.arguments}))
-        self._used = found or self._used
+        self._unused = None if found is self._unused else self._unused
         return found
 
     def regret(self, rng: thoughts.Choice) -> str:
-        """What there is to say of the last recalled turn where it was of no use; else `""`."""
-        if self._last is None or self._used is self._last:
+        """What there is to say, once, of the last recalled turn where it was of no use."""
+        turn, self._unused = self._unused, None
+        if turn is None:
             return ""
-        return thoughts.mend(self._last.error, rng) if self._last.error else thoughts.astray(rng)
+        return thoughts.mend(turn.error, rng) if turn.error else thoughts.astray(rng)
 
     def see(self, turn: Turn) -> None:
         self._last = turn
@@ -243,11 +245,6 @@ def retell(plan: Plan, tell: Callable[[str], str]) -> Plan:
             thought, action = plan.send(turn)
     except StopIteration:
         return
-
-
-def narrate(view: View, plan: Plan, rng: thoughts.Choice) -> Plan:
-    """The plan, each thought opened by what the turn before it gave."""
-    return retell(plan, lambda thought: " ".join(filter(None, (view.findings(rng), thought))))
 
 
 def _key(action: dict[str, Any]) -> str:

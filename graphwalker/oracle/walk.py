@@ -5,6 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from graphwalker.answers.kinds import Absent
+from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.oracle import thoughts
@@ -12,8 +13,8 @@ from graphwalker.oracle.choices import Aim
 from graphwalker.oracle.plan import Move, Plan, View
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.constraint import Constraint, choose_candidates, filter_candidates
-from graphwalker.query.draft import Draft, fill_bound
-from graphwalker.query.query import Branch, Hop, own_side
+from graphwalker.query.draft import fill_bound, plain_wording
+from graphwalker.query.query import Branch, Hop, Query, own_side
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
@@ -31,13 +32,11 @@ EndsByStart = dict[str, list[Entity]]
 class QueryWalk:
     """The walk of one question's query; a subclass may take other steps before the right ones."""
 
-    def __init__(
-        self, view: View, question: Question, wording: Draft, rng: thoughts.Choice
-    ) -> None:
-        """`wording`: the phrases of the query, each `""` where the question has none. `rng` draws
-        among the forms of thoughts; `None` takes the plain ones."""
+    def __init__(self, view: View, question: Question, rng: thoughts.Choice) -> None:
+        """`rng` draws among the forms of thoughts; `None` takes the plain ones."""
         self.view, self.question, self.rng = view, question, rng
-        self._wording, self._pending = wording, list[str]()
+        self.wording = question.wording or plain_wording(query_of(question))
+        self._pending: list[str] = []
         self.number = -1
         """The hop at hand, counted over the branches and the tail."""
         self.later: Sequence[tuple[Hop, Aim]] = ()
@@ -62,8 +61,7 @@ class QueryWalk:
 
     def play(self) -> Plan:
         """All steps, the answer last."""
-        query, wording = self.question.query, self._wording
-        assert query
+        query, wording = query_of(self.question), self.wording
         if isinstance(self.question.gold, Absent):
             yield from self._miss(query.branches[0], wording.phrases[0])
             return
@@ -223,8 +221,10 @@ class QueryWalk:
         self._pending.append(thought)
 
     def _speak(self, thought: str) -> str:
-        parts, self._pending = [*self._pending, thought], []
-        return " ".join(filter(None, parts))
+        """The thought, opened by what the turn before it gave and by what waits to be told."""
+        opened = [self.view.findings(self.rng), self.view.regret(self.rng), *self._pending]
+        self._pending = []
+        return " ".join(filter(None, (*opened, thought)))
 
     def moving(self, frontier: Sequence[Entity], entity: Entity, aim: Aim) -> str:
         """The thought of continuing from one of the entities that a step found."""
@@ -327,6 +327,13 @@ class QueryWalk:
             return None
         turn = yield from self.do(why, self.view.ask(entity, hop.relation, Direction.OUT))
         return _texts(self.view.found_ends(turn, [entity], hop))
+
+
+def query_of(question: Question) -> Query:
+    """Raises `PolicyError` for a question that does not say what it asks."""
+    if question.query is None:
+        raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
+    return question.query
 
 
 def _is_cut(turn: Turn) -> bool:

@@ -13,8 +13,9 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
+from support.backends import compiled
 from support.oxigraph import load_store
-from support.sparql_endpoint import serve
+from support.sparql_endpoint import EngineStore, serve
 
 WIDE = {"preset": "graphwalker-wide", "top_relations": 2}
 
@@ -96,3 +97,47 @@ def test_the_oracle_as_the_expert_gives_reasons_in_the_words_of_the_bank(exam, p
     thoughts = [turn.thought for one in kept(tmp_path) for turn in one.turns]
     assert any("would give the" in thought for thought in thoughts)
     assert not any("better than" in thought for thought in thoughts)
+
+
+OFFICE = """
+<urn:x:Ana> <urn:x:worksAt> <urn:x:Oslo_Office> .
+<urn:x:Ben> <urn:x:worksAt> <urn:x:Rome_Office> .
+<urn:x:Oslo_Office> <urn:x:ownedBy> <urn:x:Acme> .
+<urn:x:Rome_Office> <urn:x:ownedBy> <urn:x:Borg> .
+"""
+TYPES = {
+    "Person": ("Ana", "Ben"),
+    "Office": ("Oslo_Office", "Rome_Office"),
+    "Firm": ("Acme", "Borg"),
+}
+
+
+def write_office(path: Path) -> None:
+    """Write a graph of no bank, whose words come from the types of its nodes."""
+    is_a = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    calls = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    named = [(kind, name) for kind, names in TYPES.items() for name in names]
+    lines = [f"<urn:x:{name}> {is_a} <urn:x:{kind}> ." for kind, name in named]
+    lines += [f'<urn:x:{name}> {calls} "{name}"@en .' for _, name in named]
+    path.write_text(OFFICE + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_an_endpoint_of_any_graph_has_the_words_of_its_file(tmp_path):
+    write_office(tmp_path / "g.nt")
+    graph = compiled(tmp_path / "g.nt")
+    asked = {
+        "question": "Who owns the office of Ana?",
+        "topic_entities": {"urn:x:Ana": "Ana"},
+        "answers": ["Acme"],
+        "answer_mids": ["urn:x:Acme"],
+        "relation_path": ["urn:x:worksAt", "urn:x:ownedBy"],
+    }
+    records = [{"id": str(n), **asked} for n in range(4)]
+    play(tmp_path, tmp_path / "file", records)
+    with serve(EngineStore(graph)) as address:
+        play(tmp_path, tmp_path / "endpoint", records, graph=address)
+    told = [
+        [t.thought for one in kept(tmp_path / x) for t in one.turns] for x in ("file", "endpoint")
+    ]
+    assert told[0] == told[1]
+    assert any("the office that this person works at" in thought for thought in told[0])
