@@ -30,7 +30,7 @@ from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
 from data_pipeline.wording.lexicon import Lexicon, written_for
-from data_pipeline.wording.vocabulary import Surroundings, lexicon_of
+from data_pipeline.wording.vocabulary import GraphSample, lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
@@ -127,7 +127,7 @@ def make_experts(
         return write_card(out, "experts", config, about, GRAPHROLL, more)
 
 
-def _look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> Surroundings | None:
+def _look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> GraphSample | None:
     """What lies around the topics of the first questions, where the graph cannot list its own."""
     if graph.relation_ids():
         return None
@@ -142,11 +142,11 @@ def _look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> Surrou
             relations |= {step.relation for step in steps}
             here = [end for ends in own.step_many(steps) for end in ends if end.id not in entities]
             here = [] if written_for(relations) else here  # the bank needs no looking
-    return Surroundings(frozenset(relations), tuple(entities.values())[:MOST_MET])
+    return GraphSample(frozenset(relations), tuple(entities.values())[:MOST_MET])
 
 
 def expert_maker(
-    graph: Path | str, config: Config, around: Surroundings | None = None
+    graph: Path | str, config: Config, around: GraphSample | None = None
 ) -> Callable[[Question], Unit]:
     """For workers: opens the graph, returns the function of a question."""
     assert isinstance(config, ExpertConfig)

@@ -155,7 +155,7 @@ COUNTED = 20_000
 WIKIDATA = "http://www.wikidata.org/entity/"
 
 
-class Surroundings(NamedTuple):
+class GraphSample(NamedTuple):
     """What was met of a graph that cannot list what it has."""
 
     relations: frozenset[str]
@@ -163,7 +163,7 @@ class Surroundings(NamedTuple):
 
 
 def lexicon_of(
-    graph: KnowledgeGraph, phrases_file: str = "", around: Surroundings | None = None
+    graph: KnowledgeGraph, phrases_file: str = "", around: GraphSample | None = None
 ) -> Lexicon:
     """How the relations of the graph, or those that were met, are worded. Raises `UserError` for a
     bad phrases file."""
