@@ -1,6 +1,6 @@
 """Settings of the data pipeline: what to sample, how much of it, and under which environment."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -23,7 +23,16 @@ from graphwalker.config import Config
 from graphwalker.datasets.registry import QuestionsFormat
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.constraint import CONSTRAINED
-from graphwalker.trust import Address, FilePath, FilePaths, PlainTexts, PlainWeights, TrustedFolders
+from graphwalker.trust import (
+    READS,
+    Address,
+    ByHand,
+    FilePath,
+    FilePaths,
+    PlainTexts,
+    PlainWeights,
+    TrustedFolders,
+)
 
 # GraphWalker Table 6, the structures of GraphSynth.
 # It has no one-hop questions, which most real questions are: a weight of 0 that may be set.
@@ -268,7 +277,7 @@ class ExpertConfig(Config):
     any dataset. None: the built-in expert, on questions of any dataset whose query is known."""
     questions_format: QuestionsFormat = "auto"
     """The dataset's name where the question file of a policy does not show it."""
-    unresolved: str = "stop"
+    unresolved: Annotated[str, ByHand(READS, ("stop", "drop").__contains__)] = "stop"
     """What to do with questions of one's own whose topic entity or answer the graph does not
     settle: `stop` lists them in `unresolved.jsonl` in the output folder, `drop` leaves them out.
     The edited file: its topics and answers count."""

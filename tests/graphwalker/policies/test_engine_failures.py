@@ -134,7 +134,7 @@ def test_a_folder_without_a_tokenizer_is_said(server, tmp_path):
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed")
 def test_without_vllm_the_extra_is_named(toy):
-    with pytest.raises(UserError, match=r"graphwalker-kgqa\[vllm\]"):
+    with pytest.raises(UserError, match=r"pip install .*\[vllm\]"):
         load_policy(PolicyConfig(model=str(toy.folder), engine="vllm"))
 
 
