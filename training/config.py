@@ -89,6 +89,8 @@ class TrainingConfig(Config):
     """Older checkpoints are removed."""
     report_to: tuple[str, ...] = ()
     """Trackers besides metrics.jsonl, by TRL's names: `tensorboard`, `wandb`, `trackio`, ..."""
+    ddp_timeout_s: int = Field(default=14_400, ge=1)
+    """Seconds that a process waits for the others, such as those with the slowest rollouts."""
     trainer: dict[str, Any] = {}
     """Any other field of TRL's trainer config (`SFTConfig`, `GRPOConfig`), such as
     `trainer.torch_compile=true` or `trainer.lr_scheduler_kwargs={min_lr_rate: 0.1}`. Names and

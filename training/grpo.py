@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 
 FREE_KEYS = (
     "allow_cpu",
+    "ddp_timeout_s",
     "engine_batch",
     "force_environment",
     "keep_checkpoints",

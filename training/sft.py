@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 FREE_KEYS = (
     "allow_cpu",
+    "ddp_timeout_s",
     "environment",
     "epochs",
     "force_environment",

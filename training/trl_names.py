@@ -11,6 +11,7 @@ COPIED = {
     "max_grad_norm": "max_grad_norm",
     "gradient_checkpointing": "gradient_checkpointing",
     "save_steps": "save_steps",
+    "ddp_timeout": "ddp_timeout_s",
 }
 """TRL's name -> our setting, whose value both stages pass on as it is."""
 TRL_NAMES = {

@@ -189,18 +189,21 @@ def kill_after(script: str, config: SftConfig | GrpoConfig, step: int) -> None:
     assert not (out / "final").exists()
 
 
+def launch_line(script: str, config: Path, layout: str) -> list[str]:
+    """The command line of `launch`."""
+    file = str(ROOT / "configs" / "accelerate" / f"{layout}.yaml")
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", file]
+    command += ["--num_processes", "2", "--main_process_port", "0"]
+    command += [str(ROOT / "tests/support/fsdp_on_cpu.py")] if layout == "fsdp2" else []
+    return [*command, str(ROOT / "training" / script), "--config", str(config)]
+
+
 def launch(script: str, config: TrainingConfig, layout: str, **environment: str) -> None:
     """`accelerate launch` of two processes without a GPU, as a user would; `fsdp2`, for which
     accelerate wants GPUs, by way of `fsdp_on_cpu.py`."""
     config = config.model_copy(update={"allow_cpu": True})
     path = write_config(config, Path(config.output_dir).with_suffix(".json"))
-    file = str(ROOT / "configs" / "accelerate" / f"{layout}.yaml")
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", file]
-    command += ["--num_processes", "2", "--main_process_port", "0"]
-    command += [str(ROOT / "tests/support/fsdp_on_cpu.py")] if layout == "fsdp2" else []
-    command += [str(ROOT / "training" / script), "--config", str(path)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True
-    )
+    command, env = launch_line(script, path, layout), os.environ | environment
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stdout[-4000:] + done.stderr[-8000:])

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphwalker.errors import UserError
 from training.config import TrainingConfig
-from training.runs.distributed import process_arguments, uses_bfloat16
+from training.runs.distributed import limit_waiting, process_arguments, uses_bfloat16
 from training.trl_names import COPIED, TRL_NAMES
 
 PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "trackio": "trackio"}
@@ -56,6 +56,7 @@ def shared_arguments(config: TrainingConfig) -> dict[str, Any]:
     """Return the arguments of both trainers. Raises `UserError` for unknown trackers."""
     check_trackers(config.report_to)
     bf16 = uses_bfloat16(config.dtype)
+    limit_waiting(config.ddp_timeout_s)
     return {
         **{theirs: getattr(config, ours) for theirs, ours in COPIED.items()},
         **process_arguments(bf16),

@@ -12,8 +12,8 @@ from typing import TypeVar
 from graphwalker.cli.settings import describe
 from graphwalker.config import Config, load_config
 from graphwalker.doctor.places import promised_gpus, torch_build
-from graphwalker.errors import GraphWalkerError, UserError
-from training.runs.distributed import leave_the_other_processes
+from graphwalker.errors import GraphWalkerError, UserError, first_line
+from training.runs.distributed import leave_the_other_processes, lost_the_others
 
 C = TypeVar("C", bound=Config)
 EXIT_CODE = "GRAPHWALKER_EXIT_CODE"
@@ -52,6 +52,15 @@ def _run_command(
     except GraphWalkerError as error:
         sys.stderr.write(f"{name}: {error}\n")
         return getattr(error, "exit_code", 1)
+    except RuntimeError as error:
+        if not lost_the_others(error):
+            raise
+        sys.stderr.write(
+            f"{name}: process {os.environ['RANK']} waited for another one that failed, ended or "
+            f"took longer than ddp_timeout_s ({first_line(error)[:200]}); the same command "
+            "resumes\n"
+        )
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{name}: interrupted; the same command resumes the run\n")
         return 128 + signal.SIGINT

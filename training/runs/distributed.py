@@ -1,6 +1,7 @@
 """The processes of a run: which one this is, how they talk, and what their layout must allow."""
 
 import os
+from datetime import timedelta
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -62,6 +63,27 @@ def leave_the_other_processes() -> None:
 
     if distributed.is_available() and distributed.is_initialized():
         distributed.destroy_process_group()
+
+
+_LOST = ("Timed out waiting", "Connection closed by peer", "Connection reset", "timeout")
+"""How gloo and the meeting place of the processes say that one of them does not answer."""
+
+
+def lost_the_others(error: RuntimeError) -> bool:
+    """Return whether the error says that another process does not answer."""
+    return processes() > 1 and any(words in str(error) for words in _LOST)
+
+
+def limit_waiting(seconds: int) -> None:
+    """Let processes on CPUs wait so long for each other; transformers tells those on GPUs alone."""
+    import torch
+
+    layouts = ("ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_FSDP")
+    if processes() == 1 or torch.cuda.is_available() or any(map(_flag, layouts)):
+        return
+    from accelerate import PartialState
+
+    PartialState(cpu=True, backend="gloo", timeout=timedelta(seconds=seconds))
 
 
 def process_arguments(bf16: bool) -> dict[str, Any]:
