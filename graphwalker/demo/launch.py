@@ -7,7 +7,6 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from types import FrameType
 
@@ -34,8 +33,6 @@ def launch(script: str, config: Path, section: str, overrides: Sequence[str]) ->
     """
     import torch
 
-    from training.runs.command import EXIT_CODE
-
     on_gpu = torch.cuda.is_available()
     # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
     layout = ["--num_processes", "1"]
@@ -45,18 +42,14 @@ def launch(script: str, config: Path, section: str, overrides: Sequence[str]) ->
             [*overrides, "allow_cpu=true"],
         )
     command = [
-        *(sys.executable, "-m", "accelerate.commands.launch", *layout),
+        *(sys.executable, "-m", "training.launch", *layout),
         *("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"),
         *("--num_cpu_threads_per_process", "1", "--main_process_port", "0"),
         *("--module", f"training.{script}", "--config", f"{config}#{section}", *overrides),
     ]
-    with TemporaryDirectory() as folder:
-        exit_code_file = Path(folder) / "code"
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", EXIT_CODE: str(exit_code_file)}
-        with subprocess.Popen(command, env=environment) as process, _passing_on(process):
-            code = process.wait()
-        if code and exit_code_file.is_file():
-            code = int(exit_code_file.read_text(encoding="ascii"))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, env=environment) as process, _passing_on(process):
+        code = process.wait()
     if code == 2:
         raise UserError(f"{section}: refused by training.{script}; its message stands above")
     if code:
