@@ -308,6 +308,7 @@ def tiny(
 
     Example: graphwalker tiny runs/synth/graphsynth.jsonl --graph runs/world/graph --out runs/tiny
     """
+    from graphwalker.config import COMMAND_LINE, parse_config
     from graphwalker.demo.data import make_tiny_model
     from graphwalker.demo.demo import check_modules
     from graphwalker.graphs.browse import shown_relations
@@ -317,7 +318,8 @@ def tiny(
     check_modules()
     graph, chosen = open_graph(given.graph), given.settings(TinyModelConfig)
     shape = demo_model(len(list(shown_relations(graph))), chosen.seed).model_dump()
-    config = TinyModelConfig(**{**shape, **chosen.model_dump(exclude_unset=True)})
+    given_shape = {**shape, **chosen.model_dump(exclude_unset=True)}
+    config = parse_config(TinyModelConfig, given_shape, COMMAND_LINE)
     made = make_tiny_model(config, file, graph, given.out)
     console.echo(f"{made}: a model with random weights; train it with model={made} format=inline")
 
