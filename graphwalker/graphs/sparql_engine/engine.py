@@ -53,7 +53,7 @@ class QueryWorker:
             start_new_session=True,
             env={**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{given}" if given else ours},
         )
-        weakref.finalize(self, _end, self._process)
+        weakref.finalize(self, _end, self._process, os.getpid())
         try:
             status, _, body = self.receive(0.0)
         except WorkerEndedError:
@@ -95,7 +95,9 @@ class QueryWorker:
         return status, kind, body
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
+    if os.getpid() != owner:
+        return  # a fork of ours, whose parent goes on asking
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

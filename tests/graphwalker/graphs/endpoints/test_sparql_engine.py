@@ -1,6 +1,7 @@
 """SPARQL over a graph's store: what benchmarks and clients ask, and what is refused."""
 
 import json
+import multiprocessing
 import random
 import re
 import sys
@@ -14,6 +15,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.sparql.terms import RDFS_LABEL
+from graphwalker.graphs.sparql_engine.engine import engine_of
 from graphwalker.graphs.sparql_engine.results import CSV, IDS, JSON, TSV, XML
 from graphwalker.graphs.sparql_engine.store import find_store
 from graphwalker.graphs.sparql_engine.worker import StoreReader
@@ -255,6 +257,18 @@ def test_a_query_past_its_time_ends_and_the_next_is_answered(graph):
     assert graph.sparql("ASK { ns:m.0ada ?p ?o }") is True
     with pytest.raises(UserError, match="nested too deeply"):
         graph.sparql(f"ASK {{ FILTER({'!' * 200_000}true) }}")
+
+
+def test_a_forked_process_asks_by_itself_and_ends_no_other(graph):
+    query = "ASK { ns:m.0ada ?p ?o }"
+    assert graph.sparql(query) is True
+    engine = engine_of(graph)
+    before = engine._worker
+    forked = multiprocessing.get_context("fork").Process(target=graph.sparql, args=(query,))
+    forked.start()
+    forked.join(60)
+    assert forked.exitcode == 0
+    assert graph.sparql(query) is True and engine._worker is before
 
 
 def test_a_graph_in_memory_answers_with_its_own_facts_alone():
