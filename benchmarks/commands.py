@@ -57,7 +57,7 @@ def commands(work: Path, data: Path) -> Iterator[Command]:
     yield one("phrases", "--graph", graph, file="words.toml")
     yield one("export", corpus, "--to", "trl")
     yield one("stats", corpus)
-    tests = ("--against", questions, "--embedding", "tfidf")
+    tests = ("--against", questions)
     yield one("contamination", "--questions", questions, *tests)
     yield one("ranker", "train", "--graph", graph, "--questions", questions, name="ranker train")
     typed = ("resolve", "--graph", graph, "--questions", questions)

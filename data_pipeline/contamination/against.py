@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.contamination.embed import (
-    Embedder,
-    NgramIndex,
-    letter_grams,
-    normal,
-    open_embedder,
-)
+from data_pipeline.contamination.embed import Embedder, NgramIndex, normal
 from data_pipeline.contamination.facts import Inverse, KnownFacts, as_question
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
@@ -21,7 +15,7 @@ from graphwalker.files import digest
 from graphwalker.question import Question
 
 FACT, SAME = "same_fact", "same_words"
-WORDS, LETTERS, EMBEDDING = (f"near_copy_by_{what}" for what in ("words", "letters", "embedding"))
+WORDS, EMBEDDING = "near_copy_by_words", "near_copy_by_embedding"
 
 
 class TestFiles:
@@ -46,11 +40,10 @@ class TestFiles:
         for path in files:
             self._add(path, config.facts)
         same = {normal(text): n for n, text in reversed(list(enumerate(self._texts)))}
-        words, letters = NgramIndex(self._texts), NgramIndex(self._texts, letter_grams)
+        words = NgramIndex(self._texts)
         self._by_text: dict[str, Callable[[str], int]] = {
             SAME: lambda text: same.get(normal(text), -1),
             WORDS: lambda text: words.nearest(text, config.words)[1],
-            LETTERS: lambda text: letters.nearest(text, config.letters)[1],
         }
         if config.embedding:
             self._by_text[EMBEDDING] = partial(self._nearest_by_embedding, config.threshold)
@@ -96,8 +89,7 @@ class TestFiles:
     @cached_property
     def _vectors(self) -> tuple[Embedder, Any]:
         """The embedder, and the test questions as rows: (questions, size)."""
-        embedder = open_embedder(self._embedding)
-        embedder.fit(self._texts)
+        embedder = Embedder(self._embedding)
         return embedder, embedder.embed(self._texts)
 
 

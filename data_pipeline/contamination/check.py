@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.contamination.embed import Embedder, NgramIndex, letter_grams, nearest, normal
+from data_pipeline.contamination.embed import Embedder, NgramIndex, nearest, normal
 from data_pipeline.contamination.facts import KnownFacts, as_question
-from data_pipeline.contamination.report import OVERALL, histogram, markdown, picture
+from data_pipeline.contamination.report import markdown
 from data_pipeline.wording.lexicon import hand_written_inverses
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
@@ -32,8 +31,6 @@ class CloseRules:
     sweep: tuple[float, ...] = SWEEP
     jaccard: float = 0.6
     """Share of word trigrams in common from which two questions are near copies."""
-    letters: float = ContaminationConfig().letters
-    """The same of letter trigrams inside the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +38,12 @@ class Closest:
     """The nearest test question of one set to one question of the corpus."""
 
     similarity: float
+    """By embedding; 0 without one."""
     text: str
+    """The most alike test question, by embedding or else by word trigrams; `""` for none."""
     exact: bool
     jaccard: float
     """Share of word trigrams with the most alike test question; 0 below the rules' share."""
-    letters: float
-    """The same of letter trigrams inside the words."""
     fact: str
     """The test question that asks for the same fact; `""` where none does."""
 
@@ -56,15 +53,18 @@ TestSets = Mapping[str, Sequence[Question]]
 
 
 def write_check(
-    questions: Path, against: Sequence[Path], out: Path, embedder: Embedder, rules: CloseRules
+    questions: Path,
+    against: Sequence[Path],
+    out: Path,
+    embedder: Embedder | None,
+    rules: CloseRules,
 ) -> dict[str, Any]:
     """Compare the corpus (our JSONL, questions or trajectories) with every test set (any form).
 
     Writes flagged.jsonl (what was found to be too close, and to what), clean.jsonl (the rest of
-    the corpus, its records as they were), similarities.jsonl, contamination.json,
-    contamination.md (GraphWalker Table 5), contamination.svg (Figure 7a) and similarities.svg
-    (Figure 7b); returns what contamination.json holds. Raises `UserError` for a file that cannot be
-    read, by name and record.
+    the corpus, its records as they were), similarities.jsonl, contamination.json and
+    contamination.md (GraphWalker Table 5, where there is an embedder); returns what
+    contamination.json holds. Raises `UserError` for a file that cannot be read, by name and record.
     """
     records = list(_corpus(questions))
     sets = load_sets(against)
@@ -78,10 +78,6 @@ def write_check(
     write_jsonl(out / "clean.jsonl", kept)
     write_json(out / "contamination.json", report)
     (out / "contamination.md").write_text(markdown(report), encoding="utf-8")
-    curves = {OVERALL: _overall(found), **{n: [c.similarity for c in f] for n, f in found.items()}}
-    (out / "contamination.svg").write_text(picture(curves, rules.sweep), encoding="utf-8")
-    del curves[OVERALL]
-    (out / "similarities.svg").write_text(histogram(curves, rules.sweep), encoding="utf-8")
     return report
 
 
@@ -102,28 +98,32 @@ def compare(
     records: Sequence[Mapping[str, Any]],
     texts: Sequence[str],
     test: Sequence[Question],
-    embedder: Embedder,
+    embedder: Embedder | None,
     rules: CloseRules,
 ) -> list[Closest]:
-    """The nearest test question to each record and its text: by embedding, by word and by letter
-    trigrams, word by word, and by the fact that is asked for."""
+    """The nearest test question to each record and its text: by embedding, by word trigrams, word
+    by word, and by the fact that is asked for."""
     test_texts = [question.text for question in test]
     exact = set(map(normal, test_texts))
-    index, letters = NgramIndex(test_texts), NgramIndex(test_texts, letter_grams)
+    index = NgramIndex(test_texts)
     facts = KnownFacts(hand_written_inverses().get)
     for question in test:
         facts.add(question, question.id)
-    similar = nearest(embedder, texts, test_texts)
+    alike = [index.nearest(text, rules.jaccard) for text in texts]
+    similar = (
+        nearest(embedder, texts, test_texts) if embedder else [(0.0, number) for _, number in alike]
+    )
     return [
         Closest(
             round(similarity, 4),
-            test_texts[number],
+            test_texts[number] if number >= 0 else "",
             normal(text) in exact,
-            round(index.nearest(text, rules.jaccard)[0], 4),
-            round(letters.nearest(text, rules.letters)[0], 4),
+            round(shared, 4),
             _fact(facts, record),
         )
-        for record, text, (similarity, number) in zip(records, texts, similar, strict=True)
+        for record, text, (similarity, number), (shared, _) in zip(
+            records, texts, similar, alike, strict=True
+        )
     ]
 
 
@@ -166,8 +166,6 @@ def _verdict(
         reasons += [f"{name}: the same question"] if row.exact else []
         if row.jaccard >= rules.jaccard:
             reasons.append(f"{name}: {row.jaccard:.2f} of the word trigrams")
-        if row.letters >= rules.letters:
-            reasons.append(f"{name}: {row.letters:.2f} of the letter trigrams")
         reasons += [f"{name}: the same fact as {row.fact}"] if row.fact else []
         if row.similarity >= rules.threshold:
             reasons.append(f"{name}: similarity {row.similarity:.2f}")
@@ -187,7 +185,7 @@ def _report(
     sets: TestSets,
     found: Mapping[str, list[Closest]],
     verdicts: Sequence[Mapping[str, Any]],
-    embedder: Embedder,
+    embedder: Embedder | None,
     rules: CloseRules,
 ) -> dict[str, Any]:
     overall = _overall(found)
@@ -196,20 +194,17 @@ def _report(
         "questions": questions.name,
         "count": len(verdicts),
         "against": {name: len(questions) for name, questions in sets.items()},
-        "embedding": embedder.name,
-        "semantic": embedder.semantic,
+        "embedding": embedder.name if embedder else "",
         "thresholds": {
             f"{level:.2f}": {
                 name: sum(value >= level for value in values) for name, values in columns.items()
             }
-            for level in rules.sweep
+            for level in (rules.sweep if embedder else ())
         },
         "exact": {n: sum(row.exact for row in rows) for n, rows in found.items()},
         "ngram": {n: sum(r.jaccard >= rules.jaccard for r in rows) for n, rows in found.items()},
-        "letters": {n: sum(r.letters >= rules.letters for r in rows) for n, rows in found.items()},
         "same_fact": {n: sum(bool(row.fact) for row in rows) for n, rows in found.items()},
         "jaccard": rules.jaccard,
-        "letters_from": rules.letters,
         "threshold": rules.threshold,
         "flagged": sum(bool(verdict["reasons"]) for verdict in verdicts),
     }

@@ -16,10 +16,7 @@ class ContaminationConfig(Config):
     the same topic entities and answers where a test question's path is not known."""
     words: float = Field(default=0.6, gt=0.0, le=1.0)
     """Share of word trigrams in common from which two questions are near copies."""
-    letters: float = Field(default=0.7, gt=0.0, le=1.0)
-    """Share of letter trigrams (inside words) in common from which two questions are near copies:
-    finds another order of the words, and a letter that was changed."""
-    embedding: Annotated[str, ByHand(RUNS, "tfidf".__eq__)] = ""
-    """Empty: none. `tfidf`, or a sentence-transformers model by its folder."""
+    embedding: Annotated[str, ByHand(RUNS)] = ""
+    """A sentence-transformers model by its folder. Empty: none."""
     threshold: float = Field(default=0.85, gt=0.0, le=1.0)
     """Cosine similarity of embeddings from which two questions are the same (the paper's)."""

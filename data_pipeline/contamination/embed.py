@@ -1,20 +1,17 @@
-"""Similar questions: by word and letter n-grams, by embeddings."""
+"""Similar questions: by word n-grams, by embeddings."""
 
 import logging
 import math
 import re
-import zlib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
-from typing import Any, Protocol
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.ranking.nodes.scorers import sentence_model
 
 WORDS = 3
 """Words in an n-gram; questions are short."""
-LETTERS = 3
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -34,25 +31,16 @@ def shingles(text: str) -> frozenset[str]:
     return frozenset(" ".join(words[i : i + WORDS]) for i in starts)
 
 
-def letter_grams(text: str) -> frozenset[str]:
-    """The letter trigrams inside the words: neither their order nor a changed letter makes much of
-    a difference."""
-    words = (f" {word} " for word in normal(text).split())
-    return frozenset(w[i : i + LETTERS] for w in words for i in range(len(w) - LETTERS + 1))
-
-
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
     """Shared n-grams over all n-grams."""
     return len(a & b) / len(a | b)
 
 
 class NgramIndex:
-    """Texts by their n-grams (`shingles` or `letter_grams`)."""
+    """Texts by their word n-grams."""
 
-    def __init__(
-        self, texts: Sequence[str], grams: Callable[[str], frozenset[str]] = shingles
-    ) -> None:
-        self._grams, self._sets = grams, [grams(text) for text in texts]
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._sets = list(map(shingles, texts))
         self._having: defaultdict[str, list[int]] = defaultdict(list)
         for number, known in enumerate(self._sets):
             for gram in known:
@@ -61,7 +49,7 @@ class NgramIndex:
     def nearest(self, text: str, at_least: float) -> tuple[float, int]:
         """The largest Jaccard similarity to any text, and which text it is; (0, -1) where none has
         `at_least`."""
-        grams = self._grams(text)
+        grams = shingles(text)
         # A text so alike shares this many, and so one of the others plus one: the rarest are looked
         # up (prefix filtering, Chaudhuri et al. 2006).
         shared = math.ceil(at_least * len(grams) - 1e-9)
@@ -76,97 +64,44 @@ log = logging.getLogger(__name__)
 
 PAPER = "BAAI/bge-m3"
 """The model of GraphWalker appendix B.2."""
-TFIDF = "tfidf"
-SIZE = 2048
-"""Numbers in a hashed TF-IDF vector."""
 BLOCK = 1024
 """Questions compared at once."""
 
 
-class Embedder(Protocol):
-    """Turns texts into rows of length 1: an array [texts, size] of float32."""
-
-    name: str
-    semantic: bool
-    """Whether a paraphrase without a shared word can be seen."""
-
-    def fit(self, texts: Sequence[str]) -> None:
-        """Learn what it must from all texts at hand, once."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> Any: ...
-
-
-class HashedTfidf:
-    """Words, pairs of words and letter 4-grams, weighted by rarity, hashed with signs."""
-
-    name = TFIDF
-    semantic = False
-
-    def __init__(self) -> None:
-        self._rarity: dict[str, float] = {}
-        self._none = 1.0
-
-    def fit(self, texts: Sequence[str]) -> None:
-        seen = Counter(piece for text in texts for piece in set(_pieces(text)))
-        self._none = math.log(len(texts) + 1) + 1
-        self._rarity = {
-            piece: math.log((len(texts) + 1) / (count + 1)) + 1 for piece, count in seen.items()
-        }
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        import numpy as np
-
-        rows = np.zeros((len(texts), SIZE), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for piece, count in Counter(_pieces(text)).items():
-                place = zlib.crc32(piece.encode())
-                sign = 1 if place & 0x80000000 else -1
-                weight = self._rarity.get(piece, self._none) * (1 + math.log(count))
-                row[place % SIZE] += sign * weight
-        return _unit(rows)
-
-
-class SentenceModel:
+class Embedder:
     """A sentence-transformers model that is on this machine; nothing is downloaded."""
-
-    semantic = True
 
     def __init__(self, name: str) -> None:
         try:
             self._model = sentence_model(name)
         except UserError as error:
-            raise UserError(f"--embedding {error}, or take --embedding tfidf") from None
+            raise UserError(f"--embedding {error}") from None
         self.name = name
 
-    def fit(self, texts: Sequence[str]) -> None:
-        """It knows enough."""
-
     def embed(self, texts: Sequence[str]) -> Any:
+        """Return the texts as rows of length 1: an array [texts, size] of float32."""
         import numpy as np
 
         rows = self._model.encode(list(texts), batch_size=64, show_progress_bar=False)
         return _unit(np.asarray(rows, dtype=np.float32))
 
 
-def open_embedder(name: str = "") -> Embedder:
-    """`tfidf`, or a sentence-transformers model by folder or by name.
+def open_embedder(name: str = "") -> Embedder | None:
+    """Open a sentence-transformers model by folder or by name.
 
-    Without a name: the paper's model where it is on this machine, else `tfidf`, with a notice.
+    Without a name: the paper's model where it is on this machine, else none, with a notice.
     """
-    if name == TFIDF:
-        return HashedTfidf()
     if name:
-        return SentenceModel(name)
+        return Embedder(name)
     try:
-        return SentenceModel(PAPER)
+        return Embedder(PAPER)
     except UserError:
         log.warning(
-            "similarity by hashed TF-IDF: %s is not on this machine; paraphrases that share no "
-            "words are not seen, and figures are not the paper's (--embedding FOLDER for a model)",
+            "no embedding: %s is not on this machine, and paraphrases that share no words are not "
+            "seen (--embedding FOLDER for a model)",
             PAPER,
         )
-        return HashedTfidf()
+        return None
 
 
 def nearest(
@@ -175,7 +110,6 @@ def nearest(
     """For each text, the largest cosine similarity to any of the others, and which one it is."""
     import numpy as np
 
-    embedder.fit([*texts, *others])
     targets = np.concatenate([embedder.embed(part) for part in _blocks(others)])
     found: list[tuple[float, int]] = []
     for part in _blocks(texts):
@@ -188,14 +122,6 @@ def nearest(
 
 def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     return (texts[i : i + BLOCK] for i in range(0, len(texts), BLOCK))
-
-
-def _pieces(text: str) -> list[str]:
-    words = normal(text).split()
-    pairs = (" ".join(pair) for pair in pairwise(words))
-    letters = f" {' '.join(words)} "
-    grams = (f"#{letters[i : i + 4]}" for i in range(len(letters) - 3))
-    return [*words, *pairs, *grams]
 
 
 def _unit(rows: Any) -> Any:

@@ -14,7 +14,7 @@ from graphwalker.config import Config
 from graphwalker.files import digest, read_jsonl, write_json, write_text
 from graphwalker.hub.cards import CARD, data_facts, with_front_matter
 from graphwalker.named import QUESTION_FILES
-from graphwalker.query.query import Query, parse_hop, stored_query
+from graphwalker.query.query import Query, parse_hop
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
@@ -67,12 +67,6 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             sorted(relations.items(), key=lambda item: (-item[1], item[0]))[:TOP_RELATIONS]
         ),
     }
-
-
-def relation_counts(records: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """How often each relation is taken, in either direction."""
-    queries = (found[0] for record in records if (found := stored_query(record)))
-    return Counter(relation for query in queries for relation in query.hop_relations)
 
 
 def _number(item: tuple[str, int]) -> tuple[int, str]:

@@ -143,13 +143,6 @@ def relation_block(relation: str, values: Iterable[tuple[str, str]]) -> str:
     return "\n".join(["[[relation]]", *(f"{key} = {value}" for key, value in rows)]) + "\n"
 
 
-def words_of_lexicon(lexicon: Lexicon) -> set[str]:
-    """Every word that its texts use."""
-    entries = lexicon.entries.values()
-    texts = (text for e in entries for text in (*e.texts, *e.questions, *e.casual))
-    return {w for text in texts for w in re.findall(r"[^\W_]+", text.lower().replace("{x}", ""))}
-
-
 COUNTED = 20_000
 """Entities whose relations are counted."""
 WIKIDATA = "http://www.wikidata.org/entity/"

@@ -164,36 +164,28 @@ def experts(given: CommandOptions) -> None:
     app, "graph!", "out!", "api", "model", file="File for the result.", api="teacher.base_url",
     model="teacher.model",
 )  # fmt: skip
-def phrases(
-    given: CommandOptions,
-    mine: Annotated[Files, Option(help="Training questions to mine for words; repeatable.")] = None,
-) -> None:
+def phrases(given: CommandOptions) -> None:
     """Write how a graph's relations are put into words, as a file (--out F) to edit.
 
     The commands that make questions take it as phrases_file=F; its words win over all others.
-    With --mine: how the questions of those files ask for each relation. With --api and --model:
-    what a chat model writes (teacher.prices.max_cost caps the cost; the same command resumes).
+    With --api and --model: what a chat model writes (teacher.prices.max_cost caps the cost; the
+    same command resumes).
 
     Example: graphwalker phrases --graph runs/graph --out words.toml, then
     graphwalker synth --graph runs/graph --out runs/synth phrases_file=words.toml
     """
     from data_pipeline.config import PhrasesConfig
     from data_pipeline.phrasing.by_model import by_model
-    from data_pipeline.phrasing.mine import from_questions
     from data_pipeline.wording.vocabulary import write_used_words
     from graphwalker.graphs.open import open_graph
     from graphwalker.runs import locked_file
 
     settings = given.settings(PhrasesConfig)
-    if mine and settings.teacher.chats:
-        raise UserError("--mine and --api make two files: give one of them")
     with locked_file(given.out):
         if given.out.exists():
             raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
         opened = open_graph(given.graph)
-        if mine:
-            facts = from_questions(opened, given.out, mine, settings)
-        elif settings.teacher.chats:
+        if settings.teacher.chats:
             with console.progress("relations") as tick:
                 facts = by_model(opened, given.graph, given.out, settings, tick)
         else:
@@ -329,13 +321,14 @@ def stats(
     given: CommandOptions,
     file: Annotated[Path, Argument(help="Questions or trajectories (JSONL).")],
     against: Annotated[Files, Option(help="Test questions to compare with; repeatable.")] = None,
-    embedding: Annotated[str, Option(help="tfidf, or a sentence model's folder.")] = "tfidf",
+    embedding: Annotated[
+        str, Option(help="A sentence model. Default: BGE-M3 where it is, else none.")
+    ] = "",
     tokenizer: Annotated[str, Option(help="Model folder: count its tokens by part.")] = "",
 ) -> None:
     """Describe a corpus: structures beside the paper's (Tables 6, 7), hops, turns, relations.
 
-    Writes stats.json, stats.md and figures (SVG), a map among them; with --against also how
-    similar test questions are (Table 5, Figures 7, 8).
+    Writes stats.json and stats.md; with --against also how similar test questions are (Table 5).
 
     Example: graphwalker stats runs/synth/graphsynth.jsonl --against WebQSP.test.json
     --out runs/stats

@@ -134,15 +134,15 @@ def contamination(
     given: CommandOptions,
     against: Annotated[list[Path], Option(help="Test questions, ours or published; repeatable.")],
     embedding: Annotated[
-        str, Option(help="tfidf, or a sentence model. Default: BGE-M3 where it is, else tfidf.")
+        str, Option(help="A sentence model. Default: BGE-M3 where it is, else none.")
     ] = "",
     threshold: Annotated[float, Option(help="Similarity that sets a question aside.")] = 0.85,
     sweep: Annotated[str, Option(help="Thresholds of the table.")] = "0.80,0.85,0.90",
     jaccard: Annotated[float, Option(help="Share of word trigrams that makes a near copy.")] = 0.6,
 ) -> None:
-    """Compare a corpus with test questions: by words, by letters, by embedding, by their facts.
+    """Compare a corpus with test questions: by words, by embedding, by their facts.
 
-    Writes clean.jsonl and flagged.jsonl, a table over thresholds and a plot of the CDF.
+    Writes clean.jsonl and flagged.jsonl, and a table over thresholds.
 
     Example: graphwalker contamination --questions runs/synth/questions.jsonl
     --against WebQSP.test.json --out runs/contamination
@@ -158,11 +158,10 @@ def contamination(
     shown = {
         "questions": report["count"],
         "against": ", ".join(f"{n}: {size:,}" for n, size in report["against"].items()),
-        "embedding": report["embedding"],
+        "embedding": report["embedding"] or "none",
         **{f"similarity >= {k}": counts["all"] for k, counts in report["thresholds"].items()},
         "the same words": sum(report["exact"].values()),
         "near copies by words": sum(report["ngram"].values()),
-        "near copies by letters": sum(report["letters"].values()),
         "the same fact": sum(report["same_fact"].values()),
         "set aside": report["flagged"],
         "written": str(given.out),

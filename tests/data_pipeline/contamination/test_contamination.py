@@ -1,6 +1,5 @@
 """Contamination: copies, near copies and likeness to test questions, found and left out."""
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_pipeline.contamination.check import CloseRules, check
-from data_pipeline.contamination.embed import (
-    HashedTfidf,
-    NgramIndex,
-    jaccard,
-    open_embedder,
-    shingles,
-)
+from data_pipeline.contamination.embed import NgramIndex, jaccard, open_embedder, shingles
 from graphwalker.cli.app import app, run
 from graphwalker.files import dumps, read_jsonl
 
@@ -45,7 +38,7 @@ def write(path: Path, texts: Sequence[str]) -> Path:
 @pytest.fixture
 def report(tmp_path) -> dict[str, Any]:
     corpus, test = write(tmp_path / "corpus.jsonl", CORPUS), write(tmp_path / "test.jsonl", TEST)
-    return check(corpus, [test], tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
+    return check(corpus, [test], tmp_path / "out", None, CloseRules(jaccard=0.5))
 
 
 def test_what_is_too_close_is_left_out_with_its_reasons(report, tmp_path):
@@ -56,17 +49,12 @@ def test_what_is_too_close_is_left_out_with_its_reasons(report, tmp_path):
     assert report["flagged"] == 2 and report["exact"] == {"test.jsonl": 1}
 
 
-def test_the_picture_is_whole_and_hostile_names_stay_text(tmp_path):
+def test_hostile_names_stay_text(tmp_path):
     corpus = write(tmp_path / "corpus.jsonl", CORPUS)
-    test = write(tmp_path / "<script>&.jsonl", TEST)
-    check(corpus, [test], tmp_path / "out", HashedTfidf(), CloseRules(jaccard=0.5))
-    for name, count in (("similarities.svg", 1), ("contamination.svg", 2)):
-        root = ElementTree.parse(tmp_path / "out" / name).getroot()
-        assert not [e for e in root.iter() if e.tag.endswith("script")]
-        curves = [e for e in root.iter() if e.tag.endswith("polyline")]
-        assert len(curves) == count
-    heights = [float(p.split(",")[1]) for p in curves[0].attrib["points"].split()]
-    assert heights == sorted(heights, reverse=True)  # a CDF never falls
+    test = write(tmp_path / "<script>|&.jsonl", TEST)
+    check(corpus, [test], tmp_path / "out", None, CloseRules(jaccard=0.5))
+    text = (tmp_path / "out/contamination.md").read_text()
+    assert "&lt;script&gt;\\|&amp;.jsonl" in text and "<script>" not in text
 
 
 words = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "eps", "zeta"]), min_size=1)
@@ -106,25 +94,20 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, corpus, test, m
         if text is not None:
             path.write_text(text)
     options = ["--questions", questions, "--against", against, "--out", tmp_path / "out"]
-    assert (
-        command(*options, *([] if "--embedding" in more else ["--embedding", "tfidf"]), *more) == 2
-    )
+    assert command(*options, *more) == 2
     lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1 and message in lines[0]
+    assert message in lines[-1]
     assert not (tmp_path / "out").exists()
 
 
-def test_without_the_papers_model_the_embedding_says_what_it_is(monkeypatch, caplog):
+def test_without_the_papers_model_there_is_no_embedding_and_a_notice(monkeypatch, caplog):
     import data_pipeline.contamination.embed as module
 
     monkeypatch.setattr(module, "PAPER", "/nowhere/bge-m3")
-    assert open_embedder().name == "tfidf"
+    assert open_embedder() is None
     assert "paraphrases that share no words are not seen" in caplog.text
 
 
-def test_a_changed_letter_is_seen_by_letters_alone(tmp_path):
-    corpus = write(tmp_path / "corpus.jsonl", ["Which genre does the band Iron Meadov play?"])
-    found = check(
-        corpus, [write(tmp_path / "t.jsonl", TEST)], tmp_path, HashedTfidf(), CloseRules()
-    )
-    assert (found["ngram"], found["letters"]) == ({"t.jsonl": 0}, {"t.jsonl": 1})
+def test_without_an_embedding_there_is_no_table_of_similarities(report, tmp_path):
+    assert report["embedding"] == "" and report["thresholds"] == {}
+    assert "at least" not in (tmp_path / "out/contamination.md").read_text()
