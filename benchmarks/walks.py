@@ -4,7 +4,6 @@
 
 Makes a world of 800,000 entities (10 M triples) and samples walks on it with two workers: with the
 default settings, without a limit to a relation's share, and without judging plausibility either.
-Walks of structures that are rarely kept are drawn ahead; `lookahead=false` draws all blindly.
 Then the memory of all its processes for 1,000 walks and more; then the same walker on a smaller
 world, compiled and in a Virtuoso of its own, whose walks must be the same bytes.
 Writes `benchmarks/results/walks.json`.

@@ -1,9 +1,9 @@
 """One attempt: from a number to a walk, its question, its certificate, the oracle's trajectory."""
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from data_pipeline.certificates import (
     walk_fault,
 )
 from data_pipeline.config import SamplingConfig
-from data_pipeline.jobs.yields import parse_stream
+from data_pipeline.jobs.streams import parse_stream
 from data_pipeline.outcomes import Attempt, Drop, RuledOut, SampledWalk
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.splits import TEST_ENTITY, TEST_WORDING, TRAIN, Splits
@@ -27,7 +27,6 @@ from data_pipeline.teacher.teacher import open_teacher
 from data_pipeline.walks.absent import ABSENT
 from data_pipeline.walks.constrained import ConstraintWalker
 from data_pipeline.walks.endpoint import open_for_walks
-from data_pipeline.walks.lookahead import LookaheadWalker, Widths
 from data_pipeline.walks.memory import RememberedGraph
 from data_pipeline.walks.plausibility import (
     COVERED,
@@ -64,8 +63,9 @@ from graphwalker.trajectory import StopReason, Trajectory
 
 T = TypeVar("T")
 
-SPLIT_TRIES = 200
-"""Walks drawn within one attempt until one falls into the wanted split."""
+SPLIT_TRIES, PROOFS = 100, 4
+"""Walks drawn within one attempt until one falls into the wanted split, and those of which it is
+tried whether they may be asked about."""
 
 
 class Maker:
@@ -94,23 +94,22 @@ class Maker:
         listed = lister(graph, config.environment)
         seeds.index(listed, config.max_degree)
         judge = self._plausibility(seeds, lexicon, listed)
+        # How many calls a walk takes is known for the walker's own tools only.
+        own = type(self._environment.speaker) is WalkerSpeaker
         rules = WalkRules(
             *(config.min_degree, config.max_degree, config.literals),
+            *(config.max_answers, config.max_frontier),
+            max_calls=config.environment.max_turns if own else 0,
+            irregular=config.irregular_frontiers,
             usable_topic=self._usable_topic,
             # Of a hop from the side that it is worded from.
             takes_type=lambda hop, kind: takes_type(lexicon.entry(self._own(hop)), kind),
+            key=seeds.shares.name if seeds.shares else lambda hop: self._own(hop).relation,
         )
+        self._keys = seeds.shares.names_of if seeds.shares else attrgetter("relations")
         self._walkers = [
             ConstraintWalker(self._walked, seeds, rules, listed, judge and judge.step(step))
             for step in range(STEPS if judge else 1)
-        ]
-        # How many calls a walk takes is known for the walker's own tools only.
-        own = type(self._environment.speaker) is WalkerSpeaker
-        calls = config.environment.max_turns if own else 0
-        widths = Widths(config.max_frontier, config.max_answers, calls)
-        self._ahead = [
-            LookaheadWalker(walker, config.seed, widths, self._own, self._prove)
-            for walker in self._walkers
         ]
         splits = config.splits
         held_out = config.split == TEST_WORDING and splits.wording_share
@@ -153,8 +152,8 @@ class Maker:
         """Run one attempt from walk to trajectory; the first drop ends it.
 
         `structure` is that of a walk, or a stream of attempts at it (`Stream`). `avoided`: the
-        relations that a walk which is drawn ahead keeps off. `thoughts`: the teacher words those of
-        the trajectory, too.
+        relations (or hops, where they have shares) that the walk does not take. `thoughts`: the
+        teacher words those of the trajectory, too.
         """
         name = f"{structure}/{index}"
         sampled = self.sample(structure, index, avoided)
@@ -177,29 +176,32 @@ class Maker:
         self, structure: str, index: int, avoided: frozenset[str] = frozenset()
     ) -> SampledWalk | Drop:
         """A walk of the wanted split whose executed query gives a question."""
-        name = f"{structure}/{index}"
         rng = walk_rng(self.config.seed, structure, index)
-        of, step, level = parse_stream(structure)
-        if level is not None:
-            ahead = self._ahead[step].sample(of, rng, avoided)
-            return ahead if isinstance(ahead, Drop) else ahead.with_id(name)
-        found = self._in_split(of, step, rng)
-        return found if isinstance(found, Drop) else self._check_run(name, *found)
+        of, step, _ = parse_stream(structure)
+        fault, proofs = Drop("walk", "other_split"), 0
+        for tries in range(SPLIT_TRIES):
+            walk = self._walkers[step].sample(of, rng, avoided)
+            if isinstance(walk, str):
+                # Later draws only look for the wanted split, or for what may be asked.
+                return fault if tries else Drop("walk", walk)
+            split = self._wanted_split(walk.query)
+            if split is None:
+                continue
+            found = self._check_run(f"{structure}/{index}", walk, split)
+            proofs += 1
+            if isinstance(found, Drop):
+                fault = found if proofs == 1 else fault
+            # Only now it is known from which side each hop is written.
+            elif avoided.isdisjoint(self._keys(found.walk.query)):
+                return found
+            if proofs == PROOFS:
+                break
+        return fault
 
-    def _prove(self, walk: Walk, run: Execution) -> SampledWalk | Drop:
-        """A walk that was drawn ahead, if a question may be asked about it."""
-        split = self._wanted_split(walk.query)
-        return (
-            Drop("walk", "other_split") if split is None else self._check_run("", walk, split, run)
-        )
-
-    def _check_run(
-        self, name: str, walk: Walk, split: str, run: Execution | None = None
-    ) -> SampledWalk | Drop:
-        """The walk, if a question may be asked about what its query gives; `run` is its execution,
-        where that is known."""
+    def _check_run(self, name: str, walk: Walk, split: str) -> SampledWalk | Drop:
+        """The walk, if a question may be asked about what its query gives."""
         config = self.config
-        run = run or execute(self._walked, walk.query, FRONTIER_LIMIT)
+        run = execute(self._walked, walk.query, FRONTIER_LIMIT)
         # Before the certificate: what is proven is the query that is stored.
         walk = self._own_side(walk, run)
         if walk.structure == ABSENT:
@@ -225,20 +227,6 @@ class Maker:
             return replace(sampled, sparql=render(sampled.walk.query, self._relations))
         except UserError as error:
             return Drop("walk", "no_iri", str(error))
-
-    def _in_split(self, structure: str, step: int, rng: random.Random) -> tuple[Walk, str] | Drop:
-        for tries in range(SPLIT_TRIES):
-            walk = self._walkers[step].sample(structure, rng)
-            if isinstance(walk, str):
-                # The first draw's fault is the attempt's; later draws only look for the wanted
-                # split.
-                if tries == 0:
-                    return Drop("walk", walk)
-                continue
-            split = self._wanted_split(walk.query)
-            if split is not None:
-                return walk, split
-        return Drop("walk", "other_split")
 
     def _wanted_split(self, query: Query) -> str | None:
         """The split that a query counts to; `None` where another one is wanted."""

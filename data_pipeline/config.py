@@ -194,9 +194,6 @@ class SynthConfig(SamplingConfig):
     max_relation_share: float = Field(default=0.1, gt=0.0, le=1.0)
     """Largest share of a structure's hops that may be over the same relation. It gives way
     together with `plausibility`."""
-    lookahead: bool = True
-    """Whether walks of a structure of which few attempts are kept are drawn ahead: over hops that
-    all entities reached so far have. Off, they are drawn blindly."""
     max_attempts: int = Field(default=3000, ge=1)
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each
@@ -355,8 +352,6 @@ class PhrasesConfig(Config):
     most: int = Field(default=1400, ge=1)
     """Relations that are worded, the most used first: one request for each, one or two more where
     an answer cannot be read. FB15k has 1,209."""
-    least: int = Field(default=1, ge=1)
-    """Fewest uses of a mined question for it to be written."""
     teacher: TeacherConfig = TeacherConfig(format_retries=1, max_tokens=900)
     """The chat model. `teacher.prices.max_cost` caps what it may cost."""
 

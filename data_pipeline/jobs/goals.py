@@ -67,7 +67,7 @@ class Goal:
 
     @property
     def streams(self) -> list[str]:
-        """Every stream of attempts: one for each structure, or several."""
+        """The streams that the next attempts are of, one for each structure."""
         return list(self.quota)
 
     def quota_of(self, stream: str) -> str:
@@ -141,12 +141,22 @@ class AllItems(Goal):
         return self.tried.total()
 
 
-Streams = dict[str, Iterator[Unit]]
+class Streams(dict[str, Iterator[Unit]]):
+    """The attempts to come of each stream."""
+
+    def __init__(self, goal: Goal, begin: Callable[[str], Iterator[Unit]]) -> None:
+        """Streams of now begin at once: they wait for a server side by side."""
+        super().__init__({name: begin(name) for name in goal.streams})
+        self._begin = begin
+
+    def __missing__(self, name: str) -> Iterator[Unit]:
+        self[name] = begun = self._begin(name)
+        return begun
 
 
 def streams(goal: Goal, pool: Pool[Any, Unit]) -> Streams:
-    """The attempts to come of each structure, made ahead by the pool."""
-    return {name: make_units(goal, pool, name, goal.numbers(name)) for name in goal.streams}
+    """The attempts to come of each stream, made ahead by the pool."""
+    return Streams(goal, lambda name: make_units(goal, pool, name, goal.numbers(name)))
 
 
 def make_units(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class Shards:
 
         Raises `UserError` when an attempt that a shard counts is not in its files.
         """
-        return {name: self._stream(goal, pool, name) for name in goal.streams}
+        return Streams(goal, partial(self._stream, goal, pool))
 
     def _stream(self, goal: Goal, pool: Pool[Any, Unit], structure: str) -> Iterator[Unit]:
         source, start = goal.source, goal.tried[structure]

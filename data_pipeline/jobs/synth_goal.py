@@ -10,10 +10,9 @@ from data_pipeline.config import SynthConfig, quotas
 from data_pipeline.jobs.distinct import Distinct, query_of
 from data_pipeline.jobs.goals import Goal, draws, too_few
 from data_pipeline.jobs.ledger import DROPPED, Ledger, Unit, unit_of
-from data_pipeline.jobs.yields import RELATION_SHARE, Yields, parse_stream
+from data_pipeline.jobs.streams import RELATION_SHARE, StreamOrder, parse_stream
 from data_pipeline.outcomes import Drop, RuledOut, SampledWalk
 from data_pipeline.seeds.shares import read_shares
-from data_pipeline.walks.lookahead import AHEAD
 from data_pipeline.walks.plausibility import LOOSER, STEP_NAMES, STEPS
 from data_pipeline.walks.sampler import STRUCTURES
 from graphwalker.errors import UserError
@@ -95,8 +94,7 @@ class SynthGoal(Goal):
         self._shares = read_shares(config.predicates_file) if config.predicates_file else None
         self._steps = STEPS if config.plausibility.on else 1
         patience = max(1, config.max_attempts // self._steps)
-        ahead = AHEAD if config.lookahead else ()
-        self._yields = Yields(self.quota, self._steps, patience, ahead)
+        self._order = StreamOrder(self.quota, self._steps, patience)
         self._given_up: list[str] = []
         self._exclude = exclude
         self._made: Counter[str] = Counter()
@@ -112,11 +110,11 @@ class SynthGoal(Goal):
             stream, _, number = unit_of(record).rpartition("/")
             self._avoided(stream)
             self._made[stream] += 1
-            self._yields.add(stream, int(number), "")
+            self._order.add(stream, int(number), "")
             self._remember(record, *query_of(record))
         for record in ledger.records(DROPPED):
             stream, _, number = unit_of(record).rpartition("/")
-            self._yields.add(stream, int(number), record["reason"])
+            self._order.add(stream, int(number), record["reason"])
 
     def next_structure(self) -> str | None:
         if self.kept.total() >= self.total:
@@ -124,24 +122,24 @@ class SynthGoal(Goal):
         while (barren := self._barren()) is not None:
             self._give_up(barren)
         structure = super().next_structure()
-        return structure and self._yields.stream(structure)
+        return structure and self._order.stream(structure)
 
     @property
     def streams(self) -> list[str]:
-        return self._yields.streams
+        return [stream for name in self.quota if (stream := self._order.stream(name))]
 
     def quota_of(self, stream: str) -> str:
         return parse_stream(stream).structure
 
     def is_open(self, stream: str) -> bool:
-        return stream == self._yields.stream(self.quota_of(stream))
+        return stream == self._order.stream(self.quota_of(stream))
 
     def _barren(self) -> str | None:
         """A structure that has no more attempts worth making and is not full. One that had all
         that was asked for may become one, when it takes the place of others."""
         for name, quota in self.quota.items():
             wanting = name not in self._given_up and self.kept[name] < quota
-            if wanting and self._yields.stream(name) is None:
+            if wanting and self._order.stream(name) is None:
                 return name
         return None
 
@@ -221,7 +219,7 @@ class SynthGoal(Goal):
         return reason
 
     def count(self, structure: str, kept: bool) -> None:
-        self._yields.add(structure, self.tried[structure], "" if kept else self._reason)
+        self._order.add(structure, self.tried[structure], "" if kept else self._reason)
         super().count(structure, kept)
         self._made[structure] += kept
 
@@ -244,9 +242,9 @@ class SynthGoal(Goal):
         return self._shares.names_of(query) if self._shares else query.relations
 
     def _avoided_relations(self, stream: str) -> frozenset[str]:
-        """The relations that have their share by now; for streams of walks that are drawn ahead."""
+        """The relations that have their share by now; for a stream that avoids them."""
         structure, step, level = parse_stream(stream)
-        if level is None:
+        if not level:
             return frozenset()
         # By the quota that was asked for: a later one would not be known to a resumed run.
         return frozenset(

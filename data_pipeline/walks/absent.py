@@ -2,7 +2,7 @@
 
 import random
 
-from data_pipeline.walks.sampler import TOPIC_TRIES, Walk, Walker, some_of
+from data_pipeline.walks.sampler import Walk, Walker, some_of
 from graphwalker.answers.kinds import Absent
 from graphwalker.graphs.base import Entity
 from graphwalker.query.query import Branch, Hop, Query, execute
@@ -18,30 +18,34 @@ TRIES = 4
 """Relations of an entity from which a missing one is sought."""
 
 
-def sample_absent(walker: Walker, rng: random.Random) -> Walk | str:
+def sample_absent(walker: Walker, rng: random.Random, avoided: frozenset[str]) -> Walk | str:
     """A walk to a relation that entities of the kind often have and these lack, or the reason why
     this attempt found none."""
     if rng.random() < ONE_HOP_SHARE:
-        start = walker.seeds.draw_start(rng, walker.rules.usable_topic, TOPIC_TRIES)
+        start = walker.draw_start(rng, frozenset())
         if start is None:
             return "no_topic"
         branch, path, ends = Branch(start[0], ()), (start[0],), (start[0],)
     else:
-        base = walker.sample("1-hop", rng)
+        base = walker.sample("1-hop", rng, avoided)
         if isinstance(base, str):
             return base
         branch, path = base.query.branches[0], base.visited[0]
         if not walker.places.describes(branch.hops[0]):
             return "dead_end"
         ends = execute(walker.graph, base.query, walker.rules.max_degree).answers
-    hop = _missing_hop(walker, path[-1], ends, rng)
+    hop = _missing_hop(walker, path[-1], ends, rng, avoided)
     if hop is None:
         return "nothing_missing"
     return Walk(ABSENT, Query((Branch(branch.topic, (*branch.hops, hop)),)), (path,))
 
 
 def _missing_hop(
-    walker: Walker, entity: Entity, ends: tuple[Entity, ...], rng: random.Random
+    walker: Walker,
+    entity: Entity,
+    ends: tuple[Entity, ...],
+    rng: random.Random,
+    avoided: frozenset[str],
 ) -> Hop | None:
     places = walker.places
     known = {hop for end in ends for hop in places.all_hops(end.id)}
@@ -50,7 +54,8 @@ def _missing_hop(
         missing = [
             other
             for other in walker.company.often_with(hop, OFTEN) or ()
-            if known.isdisjoint(places.spellings(other))
+            if walker.key(other) not in avoided
+            and known.isdisjoint(places.spellings(other))
             and places.takes(other)
             and places.allows(other, len(ends) == 1)
         ]

@@ -41,25 +41,29 @@ THAN_TRIES = 40
 class ConstraintWalker(Walker):
     """Samples every structure: 3I, `CONSTRAINED` and `ABSENT`, too."""
 
-    def sample(self, structure: str, rng: random.Random) -> Walk | str:
+    def sample(
+        self, structure: str, rng: random.Random, avoided: frozenset[str] = frozenset()
+    ) -> Walk | str:
         """A walk of the structure, or the reason why this attempt found none."""
         if structure == "3I":
-            return sample_three(self, rng)
+            return sample_three(self, rng, avoided)
         if structure == ABSENT:
-            return sample_absent(self, rng)
+            return sample_absent(self, rng, avoided)
         if structure not in CONSTRAINED:
-            return super().sample(structure, rng)
+            return super().sample(structure, rng, avoided)
         reason = ""
         for _ in range(TYPE_TRIES if structure == "type" else 1):
-            found = self._sample_constrained(structure, rng)
+            found = self._sample_constrained(structure, rng, avoided)
             if isinstance(found, Walk):
                 return found
             reason = reason or found
         return reason
 
-    def _sample_constrained(self, structure: str, rng: random.Random) -> Walk | str:
+    def _sample_constrained(
+        self, structure: str, rng: random.Random, avoided: frozenset[str]
+    ) -> Walk | str:
         one_hop = TYPE_ONE_HOP_SHARE if structure == "type" else ONE_HOP_SHARE
-        base = super().sample("1-hop" if rng.random() < one_hop else "2-hop", rng)
+        base = super().sample("1-hop" if rng.random() < one_hop else "2-hop", rng, avoided)
         if isinstance(base, str):
             return base
         most = self.rules.max_degree
@@ -218,10 +222,10 @@ class _Found:
     ends: frozenset[str]
 
 
-def sample_three(walker: Walker, rng: random.Random) -> Walk | str:
+def sample_three(walker: Walker, rng: random.Random, avoided: frozenset[str]) -> Walk | str:
     """A walk whose every two branches share an entity that the third one lacks, or the reason why
     this attempt found none. Drawing branches blindly finds one in thousands of attempts."""
-    base = walker.sample("1-hop", rng)
+    base = walker.sample("1-hop", rng, avoided)
     if isinstance(base, str):
         return base
     first, meet = base.query.branches[0], base.visited[0][-1]

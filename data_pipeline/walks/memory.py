@@ -1,6 +1,6 @@
-"""What walks remember of a graph: steps taken lately, and which hops lead on from an entity."""
+"""What walks remember of a graph: steps taken lately, and which hops make sense from an entity."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -38,9 +38,6 @@ class RememberedGraph(AnsweringGraph, OverGraph):
 
     def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
         return answer(self.graph, calls)
-
-    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
-        return self.graph.offers(hops)
 
     def flat_relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
         return self.graph.flat_relations_many(sides)
@@ -107,13 +104,12 @@ class WalkedPlaces:
         self._least, self._most = degrees
         self.takes = cache(seeds.takes)
         self.allows, self.describes = cache(judge.allows), cache(judge.describes)
-        self._follows, self.followers = cache(judge.follows), cache(self._followers)
+        self._follows = cache(judge.follows)
         self.spellings = cache(self._spellings)
         remembered = lru_cache(PLACES)
         self.hops, self.onward = remembered(self._hops), remembered(self._onward)
         self.into = remembered(self._into)
         self.way, self.passes = remembered(self._way), remembered(judge.between)
-        self.leads = remembered(self._leads)
 
     def _spellings(self, hop: Hop) -> tuple[Hop, ...]:
         """The hop and its inverse."""
@@ -151,16 +147,10 @@ class WalkedPlaces:
             and (reached_by is None or follows(reached_by, hop))
         ]
 
-    def no_wider(self, entity_id: str, hops: Iterable[Hop], most: int) -> list[Hop]:
-        """The hops that may lead from there to at most so many entities: a hop leads to as many as
-        are listed, or more."""
-        listing = self._relations(entity_id)
-        return [hop for hop in hops if listed_ends(hop, listing) <= most]
-
     def _way(self, entity_id: str, hop: Hop) -> HopEnds:
         """Where the hop leads from there."""
         most = self._most
-        # As `no_wider`: half of the hops are not looked at.
+        # A hop leads to as many as are listed, or more: half of the hops are not looked at.
         if listed_ends(hop, self._relations(entity_id)) > most:
             return NOWHERE
         ends = self._graph.step(entity_id, hop.relation, hop.direction, most + 1)
@@ -169,28 +159,3 @@ class WalkedPlaces:
             return NOWHERE
         ids = [entity.id for entity in ends]
         return HopEnds(ends, ids, any(map(is_literal, ids)))
-
-    def _leads(self, entity_id: str, reached_by: Hop | None, left: int) -> bool:
-        """Whether a path of so many hops makes sense from there, each hop judged by itself."""
-        hops = self.onward(entity_id, reached_by, left == 1, False)
-        return any(self._leads_over(entity_id, hop, left) for hop in hops)
-
-    def _leads_over(self, entity_id: str, hop: Hop, left: int) -> bool:
-        way = self.way(entity_id, hop)
-        if left == 1 or way.literal:
-            return left == 1 and bool(way.ends)
-        return any(self.passes(end, hop) and self.leads(end, hop, left - 1) for end in way.ids)
-
-    def _followers(self, hop: Hop | None) -> list[Hop] | None:
-        """The hops that may follow that one, wherever it leads (`None`: those that may lead to an
-        entity from which others follow); `None` where that is not known."""
-        found: Collection[Hop] | None = (
-            self._judge.followers(hop) if hop else self._judge.describers()
-        )
-        if found is None:
-            return None
-        return [hop for hop in found if self.takes(hop) and self.allows(hop)]
-
-    def offers(self, hops: Iterable[Hop]) -> Callable[[str], bool]:
-        """A cheap test of entities: False where walks find none of those hops."""
-        return self._graph.offers((hop.relation, hop.direction) for hop in hops)

@@ -218,12 +218,6 @@ class Plausibility:
             and self.company.fan_out(reversed_hop(hop)) <= self.config.max_fan_in
         )
 
-    def describers(self) -> Collection[Hop] | None:
-        """All hops by which a question may describe things; `None` where that is not known."""
-        if not (self.config.on and self.config.worded_only) or self.describing is None:
-            return None
-        return [hop for hop in self.describing if self.describes(hop)]
-
     def _one_spelling(self, hop: Hop) -> Hop:
         """One spelling of the hop and its inverse."""
         return min(hop, self.inverse(hop) or hop)
@@ -246,15 +240,6 @@ class Plausibility:
             and self._one_spelling(hop) != self._one_spelling(back)
             and not (self.config.worded_only and self._apart(reached_by, hop))
         )
-
-    def followers(self, reached_by: Hop) -> list[Hop] | None:
-        """All hops that make sense behind that one; `None` where the sample does not tell."""
-        if not self.config.on:
-            return None
-        together = self.company.often_with(reversed_hop(reached_by), self.config.min_together)
-        if together is None:
-            return None
-        return [hop for hop in together if self.follows(reached_by, hop)]
 
     def _apart(self, one: Hop, two: Hop) -> bool:
         """Whether `apart.txt` keeps the two from following one another."""

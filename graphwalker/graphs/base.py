@@ -251,11 +251,6 @@ class KnowledgeGraph(Protocol):
         look at every neighbor."""
         return True
 
-    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
-        """A test of entities, for less than a listing costs: False where it is sure that
-        `flat_relations` lists none of those relations, in those directions, for an entity."""
-        return lambda entity_id: True
-
     def inverse_of(self, relation: str) -> str:
         """The relation that states the same from the other end, `""` where none is known."""
         return ""

@@ -45,7 +45,7 @@ def test_nothing_of_the_training_corpus_is_asked(world):
     shared = card["shared_with_training"]
     assert shared["question"] == shared["query"] == shared["topic"] == 0
     reasons = {row["reason"] for row in read_jsonl(world / "bench/dropped.jsonl")}
-    assert "topic_in_training" in reasons
+    assert any(reason.endswith("_in_training") for reason in reasons)
     assert card["unseen_structures"] == ["IP", "PI"]
     assert set(card["seen_structures"]) == {"3-hop", "4-hop", "5-hop", "2I"}
 

@@ -17,7 +17,7 @@ from support.backends import compiled
 from support.oxigraph import load_store
 from support.sparql_endpoint import EngineStore, serve
 
-WIDE = {"preset": "graphwalker-wide", "top_relations": 2}
+WIDE = {"preset": "graphwalker-wide", "top_relations": 2, "max_turns": 20}
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 import functools
 import inspect
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -59,7 +58,6 @@ def refuse_arguments(method: Callable[..., Any], *args: Any, **kwargs: Any) -> N
             raise TypeError(f"{method.__qualname__}: {name} is a string, got {value!r}")
 
 
-Around = Callable[[int], tuple[list[int], Sequence[int]]]
 RECENT = 1 << 14
 """Entities, and numbers of ids, that are remembered: who was shown is asked about next."""
 
@@ -207,18 +205,6 @@ class CompiledGraph(KnowledgeGraph):
     def listing_is_sound(self, node: int, direction: Direction) -> bool:
         """Whether what is stored of a node's listing is what its edges say."""
         return self._hops.is_sound(node, direction)
-
-    def offers(self, hops: Iterable[tuple[str, Direction]]) -> Callable[[str], bool]:
-        near = self._hops.near_halves(hops)
-        sides = [(near[d], self._sides[d].around) for d in Direction]
-        return partial(self._offers, sides)
-
-    @decoding
-    def _offers(self, sides: list[tuple[frozenset[int], Around]], entity_id: str) -> bool:
-        node = self._find(entity_id)
-        return node >= 0 and not all(
-            numbers.isdisjoint(around(node)[0]) for numbers, around in sides
-        )
 
     @decoding
     def step(

@@ -1,7 +1,7 @@
 """Hops on the node numbers of a compiled graph, through CVT nodes and over stored listings."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, pairwise
 from typing import Any
 
@@ -197,14 +197,6 @@ class Hops:
             if limit <= len(stored) or 0 < len(stored) < ENDS:
                 return stored[:limit]
         return self._cross_run(node, start, end, far, side)[:limit]
-
-    def near_halves(self, hops: Iterable[tuple[str, Direction]]) -> dict[Direction, frozenset[int]]:
-        """The numbers of the stored relations without which a node lists none of the hops."""
-        found = {d: set[int]() for d in Direction}
-        for relation, direction in hops:
-            near, _ = self._find_halves(relation, direction)
-            found[direction] |= {near, self._at.get(relation, -1)} - {-1}
-        return {direction: frozenset(numbers) for direction, numbers in found.items()}
 
     def cross(self, node: int, near: int, far: int, direction: Direction) -> list[int]:
         """The nodes over one relation from the CVT nodes at the end of `near`, but not the node

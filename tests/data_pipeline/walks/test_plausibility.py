@@ -1,14 +1,12 @@
 """Plausible walks: what the listings of a graph say of a hop, and how the rule gives way."""
 
 from data_pipeline.config import SynthConfig
-from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.synthesize import make_questions
 from data_pipeline.walks.plausibility import (
     Plausibility,
     PlausibilityConfig,
     company_of,
 )
-from data_pipeline.walks.sampler import Walker, WalkRules
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop, parse_hop
@@ -37,19 +35,6 @@ def test_what_few_of_a_kind_have_is_beside_the_point() -> None:
     assert judge().follows(directed, Hop(BORN))
     assert not judge().follows(directed, Hop(TASTE))
     assert judge(min_together=0.01).follows(directed, Hop(TASTE))
-
-
-def test_what_may_follow_a_hop_is_known_without_a_look_at_entities() -> None:
-    places = Walker(GRAPH, Seeds(GRAPH), WalkRules(), plausibility=judge()).places
-    behind: dict[Hop, set[Hop]] = {}
-    for name in NAMES:
-        for hop in places.onward(name, None, False, False):
-            for end in places.way(name, hop).ids:
-                behind.setdefault(hop, set()).update(places.onward(end, hop, True, False))
-    unknown = parse_hop(f"~{TASTE}")  # one fact does not tell
-    assert judge().followers(unknown) is None and behind.pop(unknown)
-    assert behind == {hop: {*(places.followers(hop) or ())} for hop in behind}
-    assert behind[Hop(WORKS)] == {Hop(BORN)} and not behind[Hop(BORN)]
 
 
 def test_an_entity_is_left_by_what_it_is_about() -> None:

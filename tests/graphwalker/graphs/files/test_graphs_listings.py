@@ -62,8 +62,6 @@ def assert_same(graph: CompiledGraph, memory: MemoryGraph) -> None:
             assert graph.flat_relations_many([Side(node, way)]) == [listed]
             steps = [Step(node, r, way, limit) for r, _ in listed for limit in LIMITS]
             assert graph.step_many(steps) == memory.step_many(steps)
-            for relation, _ in listed:
-                assert graph.offers([(relation, way), ("e.f", way)])(node)
             unlisted = [Step(node, "a.b", way, limit) for limit in LIMITS]
             assert graph.step_many(unlisted) == memory.step_many(unlisted)
 
@@ -79,14 +77,6 @@ def test_stored_listings_and_first_entities_are_those_of_a_walk(built: Path) -> 
     assert len(layout.array("out_listed_ends")) > ENDS
     assert_same(graph, MemoryGraph(FACTS, NAMES))
     check_graph(built)
-
-
-def test_an_entity_offers_what_it_may_list_and_nothing_else(built: Path) -> None:
-    graph = open_compiled(built)
-    assert graph.offers([("a.b..c.d", Direction.OUT)])("m.hub")
-    assert not graph.offers([("a.b..c.d", Direction.IN), ("e.f", Direction.OUT)])("m.hub")
-    assert not graph.offers([])("m.hub")
-    assert not graph.offers([("a.b", Direction.OUT)])("m.unknown")
 
 
 @pytest.mark.parametrize("section", ["near", "far", "counts", "nodes", "ends"])

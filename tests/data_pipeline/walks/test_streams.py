@@ -1,0 +1,90 @@
+"""Walks that are sampled may be asked about, and streams of attempts avoid what has its share."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from data_pipeline.attempts import open_maker
+from data_pipeline.config import SynthConfig
+from data_pipeline.jobs import streams
+from data_pipeline.jobs.streams import Stream, StreamOrder
+from data_pipeline.outcomes import Drop, SampledWalk
+from data_pipeline.synthesize import WALKS, make_walks
+from data_pipeline.verification.verify import verify_file
+from graphwalker.graphs.open import open_graph
+from graphwalker.query.query import execute
+
+CONFIG = SynthConfig(count=60, mix={"4-hop": 1, "2I": 1})
+FILES = (WALKS, "dropped.jsonl", "datacard.json")
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch) -> None:
+    """A few attempts are enough to end a stream."""
+    monkeypatch.setattr(streams, "FULL", 2)
+    monkeypatch.setattr(streams, "WINDOW", 6)
+
+
+@pytest.fixture
+def run(graph, tmp_path) -> Path:
+    make_walks(graph, CONFIG, tmp_path / "run")
+    verdict = verify_file(open_graph(graph), tmp_path / "run" / WALKS)
+    assert (verdict.records, verdict.failed) == (60, 0)
+    return tmp_path / "run"
+
+
+def drawn(graph: Path, structure: str, avoided: frozenset[str] = frozenset()) -> list[SampledWalk]:
+    maker = open_maker(graph, SynthConfig())
+    found = [maker.sample(structure, number, avoided) for number in range(20)]
+    return [one for one in found if not isinstance(one, Drop)]
+
+
+@pytest.mark.parametrize("structure", ["2-hop", "4-hop", "2I", "PI", "IP"])
+def test_most_walks_that_are_sampled_may_be_asked_about(graph, structure):
+    opened, found = open_graph(graph), drawn(graph, structure)
+    assert len(found) > 12
+    for one in found:
+        assert one.walk.structure == structure and execute(opened, one.walk.query) == one.run
+        assert one.run and one.run.widest <= 5
+
+
+def test_a_walk_takes_no_relation_that_it_is_to_avoid(graph):
+    avoided = frozenset(drawn(graph, "2-hop")[0].walk.query.relations)
+    found = drawn(graph, "2-hop", avoided)
+    assert found and all(avoided.isdisjoint(one.walk.query.relations) for one in found)
+
+
+def test_a_stream_ends_where_relations_often_have_their_share():
+    order = StreamOrder(["4-hop", "2I"], 3, 1000)
+    for number in range(7):
+        order.add("4-hop", number, "" if number < 5 else "relation_share")
+        order.add("2I", number, "" if number < 5 else "shortcut")
+    assert (order.stream("4-hop"), order.stream("2I")) == ("4-hop+1", "2I")
+
+
+def test_a_step_without_records_gives_way_to_the_next():
+    order = StreamOrder(["4-hop"], 2, 3)
+    for number in range(3):
+        order.add("4-hop", number, "dead_end")
+    assert order.stream("4-hop") == str(Stream("4-hop", 1))
+    for number in range(3):
+        order.add("4-hop~1", number, "dead_end")
+    assert order.stream("4-hop") is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_run_of_several_streams_is_resumed(graph, run, tmp_path, share):
+    assert "+1/" in (run / "dropped.jsonl").read_text() + (run / WALKS).read_text()
+    cut = tmp_path / "cut"
+    shutil.copytree(run, cut)
+    (cut / "datacard.json").unlink()
+    lines = (cut / "attempts.jsonl").read_text().splitlines(keepends=True)
+    (cut / "attempts.jsonl").write_text("".join(lines[: int(share * len(lines))]))
+    make_walks(graph, CONFIG, cut)
+    assert contents(cut) == contents(run)
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in FILES]
