@@ -150,6 +150,7 @@ def _command_faults(words: list[str]) -> Iterator[str]:
             return
         names, command, words = [*names, words[0]], commands[words[0]], words[1:]
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    words = words[: words.index("--")] if "--" in words else words  # the rest goes on
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
     yield from (f"{name}: no such option of {' '.join(names)}" for name in sorted(given - known))
     valued = {o for p in command.params if not getattr(p, "is_flag", False) for o in p.opts}

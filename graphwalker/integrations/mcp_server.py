@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError
-from graphwalker.graphs.browse import search
 from graphwalker.integrations.tool_schemas import ToolSchema, object_schema, tool_schemas
 from graphwalker.protocols.tags import TagProtocol
 
@@ -124,7 +123,7 @@ def answer_call(
         return f"the arguments have more than {LONGEST:,} characters", True
     try:
         if tool == FIND:
-            found = search(environment.graph, str(arguments.get("text", "")), FOUND)
+            found = environment.graph.search(str(arguments.get("text", "")), FOUND)
             return ", ".join(entity.name for entity in found) or "no such name", not found
         if tool not in environment.tools:
             return f"no such tool; there are {', '.join([FIND, *environment.tools])}", True

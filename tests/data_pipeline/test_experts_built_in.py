@@ -11,11 +11,11 @@ import pytest
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.erring import DIRECTED_ERRORS
 from data_pipeline.experts.experts import make_experts
-from graphwalker.datasets.own.searched import queries_to
 from data_pipeline.experts.way_back import ways_back
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import parse_config
+from graphwalker.datasets.own.searched import queries_to
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.open import open_graph

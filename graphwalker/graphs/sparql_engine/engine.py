@@ -97,7 +97,7 @@ class QueryWorker:
 
 def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
     if os.getpid() != owner:
-        return  # a fork of ours, whose parent goes on asking
+        return  # a fork of ours: its parent still asks
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

@@ -149,7 +149,9 @@ def test_files_take_names_types_and_columns_behind_them(tmp_path, monkeypatch):
         ("t.tsv", "Q1\tperson\n"),
     ):
         (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=r"Add --columns src,rel,dst .*'a\.csv\?columns=src,rel,dst"):
+    with pytest.raises(
+        UserError, match=r"Add --columns src,rel,dst .*'a\.csv\?columns=src,rel,dst"
+    ):
         open_graph("a.csv")
     graph = open_graph("a.csv,b.csv?names=n.tsv&types=t.tsv&columns=src,rel,dst")
     assert [end.name for end in graph.neighbors("Q2", "knows", Direction.OUT)] == ["Cleo"]

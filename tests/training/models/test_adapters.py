@@ -173,4 +173,4 @@ def test_training_records_the_weights_of_the_base(place, tmp_path):
     for folder in (final, tmp_path / "run" / "checkpoint-1"):
         record = json.loads((folder / "graphwalker.json").read_text())
         assert record["base_weights"] == weights_digest(place / "model")
-    assert load_policy(PolicyConfig(model=str(final))).name == "final"
+    assert load_policy(PolicyConfig(model=str(final))).name == "run/final"
