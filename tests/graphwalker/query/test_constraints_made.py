@@ -132,7 +132,7 @@ def _meeting() -> MemoryGraph:
 @pytest.mark.parametrize("graph", [_meeting(), toy_graph()])
 def test_no_branch_of_three_is_needless(graph):
     walker = Walker(graph, Seeds(graph), WalkRules())
-    found = [sample_three(walker, walk_rng(0, "3I", i)) for i in range(40)]
+    found = [sample_three(walker, walk_rng(0, "3I", i), frozenset()) for i in range(40)]
     walks = [walk for walk in found if isinstance(walk, Walk)]
     assert walks or graph.name("m.0ada")
     for walk in walks:
