@@ -105,7 +105,7 @@ class Ledger:
         self.publish()
 
     def write(self, unit: Unit) -> None:
-        lines = [[name, _sealed(name, record)] for name, record in unit]
+        lines = [[name, _with_digest(name, record)] for name, record in unit]
         self._attempts.append_bytes(seal({"unit": unit_of(unit[-1][1]), "records": lines}) + b"\n")
         self._published = False
         if time.monotonic() > self._due:
@@ -168,7 +168,7 @@ def read_attempts(folder: Path) -> Iterator[Unit]:
             yield [(str(name), record) for name, record in attempt["records"]]
 
 
-def _sealed(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_digest(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the record of a file with its digest as the last field; drops have none."""
     if name == DROPPED:
         return record

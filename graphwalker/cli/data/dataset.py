@@ -70,7 +70,7 @@ def check(
         must_be_whole(loaded)
     if graph:
         folder = (out or file).parent
-        loaded = _grounded(loaded, graph, folder, unresolved)
+        loaded = _ground_and_show(loaded, graph, folder, unresolved)
     summary = summarise(loaded)
     if out is not None:
         with locked_file(out):
@@ -79,7 +79,7 @@ def check(
     show(file.name, summary if as_json else _readable(summary), as_json)
 
 
-def _grounded(loaded: "Loaded", graph: str, folder: Path, unresolved: str) -> "Loaded":
+def _ground_and_show(loaded: "Loaded", graph: str, folder: Path, unresolved: str) -> "Loaded":
     """The questions with the entities of a graph; ten of them are shown."""
     from graphwalker.datasets.grounding import ground, settle
     from graphwalker.graphs.open import open_graph
