@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from graphwalker.cli.program import as_typed
 from graphwalker.viewer.terminal import PrintableConsole, PrintableFormatter, printable
 from graphwalker.workers import longest_wait, work_since
 
@@ -41,12 +42,17 @@ LINE_EVERY_S = 60.0
 
 def note(text: str) -> None:
     """A line for the person who watches."""
-    err.print(escape(text), highlight=False, soft_wrap=True)
+    err.print(escape(as_typed(text)), highlight=False, soft_wrap=True)
+
+
+def hint(text: str) -> None:
+    """A command to type next, on standard output."""
+    echo(as_typed(text))
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """A line as it is, for a person or a pipe."""
-    typer.echo(printable(text), nl=nl, err=err)
+    """A line as it is, for a person or a pipe; commands in an error are those of this shell."""
+    typer.echo(printable(as_typed(text) if err else text), nl=nl, err=err)
 
 
 def log_warnings() -> None:
@@ -228,7 +234,7 @@ def settings(rows: "Iterable[Setting]") -> None:
     width = min(out.width, 100)
     for row in rows:
         about = f"graphwalker config {row.block}" if row.block else f"{row.kind}  {row.default}"
-        line = Text(f"{row.key}  {about}")
+        line = Text(f"{row.key}  {as_typed(about) if row.block else about}")
         line.stylize("bold", 0, len(row.key))
         out.print(line, soft_wrap=True)
         for part in textwrap.wrap(row.meaning, width - 4, break_on_hyphens=False):

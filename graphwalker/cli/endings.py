@@ -27,7 +27,7 @@ def show_ending(made: Path, *following: Sequence[str | Path], examples: bool = T
             console.echo(f"  {line}")
     for words in following:
         line = shlex.join(map(str, words))
-        console.echo(f"next: {line if words[0] == 'accelerate' else f'graphwalker {line}'}")
+        console.hint(f"next: {line if words[0] == 'accelerate' else f'graphwalker {line}'}")
 
 
 def example_lines(record: Mapping[str, Any]) -> Iterator[str]:

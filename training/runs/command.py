@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from graphwalker.cli.program import as_typed
 from graphwalker.cli.settings import describe
 from graphwalker.config import Config, load_config
 from graphwalker.doctor.places import promised_gpus, torch_build
@@ -47,7 +48,7 @@ def _run_command(
         check_gpus(path, overrides)
         result = run(load_config(model, path, overrides))
     except UserError as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        sys.stderr.write(f"{name}: {as_typed(str(error))}\n")
         return 2
     except GraphWalkerError as error:
         sys.stderr.write(f"{name}: {error}\n")
@@ -104,7 +105,7 @@ def _help(name: str, model: type[Config]) -> str:
     lines = [f"usage: {name} --config FILE [KEY=VALUE ...]", "", "Settings (default): meaning"]
     for row in describe(model, whole=False):
         about = f"graphwalker config {row.block}" if row.block else row.default.strip("()")
-        lines.append(f"  {row.key} ({about}): {row.meaning}")
+        lines.append(f"  {row.key} ({as_typed(about) if row.block else about}): {row.meaning}")
     return "\n".join(lines) + "\n"
 
 

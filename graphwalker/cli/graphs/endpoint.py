@@ -50,7 +50,7 @@ def serve(
     def note(address: str) -> None:
         console.note(f"ids are IRIs behind {read_json(store / ABOUT)['base']}; Ctrl-C ends it")
         console.echo(f"serving: {address}")
-        console.echo(
+        console.hint(
             f"next: graphwalker graph conformance --endpoint {address} --reference {folder}"
         )
 

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from graphwalker.cli import console
 from graphwalker.cli.config import ProcessLayout
+from graphwalker.cli.program import as_typed
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.errors import UserError
 
@@ -121,5 +122,5 @@ def show_findings(findings: "list[Diagnosis]", as_json: bool = False) -> None:
     table = Table(*columns, highlight=False)
     for one in findings:
         verdict = f"[{colours[one.verdict]}]{one.verdict}[/]"
-        table.add_row(verdict, one.what, escape(one.found), escape(one.next))
+        table.add_row(verdict, one.what, escape(one.found), escape(as_typed(one.next)))
     console.out.print(table)

@@ -127,4 +127,4 @@ def publish(
     console.echo(f"\n{plan.card}")
     console.note("nothing was sent; this sends it:")
     options = " --public" if public else ""
-    console.echo(f"graphwalker publish {folder} {name} --push{options}")
+    console.hint(f"graphwalker publish {folder} {name} --push{options}")
