@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.config import Config
+from graphwalker.pretrained.shipped import StartModel
 from graphwalker.tokens.formats import FormatSetting
 from graphwalker.trust import TrustedFolders
 from training.trl_names import BARE_NAMES
@@ -32,7 +33,7 @@ class TrainingConfig(Config):
 
     other_names = BARE_NAMES
 
-    model: str
+    model: StartModel
     """Model to start from: a local folder or a Hub name. It brings its tokenizer."""
     output_dir: str
     """Run folder: config, checkpoints, metrics.jsonl, and the model in `final/`."""

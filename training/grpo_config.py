@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from graphwalker.config import Config
 from graphwalker.policies.vllm.config import Engine, VllmConfig
+from graphwalker.pretrained.shipped import StartModel
 from training.config import TrainingConfig
 from training.reinforce.rewards.gold import GOLD_REWARDS
 from training.reinforce.rewards.mix import RewardWeights
@@ -66,7 +67,7 @@ class GrpoConfig(TrainingConfig):
         "save_steps", "seed",
     )  # fmt: skip
 
-    model: str
+    model: StartModel
     """Model to start from, and the reference of the KL term: a local folder or a Hub name."""
     questions: str
     """Training questions: ours, published, or a table of one's own; trajectory files count too."""

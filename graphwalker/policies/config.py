@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 from graphwalker.config import Config
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.vllm.config import Engine, VllmConfig
+from graphwalker.pretrained.shipped import ModelFolder
 from graphwalker.tokens.formats import FormatSetting
-from graphwalker.trust import FilePath, Text
+from graphwalker.trust import Text
 
 REASONING_TOKENS = 4096
 """Completion tokens of a turn of a model that reasons first, where nobody says how many."""
@@ -27,10 +28,11 @@ class PolicyConfig(Config):
 
     block = "policy"
 
-    model: FilePath
+    model: ModelFolder
     """A local model folder (or a Hub name that is already on this machine), or the API's name;
-    without a model, `oracle` plays the query of each question, `first-relation` and
-    `random-relation` take a listed relation by rule and answer with all that it shows."""
+    `smollm2-graphwalker` is a trained agent that comes with this package. Without a model, `oracle`
+    plays the query of each question, `first-relation` and `random-relation` take a listed relation
+    by rule and answer with all that it shows."""
     api: ChatApiConfig | None = None
     """An OpenAI-compatible server that has the model; `api.base_url=...` is enough. None: local."""
     thoughts: Literal["varied", "plain", "none"] = "varied"

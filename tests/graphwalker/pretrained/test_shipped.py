@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
-from training.models.pretrained import get_adapter, get_smollm2, pack_adapter
+from graphwalker.pretrained.shipped import get_adapter, get_smollm2, pack_adapter
 
 
 def archive(path: Path, **files: bytes) -> Path:

