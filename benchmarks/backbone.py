@@ -8,6 +8,7 @@ of TRAIN), `grpo` (on TRAIN), and each of these three with the grammar (`sft1-gr
 Parts: `real`, questions of TEST at even distances, and `synth`, held-out questions made from G.
 Every step is a command of the product with a section of `configs/smollm2.yaml`. One that is done is
 left, one that was stopped resumes, so rows may be run one at a time; a row trains what it needs.
+`--skip sft1` leaves a stage out: the next one starts where that one would have.
 `--set sft1.lr=1e-3` changes a setting of a stage. Writes `benchmarks/results/backbone.json`.
 """
 
@@ -33,8 +34,6 @@ CONFIG = ROOT / "configs" / "smollm2.yaml"
 TRAINED = ("sft1", "sft2", "grpo")
 GRAMMAR = "-grammar"
 ROWS = ("baselines", "untrained", "few-shot", *TRAINED, *(f"{row}{GRAMMAR}" for row in TRAINED))
-BEFORE = {"sft1": "untrained", "sft2": "sft1", "grpo": "sft2"}
-"""The row that another one is compared with; one with the grammar: with itself without it."""
 MAKERS = {"heldout": ("questions", "synth"), "synth": ("synth", ""), "roll": ("experts", "experts")}
 """Command and section of the config that make a folder; `like` sets what a section would."""
 DEMONSTRATIONS = {"sft1": "synth/graphsynth.jsonl", "sft2": "roll/graphroll.jsonl"}
@@ -70,6 +69,16 @@ class Road:
         pairs = (text.split(".", 1) for text in self.given.set)
         return [rest for name, rest in pairs if name == stage]
 
+    def before(self, row: str) -> str:
+        """Return the row that another one is compared with; one with the grammar: itself without.
+
+        A trained row starts where that one ends.
+        """
+        if row not in TRAINED:
+            return row.removesuffix(GRAMMAR)
+        earlier = [name for name in TRAINED[: TRAINED.index(row)] if name not in self.given.skip]
+        return earlier[-1] if earlier else "untrained"
+
     def run(self, stage: str, module: str, section: str, *words: str) -> None:
         """Run a command in a process of its own, and add its seconds to those of the stage.
 
@@ -104,8 +113,10 @@ class Road:
         if "synth" in given.parts:
             mix = "mix={1-hop: 6, 2-hop: 3, 2I: 1}"
             self.make("heldout", mix, f"count={given.questions}", "split=test-entity")
-        if set(given.rows) & set(TRAINED):
+        trained = {row.removesuffix(GRAMMAR) for row in given.rows} & set(TRAINED)
+        if trained and "sft1" not in given.skip:
             self.make("synth", f"like={given.train}", f"count={given.trajectories}", "split=train")
+        if trained and "sft2" not in given.skip:
             self.make("roll", f"questions={given.train}", "mix={}")
         if "real" in given.parts and not self.questions("real").is_file():
             loaded = load_questions(given.test)
@@ -123,7 +134,7 @@ class Road:
             return self.given.model
         whole = self.out / f"{row}-whole"
         if not whole.is_dir():
-            start = self.model(BEFORE[row])
+            start = self.model(self.before(row))
             self.train(row, [f"model={start}", f"output_dir={self.out / row}"])
             words = ["merge", str(self.out / row), "--out", str(whole)]
             if (self.out / row / "final" / "adapter_config.json").is_file():
@@ -188,7 +199,7 @@ class Road:
         """Yield the figures of each row, as soon as they are there."""
         for row in self.given.rows:
             parts = {part: self.evaluate(row, part) for part in self.given.parts}
-            before: str = BEFORE.get(row) or row.removesuffix(GRAMMAR)
+            before = self.before(row)
             for part, figures in parts.items():
                 if before != row and (gain := self.gain(row, before, part)):
                     figures["gain"] = gain
@@ -205,6 +216,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--ranker", type=Path, help="trained ranker; default: one of --train")
     parser.add_argument("--out", type=Path, default=Path("runs/backbone"))
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--skip", nargs="+", choices=TRAINED, default=[], help="stages left out")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--trajectories", type=int, default=1400, help="of GraphSynth, for sft1")
     parser.add_argument("--grpo-steps", type=int, default=20, help="of 32 episodes")
@@ -238,6 +250,7 @@ def main() -> int:
     counts = ("trajectories", "grpo_steps", "questions", "real_questions")
     words = " ".join(f"--{name.replace('_', '-')} {getattr(given, name)}" for name in counts)
     line = f"python -m benchmarks.backbone --model M --graph G --train TRAIN --test TEST {words}"
+    line += f" --skip {' '.join(given.skip)}" if given.skip else ""
     line += f" --set {' '.join(given.set)}" if given.set else ""
     figures = {"rows": found, "seconds": read_json(given.out / "seconds.json")}
     print(record(given.record, figures, line, given.seed))
