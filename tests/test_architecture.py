@@ -24,8 +24,9 @@ MAY_IMPORT = {
     "graphwalker": {"graphwalker"},
     "data_pipeline": {"graphwalker", "data_pipeline"},
     "training": {"graphwalker", "training"},
-    "eval": {"graphwalker", "eval"},
+    "eval": {"graphwalker", "eval", "data_pipeline"},
 }
+"""The oracle of an evaluation speaks in the words of the pipeline's phrase bank."""
 LAYERS = ("graphs", "tools", "protocols", "policies", "agents")
 """Inside graphwalker/: what each layer may import, besides itself and the plain modules."""
 LAYER_MAY_IMPORT = {

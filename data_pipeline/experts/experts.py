@@ -1,6 +1,6 @@
 """GraphRoll: expert episodes over a stratified sample of questions, kept by rejection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,23 +29,17 @@ from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
 from data_pipeline.walks.endpoint import open_shared
-from data_pipeline.wording.lexicon import Lexicon, written_for
-from data_pipeline.wording.vocabulary import GraphSample, lexicon_of
+from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.vocabulary import GraphSample, lexicon_of, look_around
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest
-from graphwalker.graphs.base import Entity, KnowledgeGraph, Step
-from graphwalker.graphs.triples import Direction, Side
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.question import Question
 from graphwalker.tools.base import abilities_of
-
-MET_AT = 20
-"""Questions at whose topics the relations of an endpoint are looked up."""
-MOST_MET = 200
-"""Entities of an endpoint whose types are looked up."""
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> Expert:
@@ -117,7 +111,7 @@ def make_experts(
             if shard
             else ExpertGoal(config, read, ledger, str(questions))
         )
-        around = _look_around(opened, [q for some in read.values() for q in some])
+        around = look_around(opened, [q for some in read.values() for q in some])
         if isinstance(goal, ExpertGoal) and config.policy:
             play_policy(opened, config, goal, ledger, progress, lexicon_of(opened, around=around))
         else:
@@ -125,24 +119,6 @@ def make_experts(
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)
         more = {**recoveries(ledger, config.tries), **goal.card}
         return write_card(out, "experts", config, about, GRAPHROLL, more)
-
-
-def _look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> GraphSample | None:
-    """What lies around the topics of the first questions, where the graph cannot list its own."""
-    if graph.relation_ids():
-        return None
-    relations, entities = set[str](), dict[str, Entity]()
-    for question in questions[:MET_AT]:
-        own, here = graph.for_question(question), list(question.topic_entities)
-        for _ in range(2):  # the topics, then what their relations lead to
-            entities.update((entity.id, entity) for entity in here)
-            sides = [Side(entity.id, way) for entity in here for way in Direction]
-            listed = zip(sides, own.relations_many(sides), strict=True)
-            steps = [Step(s.entity_id, r, s.direction, 2) for s, found in listed for r, _ in found]
-            relations |= {step.relation for step in steps}
-            here = [end for ends in own.step_many(steps) for end in ends if end.id not in entities]
-            here = [] if written_for(relations) else here  # the bank needs no looking
-    return GraphSample(frozenset(relations), tuple(entities.values())[:MOST_MET])
 
 
 def expert_maker(

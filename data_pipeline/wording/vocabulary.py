@@ -24,9 +24,11 @@ from data_pipeline.wording.lexicon import (
 from data_pipeline.wording.type_nouns import nouns_of, spread
 from graphwalker.errors import UserError
 from graphwalker.files import digest, write_text
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Step
+from graphwalker.graphs.triples import Side
 from graphwalker.graphs.views.wikidata import usual_labels
 from graphwalker.query.query import Hop
+from graphwalker.question import Question
 
 CASUAL, COUNTS = "casual", "counts"
 """`out_casual`: questions as typed. `out_counts`: how often each was asked, for people to see."""
@@ -148,11 +150,36 @@ COUNTED = 20_000
 WIKIDATA = "http://www.wikidata.org/entity/"
 
 
+MET_AT = 20
+"""Questions at whose topics the relations of an endpoint are looked up."""
+MOST_MET = 200
+"""Entities of an endpoint whose types are looked up."""
+
+
 class GraphSample(NamedTuple):
     """What was met of a graph that cannot list what it has."""
 
     relations: frozenset[str]
     entities: tuple[Entity, ...]
+
+
+def look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> GraphSample | None:
+    """Return what lies around the topics of the first questions; `None` where the graph can list
+    its own relations."""
+    if graph.relation_ids():
+        return None
+    relations, entities = set[str](), dict[str, Entity]()
+    for question in questions[:MET_AT]:
+        own, here = graph.for_question(question), list(question.topic_entities)
+        for _ in range(2):  # the topics, then what their relations lead to
+            entities.update((entity.id, entity) for entity in here)
+            sides = [Side(entity.id, way) for entity in here for way in Direction]
+            listed = zip(sides, own.relations_many(sides), strict=True)
+            steps = [Step(s.entity_id, r, s.direction, 2) for s, found in listed for r, _ in found]
+            relations |= {step.relation for step in steps}
+            here = [end for ends in own.step_many(steps) for end in ends if end.id not in entities]
+            here = [] if written_for(relations) else here  # the bank needs no looking
+    return GraphSample(frozenset(relations), tuple(entities.values())[:MOST_MET])
 
 
 def lexicon_of(

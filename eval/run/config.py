@@ -28,6 +28,8 @@ from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph
 from graphwalker.jobs.ray import RayActors
 from graphwalker.jobs.shard import Shard
+from graphwalker.oracle.choices import NO_PHRASES
+from graphwalker.policies.base import Policy
 from graphwalker.policies.chat.config import divide_caps
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
@@ -319,14 +321,28 @@ def _ray_backend(config: EvalConfig) -> RayActors:
 
 def _this_process(config: EvalConfig, environment: Environment, stack: ExitStack) -> ThisProcess:
     # A shard pays into a store of its own: SQLite does not belong on a disk that nodes share.
-    policy = load_policy(config.policy, run_folder(config), environment=environment)
+    policy = _policy(config, environment, run_folder(config))
     if isinstance(policy, ChatPolicy):
         stack.callback(policy.close)
     return ThisProcess(environment, policy, config.concurrency, config.retries)
 
 
+def _policy(
+    config: EvalConfig, environment: Environment, folder: Path | None = None, worker: int = 0
+) -> Policy:
+    """Load the policy; the oracle has the words of the phrase bank for its thoughts."""
+    asked, phrases = config.policy, NO_PHRASES
+    if asked.model == "oracle" and asked.api is None:
+        from data_pipeline.wording.vocabulary import MET_AT, lexicon_of, look_around
+
+        graph, form = environment.graph, config.questions_format
+        asks = [one for path in config.questions for one in load_questions(path, MET_AT, form)]
+        phrases = lexicon_of(graph, around=look_around(graph, asks))
+    return load_policy(asked, folder, worker=worker, environment=environment, phrases=phrases)
+
+
 def build_worker(config: EvalConfig) -> ThisProcess:
     """Open the graph and the model in a worker process."""
     environment = _environment(config)
-    policy = load_policy(config.policy, worker=worker_number(), environment=environment)
+    policy = _policy(config, environment, worker=worker_number())
     return ThisProcess(environment, policy, config.concurrency, config.retries)

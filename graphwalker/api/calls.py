@@ -106,7 +106,9 @@ def load_policy(
     from graphwalker.oracle.choices import NO_PHRASES
     from graphwalker.policies.config import PolicyConfig
     from graphwalker.policies.load import load_policy as load
+    from graphwalker.pretrained.shipped import folder_of
 
+    model = model if settings.get("api") else folder_of(model)
     own = None if settings.get("api") else read_environment(model)
     if own is not None:
         format = settings.get("format") or format_of(own, model, trust, "policy.format")
@@ -309,8 +311,10 @@ def ask(
     `settings` are those of `load_policy`. Raises `UserError` for an unknown name.
     """
     from graphwalker.agents.model_environment import read_environment
+    from graphwalker.pretrained.shipped import folder_of
     from graphwalker.serve.ask import ask as ask_agent
 
+    model = model if settings.get("api") else folder_of(model)
     trained = None if settings.get("api") else read_environment(model)
     environment = ScriptEnvironment(graph, model=model if trained else None)
     policy = load_policy(model, environment, **settings)

@@ -15,6 +15,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.browse import find
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Completion
+from graphwalker.pretrained.shipped import folder_of
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
@@ -48,7 +49,7 @@ class ScriptEnvironment(Environment):
         graph = open_graph(graph)
         preset = find_preset(preset) if isinstance(preset, str) else preset
         if model is not None:
-            config = environment_of(model, config or EnvironmentConfig(), trust)
+            config = environment_of(folder_of(str(model)), config or EnvironmentConfig(), trust)
         shown: list[Trajectory] = []
         if config and config.exemplars:
             from data_pipeline.exemplars import make_exemplars

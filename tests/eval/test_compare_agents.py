@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from eval.analysis.comparison import compare_runs, figures_tables, read_runs
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
-from eval.run.records import tool_calls
+from eval.run.records import read_run, tool_calls
 from graphwalker.cli.app import app
 from graphwalker.errors import IncompleteError
 from graphwalker.files import read_json, write_jsonl
@@ -212,3 +212,14 @@ def test_what_cannot_be_compared_is_named(
     monkeypatch.chdir(files[0].parent)
     result = CliRunner().invoke(app, ["compare", *args])
     assert reason in str(result.exception)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_oracle_of_an_evaluation_thinks_in_the_words_of_the_phrase_bank(
+    tmp_path: Path, workers: int
+) -> None:
+    write_jsonl(tmp_path / "q.jsonl", [BIRTHPLACE.to_json()])
+    words = (f"questions={tmp_path / 'q.jsonl'}", f"output_dir={tmp_path}", f"workers={workers}")
+    told("eval", "graph=support.toy:toy_graph", "policy.model=oracle", *words)
+    (done,) = read_run(tmp_path).trajectories
+    assert any("birthplace" in turn.thought for turn in done.turns), done.turns
