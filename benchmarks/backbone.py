@@ -16,12 +16,14 @@ import argparse
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import ROOT, record
+from eval.analysis.error_kinds import error_kind
 from eval.analysis.summary import paired_difference, summarise
 from eval.run.beside import FOLDER
 from eval.run.evaluate import spread
@@ -168,8 +170,10 @@ class Road:
         words += ["environment.constrained=true"] * (row == "few-shot" or row.endswith(GRAMMAR))
         name = f"eval-{row}-{part}"
         self.run(name, "graphwalker eval", "eval", *words, *self.more("eval"))
-        found = summarise(read_run(folder).trajectories)
+        episodes = read_run(folder).trajectories
+        found = summarise(episodes)
         figures = {key: found[key] for key in FIGURES if key in found}
+        figures["errors"] = dict(Counter(kind for kind in map(error_kind, episodes) if kind))
         if own:
             beside = read_json(folder / "beside.json")
             found = {name: summarise(read_run(folder / FOLDER / name).trajectories)

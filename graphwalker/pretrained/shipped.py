@@ -146,13 +146,20 @@ def _move(made: Path, out: Path) -> None:
 
 
 def pack_adapter(run: Path, out: Path) -> str:
-    """Write the adapter of a run as an archive that `get_adapter` takes; returns its SHA-256."""
+    """Write the adapter of a run as an archive that `get_adapter` takes, its weights as bfloat16;
+    returns its SHA-256."""
+    import torch
+    from safetensors.torch import load_file, save
+
     folder = run / "final" if (run / "final" / ADAPTER).is_file() else run
     names = [folder / name for name in (ADAPTER_WEIGHTS, ADAPTER, MODEL_FILE)]
     if missing := [path for path in names if not path.is_file()]:
         raise UserError(f"{missing[0]}: no such file; give the folder of a run with lora")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in (*names, *sorted((folder / "ranker").glob("ranker.*"))):
+        weights = load_file(names[0])
+        small = {name: tensor.to(torch.bfloat16) for name, tensor in sorted(weights.items())}
+        archive.writestr(ADAPTER_WEIGHTS, save(small))
+        for path in (*names[1:], *sorted((folder / "ranker").glob("ranker.*"))):
             archive.write(path, path.relative_to(folder))
     return _sha256(out)
 

@@ -4,7 +4,9 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
@@ -21,7 +23,8 @@ def archive(path: Path, **files: bytes) -> Path:
 
 def adapter(folder: Path) -> Path:
     folder.mkdir()
-    for name in ("adapter_model.safetensors", "graphwalker.json", "optimizer.pt"):
+    save_file({"a": np.ones(2, np.float32)}, folder / "adapter_model.safetensors")
+    for name in ("graphwalker.json", "optimizer.pt"):
         (folder / name).write_bytes(b"data")
     (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "x"}))
     return folder
@@ -68,11 +71,12 @@ def test_an_address_needs_a_digest_and_a_digest_has_to_match(tmp_path):
         get_adapter(str(made), tmp_path / "out", tmp_path, "0" * 64)
 
 
-def test_an_adapter_is_packed_without_the_optimizer(tmp_path):
+def test_an_adapter_is_packed_as_bfloat16_without_the_optimizer(tmp_path):
     digest = pack_adapter(adapter(tmp_path / "run"), tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as made:
         names = {"adapter_model.safetensors", "adapter_config.json", "graphwalker.json"}
         assert set(made.namelist()) == names and len(digest) == 64
+        assert b'"dtype":"BF16"' in made.read("adapter_model.safetensors")
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
