@@ -28,7 +28,7 @@ from eval.analysis.summary import paired_difference, summarise
 from eval.run.beside import FOLDER
 from eval.run.evaluate import spread
 from eval.run.records import PREDICTIONS, USAGE, read_run
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.datasets.base import load_questions
 from graphwalker.files import read_json, read_jsonl, write_json, write_jsonl
 

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.record import ROOT, record
 from eval.analysis.summary import summarise
 from eval.run.records import USAGE, read_run
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.files import read_json, read_jsonl, write_json
 from graphwalker.trajectory import Trajectory
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.record import ROOT, record
 from eval.analysis.summary import paired_difference
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.files import read_json, read_records
 from graphwalker.trajectory import Trajectory
 

@@ -21,8 +21,8 @@ from benchmarks.record import record
 from data_pipeline.verification.replay import Replayer
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import settings_for, write_environment
-from graphwalker.answers.loose_json import string_list
 from graphwalker.config import Config, load_config
+from graphwalker.console.terminal import printable
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import read_jsonl
@@ -38,10 +38,10 @@ from graphwalker.graphs.sparql.request import Response
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question, read_worded
+from graphwalker.tokens.loose_json import string_list
 from graphwalker.tokens.reasoning import without_reasoning
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory
-from graphwalker.viewer.terminal import printable
 
 Door = Callable[[bytes], object]
 PROTOCOL = TagProtocol({"get_relations": {"entity": "Name"}, "get_triples": {"entity": "N"}})

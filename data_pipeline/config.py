@@ -12,7 +12,6 @@ from pydantic import (
 )
 
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.experts.erring import INJECTED_ERRORS, WRONG_SIDE
 from data_pipeline.teacher.config import JudgeConfig, TeacherConfig, settings_to_store
 from data_pipeline.walks.absent import ABSENT
 from data_pipeline.walks.plausibility import PlausibilityConfig
@@ -48,6 +47,15 @@ TABLE_6 = {
 TABLE_7 = {"3-hop": 347.0, "4-hop": 209.0, "5-hop": 180.0, "2I": 344.0, "IP": 337.0, "PI": 349.0}
 # GraphRoll is drawn from CWQ: short compositions and conjunctions.
 CWQ_LIKE = {"2-hop": 4.0, "3-hop": 2.0, "4-hop": 1.0, "2I": 3.0}
+
+INJECTED_ERRORS = (
+    *("wrong_relation", "dead_end", "wrong_entity"),
+    *("unlisted_relation", "foreign_relation", "misspelled_name"),
+)
+"""Calls that a careful reader would not make, refused or useless. Wrong readings of vague phrases
+come on top of them by themselves."""
+WRONG_SIDE = "wrong_side"
+"""One more, of tools that look in one direction: a look at the other side of an entity."""
 
 
 class SplitConfig(Config):

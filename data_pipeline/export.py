@@ -130,7 +130,7 @@ def _register(file: Path, stem: str) -> None:
 
 def _inspect_log(source: Path, file: Path) -> Export:
     """A log of Inspect AI, one sample for each trajectory."""
-    from graphwalker.integrations.inspect_log import write_inspect_log
+    from data_pipeline.inspect_log import write_inspect_log
 
     records = read_records(source, Trajectory.from_json)
     rows, failures = write_inspect_log(records, file, source.parent.name)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
-from hashlib import blake2b
 
 from data_pipeline.config import SplitConfig
+from data_pipeline.wording.paraphrases import share_of
 from graphwalker.errors import UserError
 from graphwalker.query.query import Hop, Query
 from graphwalker.question import Question
@@ -89,8 +89,3 @@ def _path(question: Question) -> tuple[str, ...]:
     query = question.query
     topics = [query.branches[0].topic.id] if query and _is_one_hop(query) else []
     return (*topics, *(question.relation_path or own))
-
-
-def share_of(key: str) -> float:
-    """A number in [0, 1) drawn from the key: the same on every machine."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) / 2**64

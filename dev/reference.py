@@ -13,9 +13,9 @@ from typing import Any
 import typer
 
 from graphwalker.cli.app import app
-from graphwalker.cli.models import config_models
-from graphwalker.cli.settings import describe
 from graphwalker.config import Config
+from graphwalker.console.settings import describe
+from graphwalker.demo.models import config_models
 
 
 def pages() -> dict[str, str]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-from eval.analysis.summary import natural
-
 if TYPE_CHECKING:
     import rich.table
 
@@ -377,3 +375,10 @@ def markdown_text(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Sort key that reads numbers in a name as numbers: 2-hop before 10-hop before 2I."""
+    parts = re.findall(r"\d+|\D+", text)
+    key = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts]
+    return [(0 if re.fullmatch(r"\d+(-hop)?", text) else 1, 0, ""), *key]

@@ -1,6 +1,5 @@
 """Typed configs: YAML plus `a.b=c` overrides into frozen pydantic models, with errors that help."""
 
-import difflib
 import logging
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, nearest
 from graphwalker.files import write_text
 from graphwalker.settings.text import check_numbers, refuse_resolvers
 
@@ -329,12 +328,6 @@ def _nearest(key: str, known: list[str]) -> str:
 
 SHOWN = 24
 """Names that a message lists."""
-
-
-def nearest(name: str, known: Iterable[str], least: float = 0.72) -> str:
-    """Return the known name that was probably meant, `""` where none looks like it: `lr` is not
-    `lora`, nor `grpo` `graph`."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=least)), "")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,6 +1,8 @@
 """What can go wrong, by whose fault it is: the user's, the graph's, or the policy's."""
 
+import difflib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 DISTRIBUTION = "graphwalker-kgqa"
@@ -64,3 +66,9 @@ def install_extra(extras: str) -> str:
 def lacks_extra(what: str, extras: str, more: str = "") -> UserError:
     """Return the error that says what needs extras of this package, and how they are added."""
     return UserError(f"{what}: {install_extra(extras)}{more}")
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.72) -> str:
+    """Return the known name that was probably meant, `""` where none looks like it: `lr` is not
+    `lora`, nor `grpo` `graph`."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=least)), "")

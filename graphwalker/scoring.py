@@ -22,6 +22,9 @@ from graphwalker.graphs.names import fold
 from graphwalker.question import Answer
 from graphwalker.trajectory import Trajectory
 
+SHOWN = ("em", "f1", "hits1")
+"""Metrics that Inspect shows of an episode."""
+
 
 @lru_cache(1 << 16)
 def normalise(name: str) -> str:

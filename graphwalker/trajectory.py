@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.query.query import parse_hop
+from graphwalker.query.query import Hop, parse_hop
 from graphwalker.question import Question
-from graphwalker.tools.base import Listed, ShownTriple
 
 FORMAT_VERSION = 2
 
@@ -57,6 +56,21 @@ class StopReason(StrEnum):
     def infrastructure_failure(self) -> bool:
         """True where the graph or the policy failed, not the agent."""
         return self in (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
+
+
+class ShownTriple(NamedTuple):
+    """A triple as it was shown: its entities under the names shown."""
+
+    head: Entity
+    relation: str
+    tail: Entity
+
+
+class Listed(NamedTuple):
+    """The relations that were shown of one entity; one that it has both ways is two hops."""
+
+    entity_id: str
+    hops: tuple[Hop, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +221,7 @@ class Trajectory:
             return
         from rich.text import Text
 
-        from graphwalker.viewer.terminal import PrintableConsole
+        from graphwalker.console.terminal import PrintableConsole
 
         console = PrintableConsole()
         console.print(Text(self.question.text, style="bold"))

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from dev.reference import pages
 from graphwalker.cli.app import app
-from graphwalker.cli.models import config_models
-from graphwalker.cli.settings import describe
 from graphwalker.config import Config, read_settings
+from graphwalker.console.settings import describe
+from graphwalker.demo.models import config_models
 from support.pages import (
     anchors,
     command_lines,

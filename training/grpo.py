@@ -13,13 +13,13 @@ from typing import Any
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
+from graphwalker.agents.policies import refuse_without_model
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics, settle
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.policies.load import refuse_without_model
 from graphwalker.pretrained.load import read_model, read_tokenizer
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
@@ -75,7 +75,7 @@ def run_grpo(config: GrpoConfig) -> Path:
     """
     from transformers.utils.logging import disable_progress_bar
 
-    from training.reinforce.rewards.mix import reward_mix
+    from training.rewards.mix import reward_mix
     from training.runs.stopping import train
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
@@ -120,9 +120,9 @@ def make_trainer(
     from training.models.lora import lora_config
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.log import Clock, StepLog
-    from training.reinforce.rewards.mix import episode_reward
     from training.reinforce.rollout import Rollouts
     from training.reinforce.trainer import EpisodeTrainer
+    from training.rewards.mix import episode_reward
     from training.tiny.optimizer import own_optimizer
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -230,7 +230,7 @@ def _with_queries(
     questions: list[Question], environment: Environment, config: GrpoConfig
 ) -> list[Question]:
     """Gold relation paths made queries where they can be. Raises `UserError` where none has one."""
-    from training.reinforce.rewards.gold import check_queries
+    from training.rewards.gold import check_queries
 
     graph = environment.graph
     resolved = [

@@ -8,8 +8,8 @@ from graphwalker.config import Config
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from graphwalker.pretrained.shipped import StartModel
 from training.config import TrainingConfig
-from training.reinforce.rewards.gold import GOLD_REWARDS
-from training.reinforce.rewards.mix import RewardWeights
+from training.rewards.gold import GOLD_REWARDS
+from training.rewards.mix import RewardWeights
 
 
 class GrpoEvaluation(Config):

@@ -7,9 +7,9 @@ import logging
 import sys
 from pathlib import Path
 
+from graphwalker.agents.policies import refuse_without_model
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
-from graphwalker.policies.load import refuse_without_model
 from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.runs import one_writer
 from training.config import SftConfig

@@ -14,6 +14,7 @@ from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
+from graphwalker.agents.policies import check_questions, load_policy
 from graphwalker.agents.presets import find_preset
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.ceilings.ceiling import winnable_questions
@@ -23,7 +24,6 @@ from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.choices import Phrases
 from graphwalker.policies.base import Policy, Sampling
-from graphwalker.policies.load import check_questions, load_policy
 from graphwalker.question import Question
 from graphwalker.scoring import normalise, score
 from graphwalker.trajectory import StopReason, Trajectory, Turn

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from data_pipeline.config import WRONG_SIDE
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.literals import is_literal
 from graphwalker.oracle import thoughts
@@ -16,14 +17,6 @@ from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Turn
 
-INJECTED_ERRORS = (
-    *("wrong_relation", "dead_end", "wrong_entity"),
-    *("unlisted_relation", "foreign_relation", "misspelled_name"),
-)
-"""Calls that a careful reader would not make, refused or useless. Wrong readings of vague phrases
-come on top of them by themselves."""
-WRONG_SIDE = "wrong_side"
-"""One more, of tools that look in one direction: a look at the other side of an entity."""
 DIRECTED_ERRORS = (
     WRONG_SIDE,
     "wrong_relation",

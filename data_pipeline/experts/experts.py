@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data_pipeline.config import ExpertConfig
+from data_pipeline.config import INJECTED_ERRORS, ExpertConfig
 from data_pipeline.experts.by_policy import Expert, any_questions, play_policy
-from data_pipeline.experts.erring import DIRECTED_ERRORS, INJECTED_ERRORS
+from data_pipeline.experts.erring import DIRECTED_ERRORS
 from data_pipeline.experts.expert import ScriptedExpert
 from data_pipeline.experts.given import (
     refusal,

@@ -7,7 +7,7 @@ from itertools import count, takewhile
 from typing import Any
 
 from data_pipeline.jobs.ledger import JobProgress, Ledger, Unit, unit_of
-from graphwalker.workers import Pool
+from graphwalker.workers.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 from data_pipeline.config import ExpertConfig, SamplingConfig
 from data_pipeline.teacher.client import Chats
 from graphwalker.graphs.open import is_endpoint
-from graphwalker.jobs.ray import RayActors
-from graphwalker.workers import Backend, InLine, Pool, Processes, Threads
+from graphwalker.workers.pool import Backend, InLine, Pool, Processes, Threads
+from graphwalker.workers.ray import RayActors
 
 CHUNK = 16
 """Jobs handed to a worker process at once."""

@@ -11,9 +11,9 @@ from data_pipeline.jobs.goals import Attempts, Goal, Streams, make_units
 from data_pipeline.jobs.ledger import RUN, Ledger, Unit, read_attempts, unit_of
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
-from graphwalker.jobs.shard import Shard, shard_folders
 from graphwalker.runs import CARD
-from graphwalker.workers import Pool
+from graphwalker.workers.pool import Pool
+from graphwalker.workers.shard import Shard, shard_folders
 
 
 class ShardGoal(Goal):

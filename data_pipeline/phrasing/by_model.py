@@ -18,11 +18,11 @@ from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.type_nouns import spread
 from data_pipeline.wording.vocabulary import lexicon_of, most_used, relation_block
-from graphwalker.answers.loose_json import first_value
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.query.query import Hop
+from graphwalker.tokens.loose_json import first_value
 from graphwalker.tokens.reasoning import without_reasoning
 
 FACTS = 3

@@ -13,9 +13,9 @@ from data_pipeline.teacher.thoughts import compares
 from graphwalker.config import Config
 from graphwalker.files import digest, read_jsonl, write_json, write_text
 from graphwalker.hub.cards import CARD, data_facts, with_front_matter
-from graphwalker.named import QUESTION_FILES
 from graphwalker.query.query import Query, parse_hop
 from graphwalker.question import Question
+from graphwalker.settings.named import QUESTION_FILES
 from graphwalker.trajectory import Trajectory
 
 TOP_RELATIONS = 30

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from data_pipeline.teacher.paths import one_line, placeholders
-from data_pipeline.wording.english import words_of
+from data_pipeline.wording.english import mentions, words_of
 from data_pipeline.wording.lexicon import Lexicon
-from data_pipeline.wording.quality import mentions
 from data_pipeline.wording.type_nouns import TYPES, type_nouns
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.graphs.literals import is_literal

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from graphwalker.answers.loose_json import first_value
+from graphwalker.tokens.loose_json import first_value
 from graphwalker.tokens.reasoning import without_reasoning
 
 _NUMBER = r"(\d+(?:\.\d+)?)(?:\s*/\s*10)?(?![\w/]|\.\d|\s*/)"

@@ -9,7 +9,7 @@ from functools import partial
 from data_pipeline.teacher.client import TeacherClient, Unusable
 from data_pipeline.teacher.parse import Unreadable, is_english, read_thoughts
 from data_pipeline.teacher.paths import one_line
-from data_pipeline.wording.quality import mentions
+from data_pipeline.wording.english import mentions
 from graphwalker.protocols.base import ActionProtocol, Calls, FinalAnswer, Malformed
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import Trajectory, Turn

@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from data_pipeline.config import SamplingConfig
 from data_pipeline.seeds.seeds import relations_in
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph, OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.open import is_endpoint, open_graph
+
+if TYPE_CHECKING:
+    from data_pipeline.config import SamplingConfig
 
 REQUESTS = 2
 """Gatherings under way at once; what comes meanwhile waits for the next one."""
@@ -70,7 +72,7 @@ def open_shared(
     return EndpointGraph(opened, relations) if is_endpoint(graph) else opened
 
 
-def open_for_walks(graph: Path | str, config: SamplingConfig) -> KnowledgeGraph:
+def open_for_walks(graph: Path | str, config: "SamplingConfig") -> KnowledgeGraph:
     """The graph that walks are made on. An endpoint does not list all that it has: it needs the
     seeds and the predicates of the config. Raises `UserError` for one without them."""
     if not is_endpoint(graph):

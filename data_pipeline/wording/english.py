@@ -30,6 +30,25 @@ PREPOSITIONS = words_of_kind("prepositions")
 TIMES = ("date", "year", "time", "day", "month")
 VALUES = ("number", "date", "year")
 """Nouns of values, which name no kind of thing."""
+UNSPECIFIC = (
+    *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),
+    *("event", "group", "location", "party or candidate", "organization or politician"),
+)
+"""Nouns that say less than `what` or `who` alone."""
+
+
+def mentions(text: str, name: str) -> bool:
+    """Does the name stand in the text as whole words, whatever the case?"""
+    wanted, folded = name.strip().casefold(), text.casefold()
+    start = folded.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        around = folded[start - 1 : start] + folded[end : end + 1]
+        # No pattern is compiled: names are many, and each is looked for once.
+        if not any(character.isalnum() or character == "_" for character in around):
+            return True
+        start = folded.find(wanted, start + 1)
+    return False
 
 
 @cache

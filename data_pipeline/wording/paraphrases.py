@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Literal
 
-from data_pipeline.splits import share_of
 from data_pipeline.wording.lexicon import Entry, Lexicon
 
 Wordings = Literal["shown", "held-out", "all"]
@@ -44,3 +44,8 @@ def _side(entry: Entry, held: frozenset[str], which: Wordings) -> Entry:
 
 def _draw(text: str, seed: int) -> float:
     return share_of(f"{seed}/wording/{text}")
+
+
+def share_of(key: str) -> float:
+    """A number in [0, 1) drawn from the key: the same on every machine."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) / 2**64

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from data_pipeline.wording.composition.constraints import forms_of
+from data_pipeline.wording.english import mentions
 from data_pipeline.wording.type_nouns import nouns_of_type
 from graphwalker.graphs.base import Entity
 from graphwalker.query.constraint import Constraint
@@ -36,20 +37,6 @@ class Verdict:
     @property
     def kept(self) -> bool:
         return sum(self.scores) / 3 >= self.keep_from
-
-
-def mentions(text: str, name: str) -> bool:
-    """Does the name stand in the text as whole words, whatever the case?"""
-    wanted, folded = name.strip().casefold(), text.casefold()
-    start = folded.find(wanted) if wanted else -1
-    while start >= 0:
-        end = start + len(wanted)
-        around = folded[start - 1 : start] + folded[end : end + 1]
-        # No pattern is compiled: names are many, and each is looked for once.
-        if not any(character.isalnum() or character == "_" for character in around):
-            return True
-        start = folded.find(wanted, start + 1)
-    return False
 
 
 def judge(

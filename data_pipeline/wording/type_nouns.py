@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from data_pipeline.wording.composition.openings import UNSPECIFIC
 from data_pipeline.wording.english import (
     PERSONS,
+    UNSPECIFIC,
     english,
     packaged_table,
     plural,

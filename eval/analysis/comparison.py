@@ -11,7 +11,6 @@ from eval.analysis.summary import (
     add_scores,
     costs_of,
     holm,
-    natural,
     paired_difference,
     summarise,
 )
@@ -27,6 +26,7 @@ from eval.tables import (
     gain_cell,
     key_columns,
     make_table,
+    natural,
 )
 from graphwalker.errors import UserError
 from graphwalker.oracle.baselines import BASELINES

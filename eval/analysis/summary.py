@@ -4,7 +4,6 @@ Intervals are those of `graphwalker.intervals`; several episodes of one question
 """
 
 import math
-import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from eval.analysis.truth_runs import truth_runs
 from eval.run.records import SampledEpisode, tool_calls
 from eval.score.forms import Hints
+from eval.tables import natural
 from graphwalker.intervals import INTERVALS, mean_interval, paired_interval
 from graphwalker.question import Question
 from graphwalker.scoring import near_miss, pass_at_k, predicted_entities, score
@@ -278,10 +278,3 @@ def put(
         if values
         else (None, None)
     )
-
-
-def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key that reads numbers in a name as numbers: 2-hop before 10-hop before 2I."""
-    parts = re.findall(r"\d+|\D+", text)
-    key = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts]
-    return [(0 if re.fullmatch(r"\d+(-hop)?", text) else 1, 0, ""), *key]

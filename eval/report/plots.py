@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from eval.analysis.summary import natural
+from eval.tables import natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

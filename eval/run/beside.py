@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from eval.run.evaluate import Progress, evaluate
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.policies import load_policy
 from graphwalker.ceilings.ceiling import ceiling, reaches
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, write_json, write_jsonl
 from graphwalker.oracle.baselines import BASELINES
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.question import Question
 
 Beside = Literal["auto", "always", "never"]

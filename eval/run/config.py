@@ -15,6 +15,7 @@ from eval.run.workers import LazyProcess, ThisProcess, WorkerProcesses, Workers,
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.exemplars import MakeExemplars, run_exemplars
 from graphwalker.agents.model_environment import with_model_settings
+from graphwalker.agents.policies import WITHOUT_MODEL, check_questions, load_policy
 from graphwalker.agents.react import IOPromptAgent
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
@@ -26,17 +27,16 @@ from graphwalker.datasets.grounding import (
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph
-from graphwalker.jobs.ray import RayActors
-from graphwalker.jobs.shard import Shard
 from graphwalker.oracle.choices import NO_PHRASES
 from graphwalker.policies.base import Policy
 from graphwalker.policies.chat.config import divide_caps
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
-from graphwalker.policies.load import WITHOUT_MODEL, check_questions, load_policy
 from graphwalker.question import Question
 from graphwalker.trust import TrustedFolders
-from graphwalker.workers import worker_number
+from graphwalker.workers.pool import worker_number
+from graphwalker.workers.ray import RayActors
+from graphwalker.workers.shard import Shard
 
 
 def _one_or_several(paths: Any) -> Any:

@@ -25,12 +25,12 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import without_times
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
-from graphwalker.jobs.shard import Shard
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.runs import claim, lock_folder
 from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
+from graphwalker.workers.shard import Shard
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from eval.run.records import CONFIG, FAILURES, PREDICTIONS, SAMPLES, USAGE
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_json, read_jsonl, write_json
-from graphwalker.jobs.shard import FOLDER, Shard, shard_folders
 from graphwalker.runs import claim, lock_folder
+from graphwalker.workers.shard import FOLDER, Shard, shard_folders
 
 COMPLETE = "complete.json"
 """In a shard's folder once none of its episodes is missing."""

@@ -11,7 +11,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
-from graphwalker.workers import Backend, Pool, Processes
+from graphwalker.workers.pool import Backend, Pool, Processes
 
 
 class Workers(Protocol):

@@ -14,9 +14,9 @@ from eval.score.predictions import PredictedEntities, Prediction
 from graphwalker.answers.values import answer_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
-from graphwalker.named import failure, is_own, own
 from graphwalker.question import Answer
 from graphwalker.scoring import GoldSet, compare, is_right, pass_at_k
+from graphwalker.settings.named import failure, is_own, own
 
 METRICS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")

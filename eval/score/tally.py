@@ -16,7 +16,7 @@ from eval.score.metrics import FAMILIES, PASS, Family, Scores, family_of, pass_s
 from eval.score.predictions import Prediction, holds_lines, read_lines
 from graphwalker.files import open_text
 from graphwalker.scoring import near_miss
-from graphwalker.workers import Pool, Processes
+from graphwalker.workers.pool import Pool, Processes
 
 CHUNK = 2_000
 """Lines that a process scores at a time."""

@@ -17,9 +17,9 @@ from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.sets import MEMBERS_KEPT, GraphSet
 from graphwalker.graphs.views.settings import with_layers
-from graphwalker.named import is_own
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
+from graphwalker.settings.named import is_own
 from graphwalker.tools.base import BoundedTools, ToolBox
 from graphwalker.trajectory import Message, Trajectory
 from graphwalker.trust import RUNS, ByHand

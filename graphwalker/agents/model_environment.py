@@ -17,10 +17,10 @@ from graphwalker.agents.prompt import is_shipped, prompt_text
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, write_json
-from graphwalker.named import is_own
 from graphwalker.policies.config import REASONING_TOKENS, PolicyConfig, is_reasoning_model
 from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.ranking.load import is_folder, ranker_digest
+from graphwalker.settings.named import is_own
 from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
 from graphwalker.trust import check_trust, names_in
 

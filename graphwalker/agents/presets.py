@@ -19,9 +19,9 @@ from graphwalker.agents.published.search_on_graph import SEARCH_ON_GRAPH
 from graphwalker.agents.published.tog import TOG
 from graphwalker.agents.react import ANSWERS_ORACLE, REASONING_ORACLE, IOPromptAgent, react
 from graphwalker.errors import UserError
-from graphwalker.named import find
 from graphwalker.oracle.speakers import PagedSpeaker, WalkerSpeaker
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.settings.named import find
 from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerTools
 

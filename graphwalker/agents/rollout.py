@@ -14,7 +14,7 @@ from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.policies.base import Completion, Policy, Request, Sampling
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,9 +103,9 @@ def load_policy(
     """
     from data_pipeline.wording.vocabulary import lexicon_of
     from graphwalker.agents.model_environment import format_of, read_environment
+    from graphwalker.agents.policies import load_policy as load
     from graphwalker.oracle.choices import NO_PHRASES
     from graphwalker.policies.config import PolicyConfig
-    from graphwalker.policies.load import load_policy as load
     from graphwalker.pretrained.shipped import folder_of
 
     model = model if settings.get("api") else folder_of(model)
@@ -267,7 +267,7 @@ def evaluate(
     from eval.analysis.summary import summarise
     from eval.run.evaluate import evaluate as run
     from eval.run.records import read_run
-    from graphwalker.cli.console import progress
+    from graphwalker.console.console import progress
 
     _refuse_other(_FOLDERS.get(policy), environment)
     place = None if out else TemporaryDirectory()
@@ -382,8 +382,8 @@ def synthesize(
     """
     from data_pipeline.config import SynthConfig
     from data_pipeline.synthesize import synthesize as make
-    from graphwalker.cli.console import progress
-    from graphwalker.cli.endings import describe_shortage
+    from graphwalker.console.console import progress
+    from graphwalker.console.endings import describe_shortage
     from graphwalker.files import read_jsonl
 
     given = {"count": count, "seed": seed, **settings}

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from graphwalker import __version__
-from graphwalker.cli import config, console
+from graphwalker.cli import config
 from graphwalker.cli.data import data, dataset, ranker, verify
 from graphwalker.cli.graphs import graph, virtuoso
 from graphwalker.cli.runs import (
@@ -25,6 +25,7 @@ from graphwalker.cli.runs import (
     results,
     train,
 )
+from graphwalker.console import console
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError, install_extra
 
 INTERRUPTED = 130

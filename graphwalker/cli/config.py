@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag
+from graphwalker.console import console
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def show_config(
 
     Example: graphwalker config configs/sft.yaml --estimate --gpus 8 --layout zero2
     """
-    from graphwalker.cli.models import config_models
     from graphwalker.config import as_yaml
+    from graphwalker.demo.models import config_models
 
     if model := config_models().get(name):
         _list(name, model, search, all_settings, as_json)
@@ -87,7 +87,7 @@ def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_
     import json
     from dataclasses import asdict
 
-    from graphwalker.cli.settings import describe, describe_basic
+    from graphwalker.console.settings import describe, describe_basic
 
     rows, basic = list(describe(model, whole=False)), describe_basic(model)
     if search:
@@ -107,8 +107,8 @@ def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_
 
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":
     """The config of a training run: its own settings tell of which stage it is."""
-    from graphwalker.cli.models import config_models
     from graphwalker.config import config_file, keys_of, load_config
+    from graphwalker.demo.models import config_models
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
 

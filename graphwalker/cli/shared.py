@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from graphwalker.cli import console
+from graphwalker.console import console
+from graphwalker.console.terminal import printable
 from graphwalker.errors import UserError
-from graphwalker.named import QUESTION_FILES, local_path
-from graphwalker.viewer.terminal import printable
+from graphwalker.settings.named import QUESTION_FILES, local_path
 
 if TYPE_CHECKING:
     from graphwalker.config import Config
@@ -99,8 +99,8 @@ class CommandOptions:
 
     def _other_command(self, model: type[Any]) -> str:
         """What is said of settings of another command, in a file or typed."""
-        from graphwalker.cli.models import config_models
         from graphwalker.config import read_settings
+        from graphwalker.demo.models import config_models
 
         known = config_models()
         for key in (item.partition("=")[0].partition(".")[0] for item in self.overrides):

@@ -22,9 +22,9 @@ from graphwalker.datasets.files import (
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.datasets.registry import RecordForm, recognise
 from graphwalker.errors import UserError
-from graphwalker.named import QUESTION_FILES, is_own, local_path
 from graphwalker.question import Question
 from graphwalker.runs import warn_if_unfinished
+from graphwalker.settings.named import QUESTION_FILES, is_own, local_path
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from graphwalker.datasets.loaders.other import (
 from graphwalker.datasets.loaders.wikidata import lcquad, mintaka, qald
 from graphwalker.datasets.records import Published, keys
 from graphwalker.errors import UserError
-from graphwalker.named import is_own, own
+from graphwalker.settings.named import is_own, own
 from graphwalker.trust import RUNS, ByHand
 
 RecordForm = type[Published]

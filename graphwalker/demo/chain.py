@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.cli import console
-from graphwalker.cli.endings import describe_shortage
 from graphwalker.config import parse_config, read_settings
+from graphwalker.console import console
+from graphwalker.console.endings import describe_shortage
 from graphwalker.demo.launch import launch
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json

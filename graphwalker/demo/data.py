@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphwalker.agents.environment import EnvironmentConfig
-from graphwalker.cli import console
-from graphwalker.cli.endings import show_shortage
 from graphwalker.config import Config, parse_config, write_config
+from graphwalker.console import console
+from graphwalker.console.endings import show_shortage
 from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.stages import Stage, StageTimes
 from graphwalker.errors import UserError

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from graphwalker.cli import console
 from graphwalker.config import Config
+from graphwalker.console import console
 from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.data import QUESTIONS, DemoData
 from graphwalker.demo.launch import launch

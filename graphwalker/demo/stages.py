@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.files import read_json, write_json
 
 EVERY_S = 5.0

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from graphwalker.cli import console
 from graphwalker.config import read_settings
+from graphwalker.console import console
 from graphwalker.errors import UserError
 from graphwalker.jobs.sections import texts
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
 from graphwalker.errors import UserError, install_extra
 from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
-from graphwalker.named import QUESTION_FILES, local_path
+from graphwalker.settings.named import QUESTION_FILES, local_path
 
 GIB = 2**30
 LEAST_GIB = 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import is_address_file, read_address
 from graphwalker.graphs.base import Entity, KnowledgeGraph
-from graphwalker.named import failure, is_own, local_path, own
+from graphwalker.settings.named import failure, is_own, local_path, own
 
 if TYPE_CHECKING:
     from graphwalker.graphs.sparql.graph import SparqlGraph

@@ -18,7 +18,7 @@ from graphwalker.hub.cards import (
     with_front_matter,
 )
 from graphwalker.hub.secrets import SECRET_FILES, find_secret, values_of_variables
-from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES
+from graphwalker.settings.named import DEMONSTRATION_FILES, QUESTION_FILES
 
 RepoType = Literal["model", "dataset"]
 

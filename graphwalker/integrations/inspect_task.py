@@ -27,6 +27,7 @@ from graphwalker.integrations.external_episode import ExternalEpisode
 from graphwalker.policies.base import Completion
 from graphwalker.policies.chat.stops import finish_text
 from graphwalker.question import Question
+from graphwalker.scoring import SHOWN
 from graphwalker.trajectory import Message
 
 try:
@@ -43,9 +44,6 @@ try:
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError:
     raise lacks_extra("the Inspect task needs", "inspect") from None
-
-SHOWN = ("em", "f1", "hits1")
-"""Metrics that the scorer reports."""
 
 
 @task

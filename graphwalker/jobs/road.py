@@ -14,8 +14,8 @@ from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
 from graphwalker.jobs.sections import ChainSection, check_folder, command_of, read_sections, texts
-from graphwalker.jobs.shard import MOST_SHARDS
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
+from graphwalker.workers.shard import MOST_SHARDS
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from graphwalker.answers.loose_json import first_value
 from graphwalker.answers.reading import FoundAnswer, read_path, read_rows
 from graphwalker.answers.rows import read_row, row_texts
 from graphwalker.files import dumps
 from graphwalker.protocols.base import PLACEHOLDER, FinalAnswer, Malformed, repeats_example
+from graphwalker.tokens.loose_json import first_value
 from graphwalker.tokens.reasoning import read_reasoning, without_reasoning
 from graphwalker.tokens.tool_calls import neutral
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from graphwalker.answers.loose_json import string_list
 from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.files import cache_folder
 from graphwalker.policies.chat.client import Completions
 from graphwalker.policies.chat.config import OptionalChatConfig
 from graphwalker.policies.chat.store import Usage
 from graphwalker.ranking.bm25 import Ranker, bm25
+from graphwalker.tokens.loose_json import string_list
 from graphwalker.trust import Address, FilePath, Text
 
 log = logging.getLogger(__name__)

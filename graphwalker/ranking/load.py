@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import digest
-from graphwalker.named import failure, find, is_own, own
 from graphwalker.ranking.bm25 import Ranker, bm25, bm25_ids, bm25_stems
 from graphwalker.ranking.chat import ChatReranker, RerankerConfig
+from graphwalker.settings.named import failure, find, is_own, own
 
 RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "bm25-ids": bm25_ids, "stems": bm25_stems}
 

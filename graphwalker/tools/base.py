@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Hop
+from graphwalker.trajectory import Listed, ShownTriple
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +32,6 @@ class ErrorKind(StrEnum):
     UNKNOWN_RELATION = "unknown_relation"
     NO_SUCH_PAGE = "no_such_page"
     QUERY_AFTER_BUDGET = "query_after_budget"
-
-
-class ShownTriple(NamedTuple):
-    """A triple as it was shown: its entities under the names shown."""
-
-    head: Entity
-    relation: str
-    tail: Entity
-
-
-class Listed(NamedTuple):
-    """The relations that were shown of one entity; one that it has both ways is two hops."""
-
-    entity_id: str
-    hops: tuple[Hop, ...]
 
 
 @dataclass(frozen=True, slots=True)

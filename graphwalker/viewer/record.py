@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from graphwalker.console.terminal import printable
 from graphwalker.trajectory import StopReason, Trajectory, Turn
 from graphwalker.viewer.gold import in_words
 from graphwalker.viewer.subgraph import label, states_triples, walk_graph
-from graphwalker.viewer.terminal import printable
 
 LONGEST_OBSERVATION = 6000
 

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 import graphwalker
 from graphwalker.cli import app as cli
-from graphwalker.cli import config, console, models, shared
+from graphwalker.cli import config, shared
+from graphwalker.console import console
+from graphwalker.demo import models
 from graphwalker.errors import IncompleteError, install_extra
 from graphwalker.graphs.build.build import build_graph
 from support.paths import ROOT

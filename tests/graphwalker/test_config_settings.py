@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
-from graphwalker.cli.models import config_models
-from graphwalker.cli.settings import describe, describe_basic
 from graphwalker.config import parse_config
+from graphwalker.console.settings import describe, describe_basic
+from graphwalker.demo.models import config_models
 from graphwalker.errors import UserError
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig

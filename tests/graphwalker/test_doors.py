@@ -8,19 +8,19 @@ import pytest
 
 from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
-from graphwalker.answers.loose_json import string_list
-from graphwalker.cli import console
 from graphwalker.cli.app import run
-from graphwalker.cli.settings import Setting
 from graphwalker.cli.shared import json_text
 from graphwalker.config import Config, load_config
+from graphwalker.console import console
+from graphwalker.console.settings import Setting
+from graphwalker.console.terminal import PrintableConsole
 from graphwalker.datasets.files import open_file
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import read_columns, read_json, read_jsonl
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
-from graphwalker.viewer.terminal import PrintableConsole
+from graphwalker.tokens.loose_json import string_list
 
 ESCAPES = {
     "a title": "\x1b]0;owned\x07",

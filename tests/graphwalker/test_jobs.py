@@ -13,9 +13,9 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_address
 from graphwalker.jobs import chain
 from graphwalker.jobs.road import retry_road, road_stages, submit_road
-from graphwalker.jobs.shard import Shard, shard_folders
 from graphwalker.jobs.stages import JobStage, append_stage, check_ready, read_stages
 from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.workers.shard import Shard, shard_folders
 
 SBATCH = """#!/bin/bash
 echo "$GRAPHWALKER_STAGE: $*" >>"$SLURM_TOY/submitted"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphwalker.errors import UserError
-from graphwalker.named import find, is_own, own
+from graphwalker.settings.named import find, is_own, own
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 from graphwalker.errors import GraphWalkerError, UserError  # noqa: E402
-from graphwalker.jobs.ray import RayActors  # noqa: E402
-from graphwalker.workers import Pool  # noqa: E402
+from graphwalker.workers.pool import Pool  # noqa: E402
+from graphwalker.workers.ray import RayActors  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

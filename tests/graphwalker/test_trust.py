@@ -22,8 +22,8 @@ FROM_FILES = (EnvironmentConfig, SynthConfig, ExpertConfig, FormatConfig)
 """Models whose settings are read from a model folder, a run folder or a record."""
 
 IMPORTS = {
-    "graphwalker/named.py": "a name of the user's hand: `trust.check_trust` refuses those of files",
-    "graphwalker/jobs/ray.py": "a constant",
+    "graphwalker/settings/named.py": "typed by hand: `trust.check_trust` refuses those of files",
+    "graphwalker/workers/ray.py": "a constant",
     "graphwalker/pretrained/load.py": "a constant",
     "graphwalker/graphs/sparql/request.py": "a constant",
     "graphwalker/policies/vllm/engine.py": "a constant",
@@ -35,7 +35,7 @@ OWN_NAMES = {
     "graphwalker/datasets/registry.py": "`questions_format`, marked",
     "graphwalker/graphs/open.py": "`--graph`; no file is asked for a graph",
     "graphwalker/ranking/load.py": "`environment.ranker`, marked",
-    "training/reinforce/rewards/mix.py": "`rewards` of GRPO; no file is asked for them",
+    "training/rewards/mix.py": "`rewards` of GRPO; no file is asked for them",
 }
 VARIABLES = {
     "graphwalker/policies/chat/config.py": "`api_key_env`, marked; sent to `base_url`, marked",
@@ -74,7 +74,7 @@ def test_every_module_of_ones_own_has_its_guard():
     users = set()
     for path in sources():
         for node in nodes_of(path):
-            if isinstance(node, ast.ImportFrom) and node.module == "graphwalker.named":
+            if isinstance(node, ast.ImportFrom) and node.module == "graphwalker.settings.named":
                 users |= {label(path)} if {a.name for a in node.names} & {"own", "find"} else set()
     assert users == set(OWN_NAMES)
 

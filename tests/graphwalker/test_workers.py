@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.errors import GraphWalkerError, UserError
-from graphwalker.workers import (
+from graphwalker.workers.pool import (
     InLine,
     Pool,
     Processes,
@@ -85,7 +85,7 @@ def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(
         "from graphwalker.errors import GraphWalkerError\n"
-        "from graphwalker.workers import Pool, Processes\n"
+        "from graphwalker.workers.pool import Pool, Processes\n"
         "from test_workers import identity\n"
         "with Pool(Processes(identity, (), 1)) as pool:\n"
         "    try:\n"

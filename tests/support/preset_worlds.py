@@ -9,11 +9,11 @@ from typing import Any
 
 from eval.run.workers import ThisProcess
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.errors import PolicyError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.policies.base import Completion, Policy, Request
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question

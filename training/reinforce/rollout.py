@@ -29,8 +29,8 @@ from training.reinforce.groups import (
     has_no_variance,
     substitutes,
 )
-from training.reinforce.rewards.gold import GoldWalks, progress
-from training.reinforce.rewards.mix import reward_mix, score_episode
+from training.rewards.gold import GoldWalks, progress
+from training.rewards.mix import reward_mix, score_episode
 from training.runs.distributed import gather_all, rank
 
 log = logging.getLogger(__name__)

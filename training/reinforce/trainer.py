@@ -14,7 +14,7 @@ from torch import Tensor
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from graphwalker.errors import UserError
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 from training.evaluation.callback import RolloutEvaluation
 from training.models.heads import add_selective_head, has_plain_head
 from training.reinforce.log import Drift, StepLog

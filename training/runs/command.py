@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from graphwalker.cli.program import as_typed
-from graphwalker.cli.settings import describe
 from graphwalker.config import Config, load_config
+from graphwalker.console.program import as_typed
+from graphwalker.console.settings import describe
 from graphwalker.doctor.places import promised_gpus, torch_build
 from graphwalker.errors import GraphWalkerError, UserError, first_line
 from training.runs.distributed import leave_the_other_processes, lost_the_others

@@ -12,9 +12,9 @@ from graphwalker.agents.presets import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.pretrained.adapters import weights_digest
 from graphwalker.pretrained.folders import find_folder
+from graphwalker.settings.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.tokens.auto import resolve_format
 from graphwalker.trust import check_trust
 from training.config import SftConfig, TrainingConfig

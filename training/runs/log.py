@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.files import JsonlAppender
 from training.runs.checkpoints import lines_until
 from training.runs.distributed import agree_on_first, rank

@@ -22,7 +22,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.pretrained.load import read_model
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 from training.config import EvaluationSettings, SftConfig
 from training.evaluation.callback import RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions

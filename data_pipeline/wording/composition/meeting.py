@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from data_pipeline.wording.composition.openings import UNSPECIFIC, wh
+from data_pipeline.wording.composition.openings import wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
-from data_pipeline.wording.english import plural_verb
+from data_pipeline.wording.english import UNSPECIFIC, plural_verb
 from data_pipeline.wording.lexicon import Entry
 from graphwalker.query.query import Query
 

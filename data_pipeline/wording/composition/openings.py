@@ -3,13 +3,8 @@
 import random
 import re
 
-from data_pipeline.wording.english import PERSONS, that_or_who
+from data_pipeline.wording.english import PERSONS, UNSPECIFIC, that_or_who
 
-UNSPECIFIC = (
-    *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),
-    *("event", "group", "location", "party or candidate", "organization or politician"),
-)
-"""Nouns that say less than `what` or `who` alone."""
 LITERAL = ("date", "year", "number")
 COMMANDS = ("Name", "Find", "Give me", "Tell me", "I want to know", "I'm looking for")
 """How a text without a question mark may begin."""

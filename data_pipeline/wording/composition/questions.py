@@ -9,7 +9,6 @@ from data_pipeline.wording.composition.constraints import word_by_type, word_con
 from data_pipeline.wording.composition.meeting import Meeting, meeting, question_opening
 from data_pipeline.wording.composition.openings import (
     LITERAL,
-    UNSPECIFIC,
     in_passing,
     of_a_clause,
     of_a_phrase,
@@ -17,8 +16,7 @@ from data_pipeline.wording.composition.openings import (
     typed_text,
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
-from data_pipeline.wording.english import that_or_who
-from data_pipeline.wording.quality import mentions
+from data_pipeline.wording.english import UNSPECIFIC, mentions, that_or_who
 from data_pipeline.wording.type_nouns import Types, fits, noun_of
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft

@@ -1,15 +1,14 @@
 """Agents that ask for decisions: their look-ups over paths, and what their oracles share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
 from graphwalker.agents.preset import AgentSettings, Options
 from graphwalker.agents.prompt import fill_fields, read_texts
-from graphwalker.agents.published.graphrunner.plans import TraversalSchema, traversal_schema
 from graphwalker.config import Config
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step
 from graphwalker.query.query import Hop, parse_hop
@@ -20,6 +19,7 @@ from graphwalker.tools.base import Observation, ShownTriple, ToolBox
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.namebook import NamedTopics, quote
 
+T = TypeVar("T")
 CHARS_PER_TOKEN = 4
 """A bound for budgets of text that no tokenizer has seen yet."""
 
@@ -45,6 +45,7 @@ class EpisodeResources(Generic[Options]):
     rank: Ranker
     list: Lister
     options: Options
+    _read: dict[Callable[[KnowledgeGraph], Any], Any] = field(default_factory=dict[Any, Any])
 
     @cached_property
     def index(self) -> NodeIndex:
@@ -52,10 +53,11 @@ class EpisodeResources(Generic[Options]):
         own: Any = self.options
         return open_node_index(self.graph, own.index)
 
-    @cached_property
-    def schema(self) -> TraversalSchema:
-        """The types of the graph's nodes and edges, read when they are first needed."""
-        return traversal_schema(self.graph)
+    def read_once(self, read: Callable[[KnowledgeGraph], T]) -> T:
+        """Return what `read` finds in the graph; the first episode reads it for all."""
+        if read not in self._read:
+            self._read[read] = read(self.graph)
+        return self._read[read]
 
 
 class DecisionTools(NamedTopics, Generic[Options]):

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
-from graphwalker.cli.endings import describe_shortage, show_ending, show_shortage
 from graphwalker.cli.shared import C, CommandOptions, verb
+from graphwalker.console import console
+from graphwalker.console.endings import describe_shortage, show_ending, show_shortage
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 app = typer.Typer()
@@ -275,7 +275,7 @@ def export(
     """
     from data_pipeline.export import export as write
     from graphwalker.agents.environment import Environment
-    from graphwalker.cli.models import InEnvironment
+    from graphwalker.demo.models import InEnvironment
     from graphwalker.graphs.open import open_graph
 
     config = given.settings(InEnvironment).environment

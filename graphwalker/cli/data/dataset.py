@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, show, verb
+from graphwalker.console import console
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ def resolve(
 
     Example: graphwalker dataset resolve --graph runs/graph --questions q.jsonl --out typed.jsonl
     """
-    from graphwalker.cli.models import InEnvironment
     from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground
     from graphwalker.datasets.queries import EQUAL, EXECUTED, REASONS, resolve
+    from graphwalker.demo.models import InEnvironment
     from graphwalker.files import write_jsonl
     from graphwalker.graphs.open import open_graph
     from graphwalker.graphs.views.settings import with_layers
@@ -173,9 +173,9 @@ def audit(
     from graphwalker.agents.environment import Environment
     from graphwalker.audit.audit import audit as audit_all
     from graphwalker.audit.audit import summarise_audit
-    from graphwalker.cli.models import CeilingConfig
     from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.grounding import ground
+    from graphwalker.demo.models import CeilingConfig
     from graphwalker.graphs.open import open_graph
     from graphwalker.runs import locked_file
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
-from graphwalker.cli.endings import show_ending
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
+from graphwalker.console import console
+from graphwalker.console.endings import show_ending
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:

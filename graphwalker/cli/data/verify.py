@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
+from graphwalker.console import console
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def verify(
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """
     from data_pipeline.verification.verify import verify_file
-    from graphwalker.cli.models import InEnvironment
+    from graphwalker.demo.models import InEnvironment
     from graphwalker.graphs.open import open_graph
 
     settings = given.settings(InEnvironment)
@@ -102,9 +102,9 @@ def ceiling(
     from graphwalker.agents.model_environment import environment_of
     from graphwalker.ceilings.ceiling import ceiling as shares
     from graphwalker.ceilings.ceiling import known_topics, reaches
-    from graphwalker.cli.models import CeilingConfig
     from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground
+    from graphwalker.demo.models import CeilingConfig
     from graphwalker.files import write_jsonl
     from graphwalker.graphs.open import open_graph
 

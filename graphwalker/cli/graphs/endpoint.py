@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.errors import lacks_extra
 from graphwalker.files import read_json
 

@@ -7,10 +7,10 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperCommand
 
-from graphwalker.cli import console
-from graphwalker.cli.endings import show_ending
 from graphwalker.cli.graphs import endpoint, synthetic
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
+from graphwalker.console import console
+from graphwalker.console.endings import show_ending
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)

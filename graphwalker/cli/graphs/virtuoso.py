@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag, show
+from graphwalker.console import console
 
 app = typer.Typer(help="Start, load and stop a Virtuoso server of your own.", no_args_is_help=True)
 

@@ -11,14 +11,14 @@ import typer
 from rich.markup import escape
 from typer import Argument, Option
 
-from graphwalker.cli import console
-from graphwalker.cli.endings import show_ending
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
+from graphwalker.console import console
+from graphwalker.console.endings import show_ending
 from graphwalker.errors import GraphWalkerError, IncompleteError
 
 if TYPE_CHECKING:
     from graphwalker.agents.environment import Environment
-    from graphwalker.cli.models import AskConfig
+    from graphwalker.demo.models import AskConfig
     from graphwalker.policies.base import Policy
     from graphwalker.serve.sessions import Sessions
     from graphwalker.trajectory import Trajectory
@@ -187,9 +187,9 @@ def _agent(
     from data_pipeline.exemplars import make_exemplars
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import with_model_settings
-    from graphwalker.cli.models import AskConfig
+    from graphwalker.agents.policies import check_questions, load_policy
+    from graphwalker.demo.models import AskConfig
     from graphwalker.graphs.open import open_graph
-    from graphwalker.policies.load import check_questions, load_policy
     from graphwalker.question import Question
     from graphwalker.serve.ask import find_topic, find_topics
 

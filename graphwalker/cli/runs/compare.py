@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer import Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, show, verb
+from graphwalker.console import console
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.config import ProcessLayout
-from graphwalker.cli.program import as_typed
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
+from graphwalker.console import console
+from graphwalker.console.program import as_typed
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _row(one: "Diagnosis") -> dict[str, str]:
 def _findings(
     given: CommandOptions, stage: str, layout: ProcessLayout | None
 ) -> "Iterator[Diagnosis]":
-    from graphwalker.cli.needs import look_at_places, needed_extras
+    from graphwalker.demo.needs import look_at_places, needed_extras
     from graphwalker.doctor.diagnosis import wrong
     from graphwalker.doctor.places import look_at_disk, look_at_gpus
     from graphwalker.doctor.software import look_at_software
@@ -75,7 +75,7 @@ def _checkpoints(given: CommandOptions, stage: str, layout: str) -> float:
     """GiB on disk of a training run, 0 where the model's dimensions are not known."""
     if stage not in ("sft", "grpo"):
         return 0.0
-    from graphwalker.cli.models import config_models
+    from graphwalker.demo.models import config_models
     from training.estimate import GIB, checkpoint_bytes
 
     try:
@@ -96,7 +96,7 @@ def _made_before(given: CommandOptions) -> list[str]:
 
 def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
     """All settings of the stage, checked; without a stage those that were given."""
-    from graphwalker.cli.models import config_models
+    from graphwalker.demo.models import config_models
 
     if not stage:
         if given.config or given.overrides:

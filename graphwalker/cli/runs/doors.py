@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, show, verb
+from graphwalker.console import console
 from graphwalker.errors import lacks_extra
 
 app = typer.Typer()
@@ -37,7 +37,7 @@ def mcp(
     Example: graphwalker mcp --graph runs/demo/world/graph
     """
     from graphwalker.api.environment import ScriptEnvironment
-    from graphwalker.cli.models import McpConfig
+    from graphwalker.demo.models import McpConfig
     from graphwalker.graphs.open import open_graph
     from graphwalker.integrations.mcp_server import serve_mcp
 
@@ -71,9 +71,9 @@ def serve(
     --questions runs/demo/rl/questions.jsonl
     """
     from graphwalker.api.environment import ScriptEnvironment
-    from graphwalker.cli.models import EnvConfig
     from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground, refuse_unknown_topics
+    from graphwalker.demo.models import EnvConfig
     from graphwalker.graphs.open import open_graph
 
     try:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import JsonFlag
+from graphwalker.console import console
 from graphwalker.errors import IncompleteError
 
 app = typer.Typer(help="Submit, watch and retry the Slurm jobs of a run.", no_args_is_help=True)

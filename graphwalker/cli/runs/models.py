@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.errors import UserError
 
 app = typer.Typer(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from graphwalker.cli import console
 from graphwalker.cli.shared import CommandOptions, JsonFlag, Out, Seed, show, verb
+from graphwalker.console import console
 from graphwalker.errors import IncompleteError, UserError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from graphwalker.graphs.intake.rows import (
     Source,
 )
 from graphwalker.graphs.intake.sorter import Sorter
-from graphwalker.workers import Pool, Processes
+from graphwalker.workers.pool import Pool, Processes
 
 LEAST_BYTES = 64 << 20
 """Files of less, unpacked, are read before the processes would have started."""

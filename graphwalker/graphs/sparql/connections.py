@@ -17,7 +17,7 @@ from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.sparql.request import HttpRequest, Refusal, Response
-from graphwalker.workers import waiting_for
+from graphwalker.workers.pool import waiting_for
 
 REQUEST_TIMEOUTS = 4
 """A whole request may take that many time-outs, each wait in it one."""

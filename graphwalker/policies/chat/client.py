@@ -22,7 +22,7 @@ from graphwalker.policies.chat.connection import (
 )
 from graphwalker.policies.chat.store import SUMMARY, Store, StoredAnswer, Usage
 from graphwalker.policies.chat.wire import finish_of, first_choice, has_reasoning, text_of
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from graphwalker.errors import FilteredError, HopelessError, PolicyError, UserEr
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
 from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
-from graphwalker.workers import waiting_for
+from graphwalker.workers.pool import waiting_for
 
 if TYPE_CHECKING:
     import httpx

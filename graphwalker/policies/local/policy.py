@@ -21,7 +21,7 @@ from graphwalker.policies.token_record import TurnEnds
 from graphwalker.tokens.formats import ChatFormat
 from graphwalker.tokens.segments import extension_ids, prompt_ids
 from graphwalker.trajectory import Message
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 
 Result = tuple[str, Completion | PolicyError]
 

@@ -18,7 +18,7 @@ from graphwalker.files import read_json
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.server import sampling_settings
-from graphwalker.workers import count_work
+from graphwalker.workers.pool import count_work
 
 log = logging.getLogger(__name__)
 

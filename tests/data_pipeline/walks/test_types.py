@@ -11,6 +11,7 @@ from data_pipeline.synthesize import make_walks, synthesize
 from data_pipeline.verification.verify import verify_file
 from data_pipeline.wording.type_nouns import nouns_of_type, tells_apart
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.errors import UserError
@@ -19,7 +20,6 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.query.constraint import TYPE, Constraint
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question

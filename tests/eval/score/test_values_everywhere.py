@@ -14,7 +14,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory, Turn
-from training.reinforce.rewards.mix import reward_mix, score_episode
+from training.rewards.mix import reward_mix, score_episode
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RIGHT = [

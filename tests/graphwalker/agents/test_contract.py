@@ -27,7 +27,7 @@ from graphwalker.scoring import score
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED, training_rows
 from graphwalker.trajectory import Message, StopReason, Trajectory
-from graphwalker.workers import Processes
+from graphwalker.workers.pool import Processes
 from support.grammars import allows
 from support.hostile_names import HOSTILE_NAMES
 from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, playing, world_of

@@ -3,12 +3,12 @@
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.presets import presets
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import Trajectory

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy, refuse_without_model
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy, refuse_without_model
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.ranker import write_ranker

@@ -11,7 +11,7 @@ from graphwalker.policies.base import Sampling
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.local.sampling import Cut, draw
 from graphwalker.trajectory import Message
-from graphwalker.workers import work_since
+from graphwalker.workers.pool import work_since
 from support.engine_toy import FORMAT, asked, make_model, make_tokenizer, only, prompt
 
 TOKENIZER = make_tokenizer()

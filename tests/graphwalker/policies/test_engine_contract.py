@@ -18,11 +18,11 @@ import pytest
 import torch
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.errors import PolicyError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.policies.local.policy import TransformersPolicy
 from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig

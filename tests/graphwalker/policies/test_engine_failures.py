@@ -6,10 +6,10 @@ from importlib.util import find_spec
 
 import pytest
 
+from graphwalker.agents.policies import load_policy
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import PolicyConfig, policy_identity
-from graphwalker.policies.load import load_policy
 from graphwalker.policies.token_record import TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.load import server_policy

@@ -6,13 +6,13 @@ from typer.testing import CliRunner
 from eval.run.config import EvalConfig, run_eval
 from eval.run.records import read_run
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Query, parse_hop
 from graphwalker.question import Answer, Question

@@ -69,8 +69,8 @@ def test_training_and_merging_refuse_code_too(grpo_world, tmp_path):
 
 @pytest.mark.parametrize("text", TEMPLATES)
 def test_a_template_that_does_not_end_or_breaks_is_refused_in_one_line(grpo_world, text):
+    from graphwalker.agents.policies import load_policy
     from graphwalker.policies.config import PolicyConfig
-    from graphwalker.policies.load import load_policy
 
     folder = copy_model(grpo_world / "model", Path("hostile"), template(text))
     with pytest.raises(UserError, match=TEMPLATES[text]) as refused:

@@ -7,11 +7,11 @@ import pytest
 from rank_bm25 import BM25Plus
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.bm25 import rank_relations
 from graphwalker.ranking.load import RANKERS

@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from graphwalker.agents.model_environment import write_environment
+from graphwalker.agents.policies import load_policy
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.pretrained.adapters import weights_digest
 from graphwalker.pretrained.load import check_pretrained, read_tokenizer
 from support.grpo_toy import SMALL

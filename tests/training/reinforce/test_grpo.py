@@ -24,8 +24,8 @@ from training.grpo import run_grpo
 from training.grpo_config import GrpoConfig
 from training.reinforce.episode_tokens import episode_tokens
 from training.reinforce.groups import group_ids
-from training.reinforce.rewards.mix import score_episode
 from training.reinforce.rollout import step_seed
+from training.rewards.mix import score_episode
 from training.runs.command import run_command
 
 FORMAT = FORMATS["inline"]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from graphwalker.agents.model_environment import read_environment
+from graphwalker.agents.policies import load_policy
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from support.run_toys import grpo_config, lines
 from training.grpo import run_grpo
 from training.models.lora import merge_adapter

@@ -10,7 +10,7 @@ from support.paths import ROOT
 from support.run_toys import grpo_config, lines, write_config
 from training.grpo import run_grpo
 from training.grpo_config import GrpoConfig
-from training.reinforce.rewards.mix import reward_mix
+from training.rewards.mix import reward_mix
 
 OWN = '''
 def brevity(trajectory, question, scores):

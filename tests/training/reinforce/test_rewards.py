@@ -17,8 +17,8 @@ from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
 from support.toy import TOY_NAMES, toy_graph
 from training.grpo_config import GrpoConfig
 from training.reinforce.groups import turn_credit
-from training.reinforce.rewards.answers import ANSWER_REWARDS
-from training.reinforce.rewards.gold import (
+from training.rewards.answers import ANSWER_REWARDS
+from training.rewards.gold import (
     GoldStep,
     GoldWalks,
     check_queries,
@@ -26,7 +26,7 @@ from training.reinforce.rewards.gold import (
     potentials,
     progress,
 )
-from training.reinforce.rewards.mix import reward_mix, score_episode
+from training.rewards.mix import reward_mix, score_episode
 
 GRAPH = toy_graph()
 ADA = Entity("m.0ada", "Ada Mbeki")

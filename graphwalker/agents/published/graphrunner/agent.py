@@ -29,6 +29,7 @@ from graphwalker.agents.published.graphrunner.plans import (
     hint_types,
     read_plan,
     source_step,
+    traversal_schema,
     types_of,
     types_of_steps,
 )
@@ -84,7 +85,7 @@ class RunnerTools(DecisionTools[RunnerOptions]):
 
     def __init__(self, shared: EpisodeResources[RunnerOptions], question: Question) -> None:
         super().__init__(shared, question)
-        self.schema = shared.schema
+        self.schema = shared.read_once(traversal_schema)
         self._steps: list[list[Entity]] = []
 
     def call(self, call: Call) -> Observation:

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_dataset
 from graphwalker.datasets.evidence import graph_records, with_evidence
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question

@@ -9,6 +9,7 @@ import pytest
 
 from eval.score.compat_papers import graphrunner_rouge_l
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.published.graphrunner.plans import (
     PlanFault,
     describe_step,
@@ -24,7 +25,6 @@ from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.intake.grbench import grbench_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score

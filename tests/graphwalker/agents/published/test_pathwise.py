@@ -5,11 +5,11 @@ import json
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.policies import load_policy
 from graphwalker.agents.published.rog import planner_rows, query_paths
 from graphwalker.agents.rollout import rollout
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.policies.load import load_policy
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Query, parse_hop
 from graphwalker.question import Answer, Question

@@ -83,6 +83,6 @@ def servers(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
 
 
 def _without_model(name: str) -> bool:
-    from graphwalker.policies.load import WITHOUT_MODEL
+    from graphwalker.agents.policies import WITHOUT_MODEL
 
     return name in WITHOUT_MODEL

@@ -13,12 +13,12 @@ from typing import Annotated, Any, cast
 from pydantic import BeforeValidator
 
 from graphwalker.errors import UserError
-from graphwalker.named import find, is_own
 from graphwalker.question import Question
 from graphwalker.scoring import score
+from graphwalker.settings.named import find, is_own
 from graphwalker.trajectory import Trajectory
-from training.reinforce.rewards.answers import ANSWER_REWARDS, Reward, em
-from training.reinforce.rewards.gold import GOLD_REWARDS, GoldWalks
+from training.rewards.answers import ANSWER_REWARDS, Reward, em
+from training.rewards.gold import GOLD_REWARDS, GoldWalks
 
 KNOWN = {**ANSWER_REWARDS, **GOLD_REWARDS}
 """The shipped rewards by name; those of `GOLD_REWARDS` need the graph."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from graphwalker.errors import GraphWalkerError, UserError, lacks_extra
-from graphwalker.workers import Taken
+from graphwalker.workers.pool import Taken
 
 TRIES = 3
 """Workers that may be lost with the same chunk of jobs under way: more is not by chance."""

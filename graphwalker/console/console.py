@@ -23,12 +23,12 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from graphwalker.cli.program import as_typed
-from graphwalker.viewer.terminal import PrintableConsole, PrintableFormatter, printable
-from graphwalker.workers import longest_wait, work_since
+from graphwalker.console.program import as_typed
+from graphwalker.console.terminal import PrintableConsole, PrintableFormatter, printable
+from graphwalker.workers.pool import longest_wait, work_since
 
 if TYPE_CHECKING:
-    from graphwalker.cli.settings import Setting
+    from graphwalker.console.settings import Setting
     from graphwalker.trajectory import Trajectory, Turn
 
 out = PrintableConsole()

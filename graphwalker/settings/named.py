@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.config import nearest
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, nearest
 
 _HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+?)(?:@([\w.-]+))?(?:/([\w./-]+))?")
 QUESTION_FILES = ("questions.jsonl",)

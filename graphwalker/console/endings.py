@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from graphwalker.cli import console
+from graphwalker.console import console
 from graphwalker.files import read_jsonl
 
 SHOWN = 2

@@ -11,8 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from graphwalker.errors import lacks_extra
-from graphwalker.scoring import score
-from graphwalker.trajectory import Trajectory
+from graphwalker.scoring import SHOWN, score
+from graphwalker.trajectory import Message, Trajectory
 
 
 def write_inspect_log(trajectories: Iterable[Trajectory], out: Path, name: str) -> tuple[int, int]:
@@ -31,8 +31,6 @@ def write_inspect_log(trajectories: Iterable[Trajectory], out: Path, name: str) 
         )
     except ImportError:
         raise lacks_extra("--to inspect needs", "inspect") from None
-    from graphwalker.integrations.inspect_task import SHOWN
-
     rows = list(trajectories)
     samples = [_sample(one) for one in rows]
     scored = [one.scores["ours"].value for one in samples if one.scores]
@@ -65,12 +63,11 @@ def _sample(trajectory: Trajectory) -> Any:
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import Score
 
-    from graphwalker.integrations.inspect_task import SHOWN, chat_message
-    from graphwalker.trajectory import Message
-
-    messages: list[Any] = []
-    for turn in trajectory.turns:
-        messages += map(chat_message, (*turn.context, Message("assistant", turn.completion)))
+    messages: list[Any] = [
+        {"role": message.role, "content": message.content}
+        for turn in trajectory.turns
+        for message in (*turn.context, Message("assistant", turn.completion))
+    ]
     last = trajectory.turns[-1].completion if trajectory.turns else ""
     answer = None if trajectory.answer is None else ", ".join(trajectory.answer)
     scores, error = None, None
