@@ -31,8 +31,9 @@ MAY_IMPORT = {
 LAYERS = (
     "errors intervals",
     "files settings workers",
-    "config pretrained",
+    "config",
     "console http trust",
+    "pretrained",
     "runs",
     "graphs",
     "answers query world",

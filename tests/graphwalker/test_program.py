@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from graphwalker.cli.endings import show_ending
 
 from graphwalker.console import program
+from graphwalker.console.endings import show_ending
 from support.paths import ROOT
 
 
