@@ -1,9 +1,10 @@
-"""The command and settings reference, written from the code when the site is built.
+"""The reference of commands, settings and files, written from the code when the site is built.
 
 `mkdocs.yml` names this file as a hook. `make docs` adds the pages to the site, and nothing is
 committed. `python dev/reference.py DIR` writes the same pages as Markdown.
 """
 
+import ast
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/commands.md": "\n".join(command_page()),
         "reference/settings.md": "\n".join(settings_page()),
+        "reference/files.md": "\n".join(files_page()),
     }
 
 
@@ -85,6 +87,26 @@ def settings_page() -> Iterator[str]:
             for row in describe(model, whole=False)
         ]
         yield from table("setting", "type", "default", "meaning", rows=rows)
+
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = "graphwalker", "data_pipeline", "training", "eval"
+
+
+def files_page() -> Iterator[str]:
+    """Yield the lines of the page of files: each folder with its modules and their first lines."""
+    yield "# Files\n\nMade from the first lines of the files by `make docs`."
+    folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    for folder in sorted(folders):
+        files = [(f"`{path.name}`", first_line(path)) for path in sorted(folder.glob("*.py"))]
+        if rows := [row for row in files if row[1]]:
+            yield f"\n## {folder.relative_to(ROOT)}\n"
+            yield from table("file", "holds", rows=rows)
+
+
+def first_line(path: Path) -> str:
+    """Return the first paragraph of what a module says of itself."""
+    return (ast.get_docstring(ast.parse(path.read_bytes())) or "").partition("\n\n")[0]
 
 
 def anchor(names: dict[type[Config], list[str]], block: str) -> str:

@@ -244,13 +244,6 @@ def test_no_script_is_named_after_a_dependency(package: str) -> None:
     assert not names & (libraries - set(PACKAGES))
 
 
-def test_the_map_of_folders_is_complete() -> None:
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    drawn = set(re.findall(r"^- `([\w/]+/)`: ", text, flags=re.MULTILINE))
-    modules = [path for path in sources() if path.name != "__init__.py"]
-    assert drawn == {f"{label(path.parent)}/" for path in modules}
-
-
 def test_every_file_says_what_it_is_and_stays_small() -> None:
     for path in sources():
         text = path.read_text(encoding="utf-8")

@@ -62,6 +62,12 @@ def test_the_reference_names_every_command_and_every_setting() -> None:
             assert f"| `{row.key}` |" in made["reference/settings.md"]
 
 
+def test_the_reference_names_every_file_with_its_first_line() -> None:
+    made = pages()["reference/files.md"]
+    assert "## graphwalker/agents\n" in made
+    assert "| `rollout.py` | The one loop" in made
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_of_the_page_parses(page: Path) -> None:
     wrong = [
