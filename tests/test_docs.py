@@ -14,21 +14,6 @@ from dev import tutorials
 from support.paths import ROOT
 
 
-def blocks(page: Path) -> list[str]:
-    """The Python blocks of a page."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
-
-
-@pytest.mark.long
-def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
-    (code,) = blocks(ROOT / "README.md")
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "EM=1.000" in done.stdout
-
-
 @pytest.mark.long
 def test_the_api_page_shows_what_its_lines_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
