@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeVar, cast
+from typing import IO, Any, BinaryIO, TextIO, TypeVar, cast
 
 from pydantic_core import to_json
 
@@ -60,7 +60,7 @@ def whole_bytes(path: Path | str) -> Generator[BinaryIO, None, None]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    with _alone(partial) as out:
+    with hold_file(partial) as out:
         try:
             yield out
             out.flush()
@@ -72,8 +72,8 @@ def whole_bytes(path: Path | str) -> Generator[BinaryIO, None, None]:
 
 
 @contextmanager
-def _alone(path: Path) -> Generator[BinaryIO, None, None]:
-    """An empty file that no other process writes: another that is at it is waited for."""
+def hold_file(path: Path) -> Generator[BinaryIO, None, None]:
+    """Hold an empty file, new or emptied, that one process holds at a time; wait for another."""
     import fcntl
 
     while True:
@@ -81,14 +81,19 @@ def _alone(path: Path) -> Generator[BinaryIO, None, None]:
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
-            except FileNotFoundError:  # the other one has finished it meanwhile
-                continue
-            if ours:
+            if is_same_file(file, path):
                 file.truncate(0)
                 yield file
                 return
+
+
+def is_same_file(file: IO[Any], path: Path) -> bool:
+    """Return whether `path` is still the file that was opened: its last owner may have removed or
+    renamed it between our opening and locking it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def write_text(path: Path | str, text: str) -> None:

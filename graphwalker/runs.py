@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from graphwalker.config import Config, write_config
 from graphwalker.errors import UserError
-from graphwalker.files import read_json, write_json
+from graphwalker.files import is_same_file, read_json, write_json
 from graphwalker.trust import runs_more
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def claim(
             file.suffix != ".partial" and file.name not in (LOCK, UNRESOLVED)
             for file in folder.glob(foreign)
         ):
-            raise UserError(f"{folder}: holds files of another making; choose another folder")
+            raise UserError(f"{folder}: contains files of another run; choose another folder")
         if isinstance(facts, Config):
             write_config(facts, folder, name)
         else:
@@ -195,7 +195,7 @@ def _take(path: Path, result: Path) -> IO[str]:
                 raise _refusal(result, f"{owner} (or, if it is gone, remove {path})") from None
             log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
             return path.open("a+", encoding="utf-8")
-        if _is_same_file(file, path):
+        if is_same_file(file, path):
             return file
         file.close()
 
@@ -212,15 +212,6 @@ def _refusal(result: Path, owner: str) -> UserError:
         f"{result}: {owner or 'another process'} is writing here: wait for it, or choose "
         "another folder"
     )
-
-
-def _is_same_file(file: IO[str], path: Path) -> bool:
-    """Whether `path` is still the file that was opened: its last owner may have removed it between
-    our opening and locking it."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _owner() -> str:

@@ -11,10 +11,10 @@ from graphwalker.agents.policies import refuse_without_model
 from graphwalker.errors import UserError
 from graphwalker.files import write_json
 from graphwalker.pretrained.load import read_tokenizer
-from graphwalker.runs import one_writer
+from graphwalker.runs import claim, one_writer
 from training.config import SftConfig
 from training.models.lora import check_whole, refuse_adapter
-from training.runs.checkpoints import claim_facts, digests, last_checkpoint
+from training.runs.checkpoints import digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
 from training.runs.environment import (
@@ -78,7 +78,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     rows = read_rows(config, tokenizer)
     if rank() == 0:
         facts = rows.facts()
-        claim_facts(out, "data", facts)
+        claim(out, facts, "data.json", foreign="data.json")
         write_json(out / "lengths.json", rows.length_report(config.max_length))
         log.info("%s", ", ".join(f"{name} {value:,}" for name, value in facts.items()))
     check_evaluation(config, rows.longest_turn)

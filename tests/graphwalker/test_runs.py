@@ -48,7 +48,7 @@ def test_a_config_is_a_claim_of_its_own(tmp_path):
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
     (tmp_path / "mine.jsonl").write_text("{}\n")
-    with pytest.raises(UserError, match="holds files of another making"):
+    with pytest.raises(UserError, match="contains files of another run"):
         claim(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
 

@@ -13,7 +13,6 @@ from typing import Any
 from graphwalker.errors import UserError
 from graphwalker.files import JsonlAppender, read_jsonl, write_json, write_jsonl
 from graphwalker.hub.cards import write_model_card
-from graphwalker.runs import claim
 
 NOTES = ".sizes.json"
 """Where the sizes of whole files are noted, so that a cut file is not believed."""
@@ -24,11 +23,6 @@ _MARK = "complete"
 _SAMPLE = 1 << 22
 _PICKLES = "training_args.bin"
 """What the Trainer pickles beside every model; nothing reads it, so it is removed."""
-
-
-def claim_facts(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write what the run rests on (its data, say); refuse to resume when it has changed."""
-    claim(folder, facts, f"{name}.json", foreign=f"{name}.json")
 
 
 def digest(path: Path) -> str:

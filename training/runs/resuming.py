@@ -12,7 +12,6 @@ from graphwalker.runs import claim, stored_facts
 from training.config import TrainingConfig
 from training.runs.checkpoints import (
     check_files,
-    claim_facts,
     last_checkpoint,
     note_sizes,
 )
@@ -20,6 +19,8 @@ from training.runs.distributed import rank
 
 LENGTHS = ("steps", "max_steps", "epochs")
 """Settings that say how long a run is."""
+INPUTS = "inputs.json"
+"""The digest of each file that the run reads."""
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +37,10 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
     folder, differences = Path(config.output_dir), changed_settings(config, free)
     if rank() == 0:
         # Contents first: a claim brings the config up to date, which a refused run must not do.
-        if (folder / "config.yaml").is_file() and (folder / "inputs.json").is_file():
-            claim_facts(folder, "inputs", inputs)
+        if (folder / "config.yaml").is_file() and (folder / INPUTS).is_file():
+            claim(folder, inputs, INPUTS, foreign=INPUTS)
         claim(folder, config, "config.yaml", free=free, places=places, foreign="*")
-        claim_facts(folder, "inputs", inputs)
+        claim(folder, inputs, INPUTS, foreign=INPUTS)
         check_files(folder)
         check_length(config)
         for key, (before, now) in differences.items():

@@ -1,6 +1,5 @@
 """A graph on a node's own disk: copied there once, whole, and read from there by every process."""
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -8,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from graphwalker.errors import UserError
+from graphwalker.files import hold_file
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,7 @@ def local_copy(path: Path) -> Path:
     place = Path(disk) / f"graphwalker-{os.getuid()}" / _name(path, files)
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (place.parent / f"{place.name}.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the other processes of the node wait
+        with hold_file(place.parent / f"{place.name}.lock"):  # the node's other processes wait
             for file in files:
                 _copy(file, place / file.name)
     except OSError as error:

@@ -1,13 +1,12 @@
 """The store of a graph: its triples as Oxigraph keeps them on disk, made once, then only read."""
 
 import contextlib
-import fcntl
 import logging
 import os
 import re
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -16,7 +15,7 @@ from pathlib import Path
 from pyoxigraph import RdfFormat, Store
 
 from graphwalker.errors import UserError
-from graphwalker.files import cache_folder, write_json
+from graphwalker.files import cache_folder, hold_file, write_json
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.layout import STORE_FOLDER, Layout
@@ -77,7 +76,7 @@ def _find_writable(places: Iterable[Path]) -> Path:
 
 def _make(graph: CompiledGraph, folder: Path, base: str) -> Path:
     """Make the store under a lock, and move it into place when it is whole."""
-    with _lock(folder.with_name(".lock")):
+    with hold_file(folder.with_name(".lock")):
         if (folder / ABOUT).is_file():
             return folder  # another process has made it meanwhile
         started, partial = time.perf_counter(), folder.with_name(f"{folder.name}.partial")
@@ -223,14 +222,3 @@ def _respelled(doubtful: set[str]) -> dict[str, str]:
         ours, its = ordered[int(str(quad.subject)[5:-1])], literal_id_of(quad.object)
         found[its] = min(found.get(its, ours), ours, key=lambda one: (one != its, one))
     return {its: ours for its, ours in sorted(found.items()) if its != ours}
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Generator[None, None, None]:
-    """Hold a lock that other processes wait for."""
-    with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:
-            log.warning("%s: no locks on this file system (%s)", path.parent, error.strerror)
-        yield
