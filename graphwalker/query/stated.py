@@ -18,6 +18,8 @@ _FILTER = re.compile(r"FILTER\s*(?:NOT\s+EXISTS\s*)?([({])", re.IGNORECASE)
 _PREFIX = re.compile(r"^\s*(?:#.*|PREFIX\s+\S+\s+<[^>]*>)", re.IGNORECASE | re.MULTILINE)
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+Pattern = tuple[str, str, str]
+"""Subject, relation and object of a pattern; variables begin with `?`."""
 _Step = tuple[str, Hop, str]
 """From a node of the pattern, by a hop, to another."""
 
@@ -29,16 +31,24 @@ def walks(sparql: str, topics: Sequence[Entity]) -> Iterator[Query]:
     may be one through a CVT node: only the graph knows.
     """
     bare, filters = _without_filters(_PREFIX.sub(" ", sparql))
-    answer = _ANSWER.search(bare)
-    if answer is None or re.search(r"\b(?:UNION|OPTIONAL|MINUS)\b", bare, re.IGNORECASE):
+    answer, steps = stated_patterns(sparql)
+    if not answer or re.search(r"\b(?:UNION|OPTIONAL|MINUS)\b", bare, re.IGNORECASE):
         return
-    known = {name: _id(term) for name, term in _VALUES.findall(bare)}
-    steps = [
-        (known.get(s, _id(s)), _id(p), known.get(o, _id(o))) for s, p, o in _TRIPLE.findall(bare)
-    ]
-    found = {t: path for t in topics if (path := _path(steps, t.id, answer[1]))}
+    found = {t: path for t in topics if (path := _path(steps, t.id, answer))}
     avoids = any(re.search(rf"!=\s*\S*{re.escape(topic.id)}\b", filters) for topic in found)
     yield from _readings(found, avoids)
+
+
+def stated_patterns(sparql: str) -> tuple[str, list[Pattern]]:
+    """Return the variable that a SPARQL text selects, `""` where it selects none, and its patterns
+    of three ids or variables. Filters are left out."""
+    bare, _ = _without_filters(_PREFIX.sub(" ", sparql))
+    answer = _ANSWER.search(bare)
+    known = {name: _id(term) for name, term in _VALUES.findall(bare)}
+    found = [
+        (known.get(s, _id(s)), _id(p), known.get(o, _id(o))) for s, p, o in _TRIPLE.findall(bare)
+    ]
+    return answer[1] if answer else "", found
 
 
 _MORE = re.compile(r"\b(?:FILTER|ORDER|LIMIT|GROUP|HAVING|COUNT|ASK|VALUES)\b|[|*+]", re.IGNORECASE)
@@ -68,7 +78,7 @@ def _readings(found: dict[Entity, list[_Step]], avoids: bool) -> Iterator[Query]
         yield Query(made, tuple(part[0] for part in tail), avoids_topics=avoids)
 
 
-def _path(triples: Sequence[tuple[str, str, str]], start: str, end: str) -> list[_Step]:
+def _path(triples: Sequence[Pattern], start: str, end: str) -> list[_Step]:
     """The shortest way from one node of the pattern to another, empty where there is none."""
     ways: dict[str, list[_Step]] = {start: []}
     waiting = [start]
