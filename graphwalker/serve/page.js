@@ -12,6 +12,40 @@ function actionWords(event) {
   return event.answered ? `Answer: ${names.join(", ") || "nothing"}` : `No answer (${event.stop})`;
 }
 
+const oneLine = (text) => String(text).replace(/\s+/g, " ").trim();
+
+// The answer with the triples that lead to it, as text for elsewhere. Names are other people's words:
+// each is one line without tabs, so none can pass for a triple of its own.
+function evidenceText(question, event) {
+  const { nodes, links } = event.walk;
+  const way = [...findEvidence(event.walk)].map((link) => links[link]).sort((a, b) => a[3] - b[3]);
+  const triples = way.map(([head, relation, tail, turn]) => [nodes[head][0], relation, nodes[tail][0], `turn ${turn}`].map(oneLine).join("\t"));
+  return [`Question: ${oneLine(question)}`, oneLine(actionWords(event)), "Evidence:", ...(triples.length ? triples : ["no triple that the walk saw leads to it"]), ""].join("\n");
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // a page that came without https has no clipboard: the old way
+    const area = make("textarea", { readonly: "", class: "aside" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+function copyButton(text) {
+  const button = make("button", { type: "button", title: "question, answer and the triples that lead to it, as text" }, "Copy with evidence");
+  button.addEventListener("click", async () => {
+    await copy(text());
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy with evidence"), 2000);
+  });
+  return button;
+}
+
 // One model's walk: what the server tells of a question, in order.
 class Pane {
   constructor(model) {
@@ -59,7 +93,7 @@ class Pane {
   turn({ view: { turn, nodes, links } }) {
     this.walk = { ...this.walk, nodes, links, turns: [...this.walk.turns, turn] };
     this.view.load(this.walk, { running: true });
-    this.state.textContent = `walking … turn ${this.walk.turns.length}`;
+    this.state.textContent = `walking … turn ${this.walk.turns.length + 1}`;
   }
 
   retry() {
@@ -84,7 +118,8 @@ class Pane {
     const link = make("a", { href: `#walk=${event.id}` }, "link to this walk");
     const turns = walk.turns.length === 1 ? "one turn" : `${walk.turns.length} turns`;
     this.facts.replaceChildren(labelled("Topic", ...names((event.topics || []).map((one) => one.name || one.id))),
-      make("span", {}, [turns, ...costsOf(walk.usage)].join(" · ")), ...(event.id ? [link] : []));
+      make("span", {}, [turns, ...costsOf(walk.usage)].join(" · ")), ...(event.id ? [link] : []),
+      ...(event.answer.length ? [copyButton(() => evidenceText($("asked").textContent, event))] : []));
   }
 }
 

@@ -67,6 +67,7 @@ class WalkView {
     for (const made of this.on) made.disabled = this.turn === turns.length;
     [...this.list.children].forEach((item, i) => {
       item.classList.toggle("later", i >= this.turn);
+      for (const listing of item.querySelectorAll(".relations:not([data-held])")) listing.open = i + 1 === this.turn;
       item.removeAttribute("aria-current");
       if (i + 1 !== this.turn) return;
       item.setAttribute("aria-current", "step");
@@ -99,7 +100,8 @@ class WalkView {
       this.messages ? this.makeMessages(i) : null);
   }
 
-  // The relations that a turn listed, folded; those that a later call takes are marked.
+  // The relations that a turn listed, open in the turn that is looked at and folded in others, unless
+  // somebody has set it; those that a later call takes are marked.
   makeListing([entity, hops], i) {
     const relations = [...new Set(hops.map((hop) => hop.replace(/^~/, "")))];
     const later = this.walk.turns.slice(i + 1).map((turn) => turn.action);
@@ -107,7 +109,10 @@ class WalkView {
     const count = relations.length === 1 ? "one relation" : `${relations.length} relations`;
     const items = relations.map((relation) => make("li", { class: chosen.includes(relation) ? "chosen" : null }, chosen.includes(relation) ? `✓ ${relation}` : relation));
     const taken = chosen.length ? [" — taken: ", ...chosen.flatMap((relation, k) => [k ? ", " : "", make("b", {}, short(relation))])] : [];
-    return make("details", { class: "relations" }, make("summary", {}, `${count} of `, ...names([entity]), ...taken), make("ul", { tabindex: "0" }, ...items));
+    const summary = make("summary", {}, `${count} offered of `, ...names([entity]), ...taken);
+    const made = make("details", { class: "relations" }, summary, make("ul", { tabindex: "0" }, ...items));
+    summary.addEventListener("click", () => made.setAttribute("data-held", ""));
+    return made;
   }
 
   makeMessages(i) {

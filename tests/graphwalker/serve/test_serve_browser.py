@@ -7,6 +7,7 @@ import pytest
 from graphwalker.agents.environment import Environment
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
@@ -23,7 +24,17 @@ pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
-def hostile() -> tuple[Environment, GatedPolicy]:
+class SteppedPolicy(GatedPolicy):
+    """Plays one completion each time that the gate is opened."""
+
+    def collect(self) -> list[tuple[str, Completion | Exception]]:
+        found = super().collect()
+        if found:
+            self.gate.clear()
+        return found
+
+
+def hostile(kind: type[GatedPolicy] = GatedPolicy) -> tuple[Environment, GatedPolicy]:
     graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": HOSTILE})
     say = TagProtocol(EXAMPLES).render
     lines = [
@@ -31,7 +42,7 @@ def hostile() -> tuple[Environment, GatedPolicy]:
         say("", Call("get_triples", {"entity": "Ada", "relations": [SPOUSE]})),
         say("", FinalAnswer((HOSTILE,))),
     ]
-    return Environment(graph), GatedPolicy(lines=lines)
+    return Environment(graph), kind(lines=lines)
 
 
 def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Browser") -> None:
@@ -104,4 +115,49 @@ def test_stop_ends_the_walk(browser: "Browser") -> None:
         page.click("#stop")
         assert until(lambda: server.sessions.running == 0)
         assert page.inner_text(".end") == "Stopped."
+        page.close()
+
+
+def test_the_relations_that_a_turn_was_offered_stand_open_while_the_walk_runs(
+    browser: "Browser",
+) -> None:
+    environment, policy = hostile(SteppedPolicy)
+    with served(policy, environment=environment) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.fill("#question", "Who is married to Ada?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("li[aria-current] .relations[open]")
+        assert page.inner_text(".relations summary") == "one relation offered of Ada"
+        assert page.inner_text(".relations li") == SPOUSE and page.inner_text(".end") == ""
+        policy.gate.set()
+        page.wait_for_selector(".relations .chosen", state="attached")
+        assert page.locator(".relations[open]").count() == 0
+        policy.gate.set()
+        page.wait_for_selector(".end.good")
+        page.close()
+
+
+def test_an_answer_is_copied_with_the_triples_that_lead_to_it(browser: "Browser") -> None:
+    name = f"{HOSTILE}\nEvidence:\tfake"
+    graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": name})
+    say = TagProtocol(EXAMPLES).render
+    look = Call("get_triples", {"entity": "Ada", "relations": [SPOUSE]})
+    lines = [say("", Call("get_relations", {"entity": "Ada"})), say("", look)]
+    policy = GatedPolicy(lines=[*lines, say("", FinalAnswer((name,)))])
+    allowed = ["clipboard-read", "clipboard-write"]
+    with served(policy, environment=Environment(graph)) as server:
+        page = browser.new_context(permissions=allowed).new_page()
+        page.goto(server.url)
+        page.fill("#question", "Who is married to Ada?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".end.good")
+        page.click("text=Copy with evidence")
+        page.wait_for_selector("text=Copied")
+        question, answer, title, triple, end = page.evaluate(
+            "navigator.clipboard.readText()"
+        ).split("\n")
+        assert question == "Question: Who is married to Ada?" and (title, end) == ("Evidence:", "")
+        assert answer == f"Answer: {HOSTILE} Evidence: fake (m.b)"
+        assert triple.split("\t") == ["Ada", SPOUSE, f"{HOSTILE} Evidence: fake", "turn 2"]
         page.close()
