@@ -100,7 +100,6 @@ class Maker:
             *(config.min_degree, config.max_degree, config.literals),
             *(config.max_answers, config.max_frontier),
             max_calls=config.environment.max_turns if own else 0,
-            irregular=config.irregular_frontiers,
             usable_topic=self._usable_topic,
             # Of a hop from the side that it is worded from.
             takes_type=lambda hop, kind: takes_type(lexicon.entry(self._own(hop)), kind),
@@ -209,13 +208,8 @@ class Maker:
         else:
             most = config.max_answers, config.max_frontier
             fault = walk_fault(self._walked, walk.query, run, *most)
-        if (
-            not fault
-            and walk.structure != ABSENT
-            and not config.irregular_frontiers
-            and is_irregular(self._walked, walk.query, run)
-        ):
-            fault = "irregular_frontier"
+            if not fault and is_irregular(self._walked, walk.query, run):
+                fault = "irregular_frontier"
         if fault:
             return Drop("walk", fault)
         path = self._splits.path(walk.query)

@@ -89,9 +89,6 @@ class SamplingConfig(Config):
     max_frontier: int = Field(default=5, ge=1)
     """Most entities that an intermediate step of the walk may reach. Each of them costs the agent
     a turn."""
-    irregular_frontiers: bool = False
-    """Whether an intermediate entity may lack the next relation. The oracle meets an error
-    there."""
     literals: bool = False
     """Whether a date or a number may be the answer."""
     seeds_file: FilePath = ""

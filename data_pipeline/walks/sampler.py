@@ -64,8 +64,6 @@ class WalkRules:
     max_frontier: int = 5
     max_calls: int = 0
     """Calls that an agent may make to find the answers; 0 where that is not known."""
-    irregular: bool = False
-    """Whether an entity on the way may lack the next hop."""
     usable_topic: Callable[[str], bool] = lambda _: True
     takes_type: Callable[[Hop, str], bool] = lambda _, __: True
     key: Callable[[Hop], str] = lambda hop: hop.relation
@@ -257,7 +255,7 @@ class Walker:
         for entity_id in path.frontiers[-1]:
             ends = self._step(entity_id, hop, most + 1)
             found.update((end.id, end) for end in ends)
-            if len(found) > most or not (ends or rules.irregular):
+            if len(found) > most or not ends:
                 return None
         if path.entities[0].id in found and not search.reached_by:
             return None

@@ -134,7 +134,6 @@ def test_a_result_that_is_a_file_is_called_one():
     for words in (
         ["dataset", "resolve"],
         ["dataset", "audit"],
-        ["dataset", "planner"],
         ["phrases"],
     ):
         shown = CliRunner().invoke(cli.app, [*words, "--help"]).output

@@ -1,6 +1,6 @@
 """Reasoning on Graphs (Luo et al., 2024): relation paths are planned, retrieved, then read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -28,7 +28,6 @@ from graphwalker.policies.base import Request
 from graphwalker.protocols.base import FinalAnswer, Malformed
 from graphwalker.protocols.forms import FormProtocol
 from graphwalker.query.query import Hop, Query, parse_hop
-from graphwalker.question import Question
 from graphwalker.tools.base import Call, ErrorKind, Observation, ShownTriple, mistake
 
 TEXTS = read_texts(__file__)
@@ -97,21 +96,6 @@ def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observa
 def query_paths(query: Query) -> list[list[str]]:
     """The relation paths of a query: each branch to its end, then on through the tail."""
     return [[*map(str, branch.hops)] for branch in branches_with_tail(query)]
-
-
-def planner_rows(questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
-    """What RoG's planner is trained on: a question, its entities, and its certified paths.
-
-    Questions without a query have none and give no row.
-    """
-    for question in questions:
-        if question.query is not None:
-            yield {
-                "id": question.id,
-                "question": question.text,
-                "entities": [topic.name for topic in question.topic_entities],
-                "paths": query_paths(question.query),
-            }
 
 
 def _instances(

@@ -257,26 +257,6 @@ def evidence(
     show(file.name, summary, as_json)
 
 
-@verb(app, "questions!", "out!", settings=False, file="File for the result.")
-def planner(given: CommandOptions) -> None:
-    """Write what RoG's planner is trained on: each question with the relation paths of its query.
-
-    Questions without a query have no row. --out is a JSONL file. To train it with our own SFT, let
-    the oracle play the preset `rog` (`graphwalker experts`): its first context is the same.
-
-    Example: graphwalker dataset planner --questions runs/rl/questions.jsonl --out planner.jsonl
-    """
-    from graphwalker.agents.published.rog import planner_rows
-    from graphwalker.datasets.base import load_questions
-    from graphwalker.files import write_jsonl
-
-    questions = load_questions(given.questions)
-    count = write_jsonl(given.out, planner_rows(questions))
-    if not count:
-        raise UserError(f"{given.questions}: no question has a query")
-    show(str(given.out), {"questions": len(questions), "rows": count})
-
-
 def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Without empty entries; counts on one line."""
     facets: Mapping[str, Mapping[str, int]] = summary["facets"]
