@@ -174,7 +174,7 @@ class Maker:
     def sample(
         self, structure: str, index: int, avoided: frozenset[str] = frozenset()
     ) -> SampledWalk | Drop:
-        """A walk of the wanted split whose executed query gives a question."""
+        """Return a walk of the wanted split whose executed query gives a question."""
         rng = walk_rng(self.config.seed, structure, index)
         of, step, _ = parse_stream(structure)
         fault, proofs = Drop("walk", "other_split"), 0
@@ -198,7 +198,7 @@ class Maker:
         return fault
 
     def _check_run(self, name: str, walk: Walk, split: str) -> SampledWalk | Drop:
-        """The walk, if a question may be asked about what its query gives."""
+        """Return the walk, if a question may be asked about what its query gives."""
         config = self.config
         run = execute(self._walked, walk.query, FRONTIER_LIMIT)
         # Before the certificate: what is proven is the query that is stored.
@@ -223,7 +223,7 @@ class Maker:
             return Drop("walk", "no_iri", str(error))
 
     def _wanted_split(self, query: Query) -> str | None:
-        """The split that a query counts to; `None` where another one is wanted."""
+        """Return the split that a query counts to; `None` where another one is wanted."""
         split, wanted = self._splits.of(query), self.config.split
         # Held-out wordings are measured on held-out entities, unseen in training.
         if wanted == TEST_WORDING and split == TEST_ENTITY:
@@ -246,7 +246,7 @@ class Maker:
         return tuple(map(self._own, hops))
 
     def word(self, sampled: SampledWalk) -> Question | Drop:
-        """The question of a walk, as the teacher words it."""
+        """Return the question of a walk, as the teacher words it."""
         stream, _, index = sampled.id.rpartition("/")
         query = sampled.walk.query
         rng = walk_rng(self.config.seed, stream, int(index), "question")
@@ -273,8 +273,8 @@ class Maker:
         )
 
     def certify(self, question: Question, run: Execution | None = None) -> Trajectory | Drop:
-        """The oracle's trajectory of a question that passes every certificate; `run` is that of its
-        query, where it was executed already."""
+        """Return the oracle's trajectory of a question that passes every certificate; `run` is that
+        of its query, where it was executed already."""
         query, draft = query_and_wording(question)
         answers = [Entity(answer.id, answer.name) for answer in question.answers]
         run = run or execute(self.graph, query, FRONTIER_LIMIT)
@@ -342,7 +342,7 @@ class Maker:
         return Drop("certificate", "unsolvable", _why_unsolved(trajectory))
 
     def think(self, trajectory: Trajectory) -> Trajectory:
-        """The solved trajectory, its thoughts in the teacher's words."""
+        """Return the solved trajectory, its thoughts in the teacher's words."""
         return self._teacher.with_thoughts(trajectory)
 
     def _usable_topic(self, entity_id: str) -> bool:
@@ -353,7 +353,7 @@ class Maker:
 
 
 def _between(run: Execution) -> list[Entity]:
-    """The entities that a question must not name: neither topics nor answers."""
+    """Return the entities that a question must not name: neither topics nor answers."""
     inner = [frontier for branch in run.frontiers for frontier in branch[1:]]
     answers = set(run.answers)
     found = dict.fromkeys(e for frontier in (*inner, *run.tail_frontiers) for e in frontier)
@@ -367,7 +367,7 @@ def _why_unsolved(trajectory: Trajectory) -> str:
 
 
 def open_maker(graph: Path | str, config: Config, chats: Chats | None = None) -> Maker:
-    """A maker of its own for each worker process."""
+    """Return a maker of its own for each worker process."""
     assert isinstance(config, SamplingConfig)
     return Maker(open_for_walks(graph, config), config, chats)
 
@@ -378,5 +378,5 @@ def open_worker(
     config: Config,
     chats: Chats | None = None,
 ) -> Callable[[Any], T]:
-    """What makes one record of one job, by a step of a maker of its own."""
+    """Return what makes one record of one job, by a step of a maker of its own."""
     return partial(step, open_maker(graph, config, chats))

@@ -22,7 +22,7 @@ MAX_READINGS = 512
 def walk_fault(
     graph: KnowledgeGraph, query: Query, run: Execution, max_answers: int, max_frontier: int
 ) -> str:
-    """Why the executed query cannot be asked, or `""`."""
+    """Return why the executed query cannot be asked, or `""`."""
     answers = run.answers
     topics = {topic.id for topic in query.topics}
     if query.constraint and (
@@ -49,8 +49,8 @@ def walk_fault(
 
 
 def absent_fault(query: Query, run: Execution, max_frontier: int) -> str:
-    """Why the executed query is none whose answer the graph lacks, or `""`: its last hop leads
-    nowhere, the hops before it somewhere, from a topic that they do not come back to."""
+    """Return why the executed query is none whose answer the graph lacks, or `""`: its last hop
+    leads nowhere, the hops before it somewhere, from a topic that they do not come back to."""
     *before, last, answers = run.frontiers[0]
     if answers:
         return "not_absent"
@@ -83,8 +83,8 @@ def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 
 
 def _parts(query: Query) -> Iterator[Query]:
-    """The query without one of its branches, without its constraint, without one hop of a path; a
-    composition also cut short."""
+    """Yield the query without one of its branches, without its constraint, without one hop of a
+    path; a composition also cut short."""
     yield from sub_queries(query)
     if query.constraint:
         yield replace(query, constraint=None)
@@ -109,7 +109,7 @@ def _one_hop_less(query: Query) -> Iterator[Query]:
 
 
 def leaks(text: str, answers: Iterable[Entity]) -> bool:
-    """Whether the question names one of its answers."""
+    """Return whether the question names one of its answers."""
     texts = (text, *(entity.name for entity in answers))
     # Blanks around both sides: an answer named Ann is not in a question about Annapolis.
     folded, *names = (f" {' '.join(_WORD.findall(one.casefold()))} " for one in texts)
@@ -166,7 +166,7 @@ def other_reading(
 def _is_same(
     query: Query, paths: Sequence[Sequence[Hop]], inverse: Callable[[Hop], Hop | None]
 ) -> bool:
-    """Whether each hop of the paths is that of the query or its inverse."""
+    """Return whether each hop of the paths is that of the query or its inverse."""
     own = [*(branch.hops for branch in query.branches), query.tail]
     return all(
         hop == meant or hop == inverse(meant)
@@ -200,7 +200,7 @@ def _other_value(
 def _branch_ends(
     graph: KnowledgeGraph, topic: Entity, readings: Sequence[Sequence[Hop]]
 ) -> list[tuple[tuple[Hop, ...], tuple[Entity, ...]]]:
-    """Where each reading of a branch ends, one path per distinct end, without dead ends."""
+    """Return where each reading of a branch ends, one path per distinct end, without dead ends."""
     found: list[tuple[tuple[Hop, ...], tuple[Entity, ...]]] = [((), (topic,))]
     for hops in readings:
         # After each hop, too: a relation and its inverse mostly lead to the same entities.
@@ -234,5 +234,5 @@ def _frontier(graph: KnowledgeGraph, start: Sequence[Entity], hop: Hop) -> tuple
 
 
 def ids_of(entities: Iterable[Entity]) -> frozenset[str]:
-    """The ids of some entities."""
+    """Return the ids of some entities."""
     return frozenset(entity.id for entity in entities)

@@ -362,8 +362,8 @@ class PhrasesConfig(Config):
 
 
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:
-    """The mix, or `ValueError` naming an unknown structure or weights that add up to nothing.
-    `any_types`: of questions that others made."""
+    """Return the mix, or `ValueError` naming an unknown structure or weights that add up to
+    nothing. `any_types`: of questions that others made."""
     for structure, weight in mix.items():
         if not any_types and structure not in (*STRUCTURES, *CONSTRAINED):
             known = ", ".join((*STRUCTURES, *CONSTRAINED))

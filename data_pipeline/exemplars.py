@@ -85,7 +85,7 @@ def _episodes(
 
 
 def _play(question: Question, environment: Environment) -> Trajectory | None:
-    """The episode of the preset's own oracle, where it is right."""
+    """Return the episode of the preset's own oracle, where it is right."""
     if environment.oracle is None or not environment.oracle.plays(question):
         return None
     policy = environment.oracle.make(environment)

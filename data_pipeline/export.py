@@ -99,7 +99,7 @@ class Conversation:
 
 
 def conversations(source: Path, set_aside: list[str]) -> Iterator[Conversation]:
-    """Every unbroken context of every trajectory; ids of infrastructure failures go to
+    """Yield every unbroken context of every trajectory; ids of infrastructure failures go to
     `set_aside`."""
     for trajectory in read_records(source, Trajectory.from_json):
         if trajectory.stop.infrastructure_failure:
@@ -129,7 +129,7 @@ def _register(file: Path, stem: str) -> None:
 
 
 def _inspect_log(source: Path, file: Path) -> Export:
-    """A log of Inspect AI, one sample for each trajectory."""
+    """Return a log of Inspect AI, one sample for each trajectory."""
     from data_pipeline.inspect_log import write_inspect_log
 
     records = read_records(source, Trajectory.from_json)
@@ -143,7 +143,7 @@ def _prompts(source: Path, prompt: "WritePrompt", environment: Environment) -> I
 
 
 def opening(question: Question, environment: Environment) -> list[Message]:
-    """The messages that the environment shows first."""
+    """Return the messages that the environment shows first."""
     episode = environment.agent(question, environment.toolbox(question), Log())
     messages = list(next(episode).messages)
     episode.close()
@@ -180,7 +180,7 @@ def _messages(row: Conversation) -> ExportRow:
 
 
 def _trl_prompt(_: int, question: Question, prompt: "PlainMessages") -> ExportRow:
-    """The conversational form of TRL's GRPOTrainer, and the gold answers."""
+    """Return the conversational form of TRL's GRPOTrainer, and the gold answers."""
     return {
         "id": question.id,
         "prompt": prompt,

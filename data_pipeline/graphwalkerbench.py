@@ -53,7 +53,7 @@ class Trained:
     stage = "certificate"
 
     def __init__(self, files: Sequence[Path]) -> None:
-        """Raises `UserError` for a file that holds neither questions nor trajectories of ours."""
+        """Raise `UserError` for a file that holds neither questions nor trajectories of ours."""
         self.structures: Counter[str] = Counter()
         self._texts: set[str] = set()
         self._queries: set[str] = set()
@@ -114,7 +114,7 @@ class Trained:
 
 
 def _publish(out: Path) -> Iterator[dict[str, Any]]:
-    """The records of GWBench.json, with the names of one walk on each path."""
+    """Yield the records of GWBench.json, with the names of one walk on each path."""
     questions = {record["unit"]: record for record in read_jsonl(out / QUESTIONS)}
     walks = {r["id"]: r for r in read_jsonl(out / WALKS) if r["id"] in questions}
     for index, (unit, question) in enumerate(questions.items()):

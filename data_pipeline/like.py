@@ -60,7 +60,7 @@ class Profile:
 
 
 def apply_like(config: SynthConfig, graph: KnowledgeGraph, out: Path) -> SynthConfig:
-    """The config with all that `like` sets and that was not set otherwise; the seeds and the
+    """Return the config with all that `like` sets and that was not set otherwise; the seeds and the
     predicates lie in a folder below `out`. Raises `UserError` for a file without queries."""
     sets = ("mix", "max_answers", "max_degree", "max_frontier", "seeds_file", "predicates_file")
     open_ones = [name for name in sets if name not in config.model_fields_set]
@@ -124,7 +124,7 @@ def _widest(graph: KnowledgeGraph, query: Query) -> int:
 
 
 def usual_most(counts: Sequence[int]) -> int:
-    """The most of nearly all questions.
+    """Return the most of nearly all questions.
 
     >>> usual_most([1] * 18 + [7, 200])
     7
@@ -133,7 +133,7 @@ def usual_most(counts: Sequence[int]) -> int:
 
 
 def structure_of(query: Query) -> str:
-    """The structure of a walk of this form; `""` where walks have none."""
+    """Return the structure of a walk of this form; `""` where walks have none."""
     if query.constraint:
         return query.constraint.structure
     lengths = tuple(sorted((len(branch.hops) for branch in query.branches), reverse=True))
@@ -145,7 +145,7 @@ def structure_of(query: Query) -> str:
 
 
 def shares_of(profile: Profile, graph: KnowledgeGraph, phrases_file: str = "") -> HopShares:
-    """How often the questions take each hop, a hop and its inverse counted as one."""
+    """Return how often the questions take each hop, a hop and its inverse counted as one."""
     inverse = lexicon_of(graph, phrases_file).inverse
     uses, inverses = Counter[Hop](), dict[Hop, Hop]()
     for query in profile.queries:
@@ -165,8 +165,8 @@ def with_others(
     graph: KnowledgeGraph,
     wanted: Mapping[str, int],
 ) -> list[str]:
-    """The topics, and more entities of the graph for each hop that fewer of them have than are
-    `wanted`; in id order. `names_at` gives the hops that an entity has."""
+    """Return the topics, and more entities of the graph for each hop that fewer of them have than
+    are `wanted`; in id order. `names_at` gives the hops that an entity has."""
     have = Counter(name for topic in topics for name in names_at(topic))
     taken = set(topics)
     for index in range(0, graph.size, max(1, graph.size // LOOKED_THROUGH)):
@@ -179,8 +179,8 @@ def with_others(
 
 
 def like_facts(config: SynthConfig, records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the data card holds of `like`: what it set, and how much of what the file's questions
-    ask the records ask, too."""
+    """Return what the data card holds of `like`: what it set, and how much of what the file's
+    questions ask the records ask, too."""
     if not config.like:
         return {}
     shares = read_shares(config.predicates_file) if config.predicates_file else None

@@ -43,13 +43,13 @@ class SampledWalk:
     """Its execution, where this process did it."""
 
     def with_id(self, attempt_id: str) -> "SampledWalk":
-        """The same walk, of another attempt. By place: `replace` looks every field up."""
+        """Return the same walk, of another attempt. By place: `replace` looks every field up."""
         return SampledWalk(
             attempt_id, self.walk, self.answers, self.split, self.path, self.sparql, self.run
         )
 
     def query_json(self) -> dict[str, Any]:
-        """The query as records hold it."""
+        """Return the query as records hold it."""
         record = {**self.walk.query.to_json(), "path": list(self.path)}
         return {**record, "sparql": self.sparql} if self.sparql else record
 

@@ -31,22 +31,22 @@ class Splits:
         return self._share(f"{self.config.seed}/entity/{entity_id}") < self.config.entity_share
 
     def path_held_out(self, query: Query) -> bool:
-        """Whether its composition is held out; of a question of one hop, its topic with that
+        """Return whether its composition is held out; of a question of one hop, its topic with that
         relation: without the relation itself an agent could not learn to ask for it."""
         topics = [query.branches[0].topic.id] if _is_one_hop(query) else []
         key = " & ".join((*topics, *self.path(query)))
         return self._share(f"{self.config.seed}/path/{key}") < self.config.path_share
 
     def path(self, query: Query) -> tuple[str, ...]:
-        """The relation path, with one spelling for a relation and its inverse: a held-out path
-        must not be trained on under the other spelling."""
+        """Return the relation path, with one spelling for a relation and its inverse: a held-out
+        path must not be trained on under the other spelling."""
         return query.path_in(self._spell)
 
     def _spell_hop(self, hop: Hop) -> str:
         return str(min(hop, self._inverse(hop) or hop))
 
     def of(self, query: Query) -> str:
-        """The split of a query; `""` for a mix that neither trains nor tests."""
+        """Return the split of a query; `""` for a mix that neither trains nor tests."""
         held_out = [self.entity_held_out(topic.id) for topic in query.topics]
         if all(held_out):
             return TEST_PATH if self.path_held_out(query) else TEST_ENTITY

@@ -109,7 +109,7 @@ def tests_of(graph: KnowledgeGraph, config: SamplingConfig) -> TestFiles | None:
 
 
 def records(attempt: Attempt) -> Unit:
-    """The lines that an attempt adds, its ending last."""
+    """Return the lines that an attempt adds, its ending last."""
     unit: Unit = []
     if attempt.sampled is not None:
         unit.append((WALKS, attempt.sampled.to_json()))

@@ -30,7 +30,7 @@ class TestFiles:
     def __init__(
         self, files: Sequence[Path], config: ContaminationConfig, inverse: Inverse
     ) -> None:
-        """Raises `UserError` for a file that cannot be read, by name and record."""
+        """Raise `UserError` for a file that cannot be read, by name and record."""
         self._facts = KnownFacts(inverse)
         self._names: list[str] = []
         self._texts: list[str] = []
@@ -62,8 +62,8 @@ class TestFiles:
         return "", ""
 
     def card(self, dropped: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """What the data card says of it: the files, and how many candidates were replaced, by
-        kind."""
+        """Return what the data card says of it: the files, and how many candidates were replaced,
+        by kind."""
         reasons = Counter(row["reason"] for row in dropped if row["stage"] == self.stage)
         replaced = {kind: reasons[kind] for kind in self._kinds}
         return {"contamination": {"against": self._counts, "replaced": replaced}}

@@ -86,7 +86,7 @@ check = one_writer("out")(write_check)
 
 
 def load_sets(files: Sequence[Path]) -> TestSets:
-    """The questions of published files or of ours; answers are not needed."""
+    """Return the questions of published files or of ours; answers are not needed."""
     reading = Reading(unanswered="keep", alone=True)
     found = {file.name: load_dataset(file, reading).questions for file in files}
     if len(found) < len(files):
@@ -101,8 +101,8 @@ def compare(
     embedder: Embedder | None,
     rules: CloseRules,
 ) -> list[Closest]:
-    """The nearest test question to each record and its text: by embedding, by word trigrams, word
-    by word, and by the fact that is asked for."""
+    """Return the nearest test question to each record and its text: by embedding, by word trigrams,
+    word by word, and by the fact that is asked for."""
     test_texts = [question.text for question in test]
     exact = set(map(normal, test_texts))
     index = NgramIndex(test_texts)
@@ -175,7 +175,7 @@ def _verdict(
 
 
 def _overall(found: Mapping[str, list[Closest]]) -> list[float]:
-    """The maximum over all test sets, of each question."""
+    """Return the maximum over all test sets, of each question."""
     rows = ([row.similarity for row in rows] for rows in found.values())
     return [max(values) for values in zip(*rows, strict=True)]
 

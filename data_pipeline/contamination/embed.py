@@ -25,7 +25,7 @@ def normal(text: str) -> str:
 
 
 def shingles(text: str) -> frozenset[str]:
-    """The text's word n-grams; of a shorter text, the whole."""
+    """Return the text's word n-grams; of a shorter text, the whole."""
     words = normal(text).split()
     starts = range(max(1, len(words) - WORDS + 1))
     return frozenset(" ".join(words[i : i + WORDS]) for i in starts)
@@ -47,8 +47,8 @@ class NgramIndex:
                 self._having[gram].append(number)
 
     def nearest(self, text: str, at_least: float) -> tuple[float, int]:
-        """The largest Jaccard similarity to any text, and which text it is; (0, -1) where none has
-        `at_least`."""
+        """Return the largest Jaccard similarity to any text, and which text it is; (0, -1) where
+        none has `at_least`."""
         grams = shingles(text)
         # A text so alike shares this many, and so one of the others plus one: the rarest are looked
         # up (prefix filtering, Chaudhuri et al. 2006).

@@ -39,7 +39,7 @@ class KnownFacts:
             self._known.setdefault(key, name)
 
     def find(self, question: Question) -> str:
-        """The known question that asks for the same fact; `""` where none does."""
+        """Return the known question that asks for the same fact; `""` where none does."""
         paths = [
             (other, *path)
             for kind, path in self._paths(question)
@@ -59,7 +59,7 @@ class KnownFacts:
             yield kind, (topics, self._relation_names(hops))
 
     def _spell_query(self, query: Query) -> Query:
-        """One spelling for a relation and its inverse."""
+        """Return one spelling for a relation and its inverse."""
         return replace(
             query,
             branches=tuple(replace(b, hops=self._own(b.hops)) for b in query.branches),
@@ -70,7 +70,7 @@ class KnownFacts:
         return tuple(min(hop, self._inverse(hop) or hop) for hop in hops)
 
     def _relation_names(self, hops: Iterable[Hop]) -> tuple[str, ...]:
-        """The relations alone, a hop through a mediator as its two halves."""
+        """Return the relations alone, a hop through a mediator as its two halves."""
         return tuple(half for hop in self._own(hops) for half in hop.relation.split(FLATTENED))
 
 
@@ -100,7 +100,7 @@ def _by_answers(question: Question) -> Iterator[FactKey]:
 
 
 def as_question(record: Mapping[str, Any]) -> Question:
-    """The question of a record: a walk's, a trajectory's, or one in either of our forms.
+    """Return the question of a record: a walk's, a trajectory's, or one in either of our forms.
 
     Raises `UserError` for what is none.
     """

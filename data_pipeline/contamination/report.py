@@ -6,7 +6,7 @@ from typing import Any
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """The counts and shares in the form of GraphWalker Table 5, then copies and n-grams."""
+    """Return the counts and shares in the form of GraphWalker Table 5, then copies and n-grams."""
     names = ["all", *report["against"]]
     total = report["count"]
     lines = [

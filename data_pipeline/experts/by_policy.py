@@ -115,7 +115,7 @@ class Expert:
             questions = again
 
     def episodes(self, questions: Sequence[Question], sample: int = 0) -> Iterator[Trajectory]:
-        """The scored episode of each question; its provenance lists what went wrong in it."""
+        """Yield the scored episode of each question; its provenance lists what went wrong in it."""
         config = self._config
         sampling = Sampling(config.temperature, 1.0, config.max_tokens, config.seed)
         if config.referenced:
@@ -141,7 +141,7 @@ class Expert:
             yield self._score(trajectory)
 
     def _mend(self, failed: Trajectory) -> Trajectory | None:
-        """The failed episode with the oracle's way back, where that may be kept."""
+        """Return the failed episode with the oracle's way back, where that may be kept."""
         if not self._config.way_back:
             return None
         config = self._config
@@ -175,7 +175,7 @@ DEAD_END = "dead_end"
 
 
 def label_errors(trajectory: Trajectory) -> list[dict[str, Any]]:
-    """The errors of a scored episode, in the order of its turns.
+    """Return the errors of a scored episode, in the order of its turns.
 
     `kind` is the environment's (`unknown_relation`, `malformed`, ...), or `dead_end`: a call that
     was answered, but nothing that it showed was used in a later call or in the answer.
@@ -208,7 +208,7 @@ def _kind(trajectory: Trajectory, number: int) -> str:
 
 
 def _later_starts(trajectory: Trajectory, number: int) -> list[str]:
-    """What later calls start at."""
+    """Return what later calls start at."""
     later = (turn.action.get("arguments", {}) for turn in trajectory.turns[number + 1 :])
     return [str(arguments.get("entity", "")) for arguments in later]
 

@@ -46,8 +46,8 @@ class ErringWalk(QueryWalk):
         self._kind, self._at = kind, self._draws.choice(_places(kind, self._lengths))
 
     def recoveries(self) -> list[dict[str, Any]]:
-        """What went wrong, by turn; the next turn without a fault, the answer at the latest, has
-        put it right."""
+        """Return what went wrong, by turn; the next turn without a fault, the answer at the latest,
+        has put it right."""
         wrong = {error["turn"] for error in self.errors}
         right = {at: next(k for k in range(at, self._turn + 2) if k not in wrong) for at in wrong}
         return [{**e, "recovered": True, "recovered_at": right[e["turn"]]} for e in self.errors]
@@ -101,7 +101,7 @@ class ErringWalk(QueryWalk):
             yield from self._detour(frontier[0], rival, aim, injected=True)
 
     def _garble(self, name: str) -> str:
-        """The name with the last word of another known one, where no entity is called so."""
+        """Return the name with the last word of another known one, where no entity is called so."""
         known = (entity.name for entity in self.view.entities() if entity.name != name)
         others = sorted({other.split()[-1] for other in known})
         self._draws.shuffle(others)
@@ -112,7 +112,7 @@ class ErringWalk(QueryWalk):
         return ""
 
     def _other(self, frontier: Sequence[Entity]) -> Entity | None:
-        """An entity that the episode knows besides these."""
+        """Return an entity that the episode knows besides these."""
         here = {entity.id for entity in frontier}
         known = (e for e in self.view.entities() if e.id not in here and not is_literal(e.id))
         others = list(known)
@@ -210,8 +210,8 @@ class ErringWalk(QueryWalk):
         return list(taken.values())
 
     def _is_contradicted(self, entity: Entity, taken: Hop) -> bool:
-        """Whether what the relation leads to is seen to be wrong: the next hop cannot be taken from
-        there, or no other branch ends there."""
+        """Return whether what the relation leads to is seen to be wrong: the next hop cannot be
+        taken from there, or no other branch ends there."""
         found = self.view.ends_of([entity], taken)
         if self.later:
             few = [Entity(end) for end in found][:MOST_ENDS]
@@ -221,8 +221,8 @@ class ErringWalk(QueryWalk):
 
 
 def _places(kind: str, lengths: Sequence[int]) -> list[int]:
-    """The hops (counted over the paths of those lengths) at which such an error can be made; all of
-    them where no hop is better than another."""
+    """Return the hops (counted over the paths of those lengths) at which such an error can be made;
+    all of them where no hop is better than another."""
     hops = list(range(sum(lengths)))
     ends = {sum(lengths[: k + 1]) - 1 for k in range(len(lengths))}
     if kind == "dead_end":  # it needs a next hop to miss

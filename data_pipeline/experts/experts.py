@@ -43,7 +43,7 @@ from graphwalker.tools.base import abilities_of
 
 
 def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> Expert:
-    """The expert that needs no model."""
+    """Return the expert that needs no model."""
     environment = Environment(graph, config.environment)
     errs = config.error_rate and not config.searched
     policy = ScriptedExpert(
@@ -61,7 +61,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> E
 
 
 def _kinds(config: ExpertConfig, environment: Environment) -> tuple[str, ...]:
-    """The errors to inject that the tools allow. Raises `UserError` for none of them."""
+    """Return the errors to inject that the tools allow. Raises `UserError` for none of them."""
     directed = abilities_of(environment.speaker).directed
     possible = DIRECTED_ERRORS if directed else INJECTED_ERRORS
     if "injected_errors" not in config.model_fields_set:

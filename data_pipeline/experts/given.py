@@ -24,7 +24,7 @@ def refusal(question: Question) -> str:
 
 
 def refuse_all_without_query(questions: Sequence[Question], file: str) -> None:
-    """Raises `UserError` where no question says what it asks."""
+    """Raise `UserError` where no question says what it asks."""
     reasons = [refusal(question) for question in questions if question.query is None]
     if questions and len(reasons) == len(questions):
         counts = ", ".join(f"{reasons.count(r)} {r}" for r in dict.fromkeys(reasons))

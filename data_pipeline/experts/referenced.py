@@ -43,7 +43,7 @@ def play_referenced(
     plain: bool = False,
     phrases: Phrases = NO_PHRASES,
 ) -> Iterator[Trajectory]:
-    """The oracle's episode of each question, with the policy's thoughts where they are kept.
+    """Yield the oracle's episode of each question, with the policy's thoughts where they are kept.
 
     Elsewhere the thought stays the oracle's. Raises `UserError` for a question without a query, and
     `PolicyError` where the policy fails: what it did not do is no data.
@@ -76,7 +76,7 @@ class _Writer:
         self._protocol, self._policy, self._sampling = environment.protocol, policy, sampling
 
     def turn(self, episodes: Sequence[Trajectory], number: int) -> list[Trajectory]:
-        """The episodes, with that turn's thought replaced where the policy's is kept."""
+        """Return the episodes, with that turn's thought replaced where the policy's is kept."""
         actions = {e.id: action for e in episodes if (action := self._action(e, number))}
         aided = [e for e in episodes if e.id in actions]
         notes = {
@@ -110,8 +110,8 @@ class _Writer:
     def _thought(
         self, episode: Trajectory, number: int, text: str, action: Call | FinalAnswer
     ) -> str:
-        """The thought of an aided message, `""` where it cannot be used: another action follows, it
-        names what was not shown yet, or it cannot be written in the protocol."""
+        """Return the thought of an aided message, `""` where it cannot be used: another action
+        follows, it names what was not shown yet, or it cannot be written in the protocol."""
         thought, written = self._protocol.parse(text)
         thought = " ".join(thought.split())
         if isinstance(written, Malformed) or written != action or not thought:
@@ -132,7 +132,7 @@ class _Writer:
     def _complete(
         self, episodes: Sequence[Trajectory], number: int, notes: dict[str, str], how: str
     ) -> list[str]:
-        """What the policy writes at that turn, with a note below the last message."""
+        """Return what the policy writes at that turn, with a note below the last message."""
         keys = {f"{e.id}/{number}/{how}": e for e in episodes}
         for key, episode in keys.items():
             messages = _before(episode, number)
@@ -158,7 +158,7 @@ class _Writer:
 
 
 def _before(episode: Trajectory, number: int) -> tuple[Message, ...]:
-    """The conversation that the turn completes."""
+    """Return the conversation that the turn completes."""
     messages: list[Message] = []
     for turn in episode.turns[:number]:
         messages += [*turn.context, Message("assistant", turn.completion)]

@@ -19,7 +19,7 @@ ByStructure = Mapping[str, Sequence[Question]]
 
 
 def attempts(questions: ByStructure) -> Attempts:
-    """One attempt for each question, by structure, in the file's order."""
+    """Return one attempt for each question, by structure, in the file's order."""
     return one_of_each(
         questions, unit, lambda record: str(record.get("question", record)["structure"])
     )
@@ -103,12 +103,12 @@ class ExpertGoal(Goal):
 
 
 def unit(question: Question) -> str:
-    """The attempt that a question is, whichever of its tries ended it."""
+    """Return the attempt that a question is, whichever of its tries ended it."""
     return f"{question.id}#0"
 
 
 def fault(trajectory: Trajectory) -> str:
-    """Why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
+    """Return why the trajectory is rejected, `""` when it is kept (GraphWalker section 2.2.2)."""
     if trajectory.answer is None or trajectory.stop.infrastructure_failure:
         return str(trajectory.provenance.get("failure") or trajectory.stop.value)
     if trajectory.scores["em"] != 1.0:
@@ -139,14 +139,14 @@ def ending(trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()) ->
 
 
 def refused(question: Question, reason: str) -> Unit:
-    """The record of a question that is not played."""
+    """Return the record of a question that is not played."""
     about = {"id": unit(question), "structure": question.structure}
     return [(DROPPED, {**about, "stage": "expert", "reason": reason, "errors": []})]
 
 
 def recoveries(ledger: Ledger, tries: int) -> dict[str, Any]:
-    """What went wrong and was put right, over the kept trajectories; where questions had several
-    tries, how many episodes there were and why they were rejected."""
+    """Return what went wrong and was put right, over the kept trajectories; where questions had
+    several tries, how many episodes there were and why they were rejected."""
     errors: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     erring = total = injected = led_back = 0

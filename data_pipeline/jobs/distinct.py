@@ -20,7 +20,7 @@ class TextSet:
         self._keys: set[bytes] = set()
 
     def add(self, text: str) -> bool:
-        """Whether the text is new."""
+        """Return whether the text is new."""
         before = len(self._keys)
         self._keys.add(_key(text))
         return len(self._keys) > before
@@ -45,15 +45,15 @@ class Distinct:
         """The query that was asked about last, which is the one that is added next, and its key."""
 
     def holds(self, record: Mapping[str, Any]) -> bool:
-        """Whether the text or the query of the walk or question was added before."""
+        """Return whether the text or the query of the walk or question was added before."""
         return self.holds_text(record) or self.holds_query(query_of(record)[0])
 
     def holds_text(self, record: Mapping[str, Any]) -> bool:
-        """Whether the text of the question was added before."""
+        """Return whether the text of the question was added before."""
         return _text(record) in self._texts
 
     def holds_query(self, query: Query) -> bool:
-        """Whether the query was added before."""
+        """Return whether the query was added before."""
         self._latest = query, query.key
         return self._latest[1] in self._queries
 

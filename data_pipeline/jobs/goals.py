@@ -43,7 +43,7 @@ def one_of_each(
     unit: Callable[[Any], str],
     structure_of: Callable[[Mapping[str, Any]], str],
 ) -> Attempts:
-    """One attempt for each item of some lists, by structure, in their order."""
+    """Return one attempt for each item of some lists, by structure, in their order."""
 
     def job(structure: str, number: int) -> Any:
         listed = items.get(structure, ())
@@ -71,30 +71,30 @@ class Goal:
         return list(self.quota)
 
     def quota_of(self, stream: str) -> str:
-        """The structure that a stream's attempts are of."""
+        """Return the structure that a stream's attempts are of."""
         return stream
 
     def next_structure(self) -> str | None:
-        """The stream of the structure that is furthest behind its quota; `None` when all are
+        """Return the stream of the structure that is furthest behind its quota; `None` when all are
         full."""
         open_ones = [name for name in self.quota if self.kept[name] < self.quota[name]]
         return min(open_ones, key=lambda n: self.kept[n] / self.quota[n]) if open_ones else None
 
     def numbers(self, structure: str) -> Iterator[int]:
-        """The attempts to come."""
+        """Return the attempts to come."""
         return count(self.tried[structure])
 
     def count_wanted(self, structure: str) -> Callable[[], int]:
-        """How many more records of it are wanted, whenever it is called."""
+        """Return how many more records of it are wanted, whenever it is called."""
         name = self.quota_of(structure)
         return lambda: self.quota[name] - self.kept[name] if self.is_open(structure) else 0
 
     def is_open(self, stream: str) -> bool:
-        """Whether the next attempts of its structure are this stream's."""
+        """Return whether the next attempts of its structure are this stream's."""
         return True
 
     def judge(self, structure: str, unit: Unit) -> Unit:
-        """The attempt, dropped where earlier ones rule it out."""
+        """Return the attempt, dropped where earlier ones rule it out."""
         return unit
 
     def count(self, structure: str, kept: bool) -> None:
@@ -117,7 +117,7 @@ class Goal:
 
 
 def too_few(requested: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, Any]:
-    """What the data card holds of structures with fewer records than were asked for."""
+    """Return what the data card holds of structures with fewer records than were asked for."""
     short = {
         name: {"asked": wanted, "made": kept.get(name, 0)}
         for name, wanted in requested.items()
@@ -155,14 +155,14 @@ class Streams(dict[str, Iterator[Unit]]):
 
 
 def streams(goal: Goal, pool: Pool[Any, Unit]) -> Streams:
-    """The attempts to come of each stream, made ahead by the pool."""
+    """Return the attempts to come of each stream, made ahead by the pool."""
     return Streams(goal, lambda name: make_units(goal, pool, name, goal.numbers(name)))
 
 
 def make_units(
     goal: Goal, pool: Pool[Any, Unit], structure: str, numbers: Iterator[int]
 ) -> Iterator[Unit]:
-    """The attempts of these numbers, in order, as far as there are any."""
+    """Return the attempts of these numbers, in order, as far as there are any."""
     jobs = (goal.source.job(structure, number) for number in numbers)
     there = takewhile(lambda job: job is not None, jobs)
     return pool.results(there, goal.count_wanted(structure))

@@ -32,7 +32,7 @@ _SEAL = re.compile(rb',"digest":"([0-9a-f]{16})"\}$')
 
 
 def seal(record: Mapping[str, Any]) -> bytes:
-    """The record as a line, its digest the last field; one that it had is made again.
+    """Return the record as a line, its digest the last field; one that it had is made again.
 
     >>> seal({"id": "2I/3"})
     b'{"id":"2I/3","digest":"1a0fc414fe8c259b"}'
@@ -44,8 +44,8 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 
 def is_intact(line: bytes, record: Mapping[str, Any]) -> bool | None:
-    """Whether a line is as it was written; `None` for one without a digest. `record` is what it
-    holds: a line that another program wrote again, with other blanks, is compared by that."""
+    """Return whether a line is as it was written; `None` for one without a digest. `record` is what
+    it holds: a line that another program wrote again, with other blanks, is compared by that."""
     if found := _SEAL.search(line):
         if _digest(line[: found.start()] + b"}") == found[1].decode():
             return True
@@ -219,7 +219,7 @@ def open_ledger(
 
 
 def _digests(config: Any, run: Path) -> dict[str, str]:
-    """What the files and models that a config names hold: others may lie there tomorrow.
+    """Return what the files and models that a config names hold: others may lie there tomorrow.
 
     A folder that lacks some of them resumes without these.
     """
@@ -245,12 +245,12 @@ def record_of(trajectory: Trajectory, unit: str, rejected: Sequence[str] = ()) -
 
 
 def unit_of(record: Mapping[str, Any]) -> str:
-    """The attempt that a record belongs to: its `unit`, else its id."""
+    """Return the attempt that a record belongs to: its `unit`, else its id."""
     return str(record.get("unit") or record["id"])
 
 
 def count_reasons(records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many drops there were for each `stage: reason`, most first."""
+    """Return how many drops there were for each `stage: reason`, most first."""
     counts = Counter(f"{r['stage']}: {r['reason']}" for r in records)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 

@@ -62,7 +62,7 @@ def open_pool(
 
 
 def is_in_line(graph: Path | str, config: SamplingConfig | ExpertConfig) -> bool:
-    """Whether jobs are done one after the other, each when its result is taken."""
+    """Return whether jobs are done one after the other, each when its result is taken."""
     asks = isinstance(config, SamplingConfig) and (config.teacher.chats or config.judge.chats)
     one = config.workers == 1 and config.engine == "processes"
     return one and not asks and not is_endpoint(graph)

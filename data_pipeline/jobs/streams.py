@@ -82,7 +82,7 @@ class StreamOrder:
         self._next.pop(structure, None)
 
     def stream(self, structure: str) -> str | None:
-        """The stream of the structure's next attempt; `None` where it is exhausted."""
+        """Return the stream of the structure's next attempt; `None` where it is exhausted."""
         if structure not in self._next:
             self._next[structure] = self._find(structure)
         return self._next[structure]

@@ -62,7 +62,7 @@ class Corpora(Protocol):
         ...
 
     def holds(self, record: Mapping[str, Any]) -> tuple[str, str]:
-        """Why a walk or a question is ruled out, and what by; both empty where it is not."""
+        """Return why a walk or a question is ruled out, and what by; both empty where it is not."""
         ...
 
 
@@ -135,8 +135,8 @@ class SynthGoal(Goal):
         return stream == self._order.stream(self.quota_of(stream))
 
     def _barren(self) -> str | None:
-        """A structure that has no more attempts worth making and is not full. One that had all
-        that was asked for may become one, when it takes the place of others."""
+        """Return a structure that has no more attempts worth making and is not full. One that had
+        all that was asked for may become one, when it takes the place of others."""
         for name, quota in self.quota.items():
             wanting = name not in self._given_up and self.kept[name] < quota
             if wanting and self._order.stream(name) is None:
@@ -176,7 +176,7 @@ class SynthGoal(Goal):
         return {**too_few(self._requested, self.kept), **found}
 
     def judge(self, structure: str, unit: Unit) -> Unit:
-        """The attempt, dropped when an earlier one is the same question, or filled the share
+        """Return the attempt, dropped when an earlier one is the same question, or filled the share
         of its path or of a relation. What rules out a walk comes before what its question met."""
         found = dict(unit)
         self._reason = found.get(DROPPED, {}).get("reason", "")
@@ -191,7 +191,7 @@ class SynthGoal(Goal):
     def _drop(
         self, stream: str, walk: Mapping[str, Any], found: Mapping[str, dict[str, Any]]
     ) -> Drop | None:
-        """Why an attempt is dropped that gave a walk; one that is kept is remembered."""
+        """Return why an attempt is dropped that gave a walk; one that is kept is remembered."""
         if self._checked and self._checked[0] == unit_of(walk):
             _, query, path, reason = self._checked
         else:
@@ -212,7 +212,7 @@ class SynthGoal(Goal):
         return None
 
     def ruled_out(self, sampled: SampledWalk) -> str:
-        """Why nothing comes of the walk, whatever its question is."""
+        """Return why nothing comes of the walk, whatever its question is."""
         query, path = sampled.walk.query, sampled.path
         reason = self._rival(sampled.id.rpartition("/")[0], query, path)
         self._checked = sampled.id, query, path, reason
@@ -242,7 +242,7 @@ class SynthGoal(Goal):
         return self._shares.names_of(query) if self._shares else query.relations
 
     def _avoided_relations(self, stream: str) -> frozenset[str]:
-        """The relations that have their share by now; for a stream that avoids them."""
+        """Return the relations that have their share by now; for a stream that avoids them."""
         structure, step, level = parse_stream(stream)
         if not level:
             return frozenset()

@@ -171,7 +171,7 @@ Reply with JSON and nothing else, "in" having the same four lists as "out":
 
 
 def prompt_of(seen: ShownRelation) -> str:
-    """The whole prompt."""
+    """Return the whole prompt."""
     lines = [f"- {one_line(start)} -> {one_line(end)}" for start, end in seen.facts]
     first, last = seen.facts[0] if seen.facts else ("the one", "the other")
     return PROMPT.format(
@@ -238,7 +238,7 @@ def _one(client: TeacherClient, seen: ShownRelation) -> KindsOfText | str:
 
 
 def read_wordings(answer: str) -> KindsOfText:
-    """The texts of an answer by direction and kind; what is no text is left out.
+    """Return the texts of an answer by direction and kind; what is no text is left out.
 
     >>> read_wordings('Sure: {"out": {"casual": ["who wrote {x}", 3]}, "in": {}}')
     {'out': {'casual': ['who wrote {x}']}, 'in': {}}
@@ -299,7 +299,7 @@ _CRAMPED = re.compile(r"\b(?:a|an|the) \{x\}")
 
 
 def fault(kind: str, text: str, examples: Iterable[str]) -> str:
-    """Why a wording is refused, or `""`. `examples`: names that the prompt has shown.
+    """Return why a wording is refused, or `""`. `examples`: names that the prompt has shown.
 
     >>> fault("question", "Who is {x} married to?", ["Ann Lee"])
     ''

@@ -35,8 +35,8 @@ class FoundSeeds:
 
 
 def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> FoundSeeds:
-    """The predicates and entities of training files (CWQ, WebQSP, GrailQA: their SPARQL) and of
-    whitelists (a JSON list, or one id or IRI a line).
+    """Return the predicates and entities of training files (CWQ, WebQSP, GrailQA: their SPARQL) and
+    of whitelists (a JSON list, or one id or IRI a line).
 
     A query that is no SPARQL is counted and set aside; raises `UserError` naming the file where
     nothing at all could be read.
@@ -138,7 +138,7 @@ def _add(path: Path, record: Record, found: FoundSeeds) -> bool:
 
 
 def _ids(line: str) -> list[str]:
-    """What a line of a whitelist names: one id, or a whole JSON list of them."""
+    """Return what a line of a whitelist names: one id, or a whole JSON list of them."""
     if not line.startswith("["):
         return [line]
     try:
@@ -165,7 +165,7 @@ def _add_id(path: Path, number: int, text: str, found: FoundSeeds) -> bool:
 
 
 def _sparql(value: object) -> Iterator[str]:
-    """The queries of one record, wherever its benchmark keeps them."""
+    """Yield the queries of one record, wherever its benchmark keeps them."""
     if isinstance(value, list):
         for item in cast(list[object], value):
             yield from _sparql(item)

@@ -66,8 +66,8 @@ class Seeds:
         tries: int,
         avoided: frozenset[str] = frozenset(),
     ) -> tuple[Entity, tuple[Hop, ...]] | None:
-        """An entity to start from and the hop to take first, in its spellings; no hop where hops
-        have no shares. `None` when `tries` draws find none."""
+        """Return an entity to start from and the hop to take first, in its spellings; no hop where
+        hops have no shares. `None` when `tries` draws find none."""
         if not self.shares or not self._having:
             entity = self.draw(rng, usable, tries)
             return (entity, ()) if entity else None
@@ -79,23 +79,23 @@ class Seeds:
         return None
 
     def spread(self, most: int) -> list[str]:
-        """Ids of at most so many entities, evenly spread over all that may be drawn."""
+        """Return ids of at most so many entities, evenly spread over all that may be drawn."""
         step = max(1, -(-self.size // most))
         return [self._at(index).id for index in range(0, self.size, step)]
 
     def allows(self, relation: str) -> bool:
-        """Whether a walk may take the relation (both halves, when it is flattened)."""
+        """Return whether a walk may take the relation (both halves, when it is flattened)."""
         if self._predicates is None or relation in self._predicates:
             return True
         halves = relation.split(FLATTENED)
         return len(halves) == 2 and all(half in self._predicates for half in halves)
 
     def takes(self, hop: Hop) -> bool:
-        """Whether a walk may take the hop: where hops have shares, one that has."""
+        """Return whether a walk may take the hop: where hops have shares, one that has."""
         return hop in self.shares if self.shares else self.allows(hop.relation)
 
     def _matches(self, relations: frozenset[str]) -> bool:
-        """Whether any relation, plain or flattened, is left to walk over."""
+        """Return whether any relation, plain or flattened, is left to walk over."""
         assert self._predicates is not None
         return any(map(self.allows, relations)) or any(
             relations.issuperset(one.split(FLATTENED)) for one in self._predicates
@@ -103,8 +103,8 @@ class Seeds:
 
 
 def lines_of(path: str) -> list[str]:
-    """The ids of a seed file: one a line or a JSON list, plain or .gz; of Freebase IRIs the local
-    part. Raises `UserError` for none, or for a file that is no text."""
+    """Return the ids of a seed file: one a line or a JSON list, plain or .gz; of Freebase IRIs the
+    local part. Raises `UserError` for none, or for a file that is no text."""
     with open_text(path) as file:
         text = file.read()
     if text.lstrip().startswith("["):
@@ -117,7 +117,7 @@ def lines_of(path: str) -> list[str]:
 
 
 def relations_in(path: str) -> list[str]:
-    """The relations of a predicates file, whose lines may give weights (`read_shares`)."""
+    """Return the relations of a predicates file, whose lines may give weights (`read_shares`)."""
     return [relation for line in lines_of(path) for relation in relations_of(line)]
 
 

@@ -32,15 +32,15 @@ class HopShares:
         return hop in self._own
 
     def name(self, hop: Hop) -> str:
-        """The spelling of a hop that is counted; its own where the file lacks the hop."""
+        """Return the spelling of a hop that is counted; its own where the file lacks the hop."""
         return str(self._own.get(hop, hop))
 
     def names_of(self, query: Query) -> tuple[str, ...]:
-        """The names of a query's hops, each once."""
+        """Return the names of a query's hops, each once."""
         return tuple(dict.fromkeys(map(self.name, query.all_hops)))
 
     def draw(self, rng: random.Random) -> Hop:
-        """A hop, drawn by the weights of `LEAST` uses and more."""
+        """Return a hop, drawn by the weights of `LEAST` uses and more."""
         hops, sums = self._sums
         return rng.choices(hops, cum_weights=sums)[0]
 
@@ -105,8 +105,8 @@ def write_shares(path: Path, shares: HopShares) -> None:
 
 
 def read_shares(path: str) -> HopShares | None:
-    """The weights of a predicates file; `None` for one without. Raises `UserError` for a weight
-    that is no number above 0."""
+    """Return the weights of a predicates file; `None` for one without. Raises `UserError` for a
+    weight that is no number above 0."""
     with open_text(path) as file:
         rows = [line.rstrip("\n").split("\t") for line in file if line.strip()]
     if not any(len(row) > 1 for row in rows):
@@ -126,7 +126,7 @@ def read_shares(path: str) -> HopShares | None:
 
 
 def relations_of(line: str) -> list[str]:
-    """The relations of a line of a predicates file.
+    """Return the relations of a line of a predicates file.
 
     >>> relations_of("~directed_by\\t12\\tdirected"), relations_of("directed_by")
     (['directed_by', 'directed'], ['directed_by'])

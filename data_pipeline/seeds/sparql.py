@@ -45,7 +45,7 @@ def read_sparql(sparql: str) -> SparqlIds:
         raise UserError(f"no SPARQL ({error})") from None
 
     def ids(term: Any) -> Iterator[str]:
-        """The ids of the IRIs that a term or a property path holds."""
+        """Yield the ids of the IRIs that a term or a property path holds."""
         for part in _parts(term):
             if str(part).startswith(PLACE):
                 constant = shape.constants[int(str(part).removeprefix(PLACE))]
@@ -64,8 +64,8 @@ def read_sparql(sparql: str) -> SparqlIds:
 
 @lru_cache(maxsize=16_384)
 def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
-    """All triple patterns of a query, and all values of its VALUES. Training questions share few
-    forms: with their constants taken out, each is parsed once."""
+    """Return all triple patterns of a query, and all values of its VALUES. Training questions share
+    few forms: with their constants taken out, each is parsed once."""
     try:
         from pyparsing import ParseException
         from rdflib.plugins.sparql.parser import parseQuery
@@ -89,7 +89,7 @@ def _patterns(text: str) -> tuple[list[tuple[Any, Any, Any]], list[Any]]:
 
 
 def _parts(tree: Any) -> Iterator[Any]:
-    """A parse tree and everything in it; a property path has its predicates in it."""
+    """Yield a parse tree and everything in it; a property path has its predicates in it."""
     from pyparsing import ParseResults
 
     yield tree
@@ -112,5 +112,5 @@ def is_entity(identifier: str) -> bool:
 
 
 def node_id(iri: str) -> str:
-    """The id that a graph of ours has for an IRI."""
+    """Return the id that a graph of ours has for an IRI."""
     return iri.removeprefix(FREEBASE) or iri

@@ -70,7 +70,7 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _number(item: tuple[str, int]) -> tuple[int, str]:
-    """Numbers by their value, whatever else by its letters."""
+    """Return numbers by their value, whatever else by its letters."""
     return (int(item[0]) if item[0].isdecimal() else 0, item[0])
 
 
@@ -107,7 +107,7 @@ def write_card(
 
 
 def markdown(card: Mapping[str, Any]) -> str:
-    """The data card for a reader."""
+    """Return the data card for a reader."""
     lines = [
         f"# Data card: {card['file']}",
         "",
@@ -144,7 +144,7 @@ def whole(described: Mapping[str, Any], name: str) -> int:
 
 
 def table(title: str, counts: Mapping[str, int], total: int) -> list[str]:
-    """A Markdown table of counts and of their shares of a total."""
+    """Return a Markdown table of counts and of their shares of a total."""
     rows = [f"| {name} | {count} | {count / total:.1%} |" for name, count in counts.items()]
     return [f"| {title} | count | share |", "| --- | ---: | ---: |", *rows]
 

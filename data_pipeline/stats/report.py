@@ -42,8 +42,8 @@ def report(
 
 
 def beside(structures: Mapping[str, int]) -> dict[str, Any]:
-    """The paper's table that has the same structures: shares here and there, and the
-    largest difference in points; empty where neither has."""
+    """Return the paper's table that has the same structures: shares here and there, and the largest
+    difference in points; empty where neither has."""
     for name, weights in (("Table 6", TABLE_6), ("Table 7", TABLE_7)):
         paper = {s: count for s, count in weights.items() if count or s in structures}
         if set(structures) == set(paper):
@@ -56,7 +56,7 @@ def beside(structures: Mapping[str, int]) -> dict[str, Any]:
 
 
 def markdown(stats: Mapping[str, Any]) -> str:
-    """The tables for a reader."""
+    """Return the tables for a reader."""
     lines = [f"# Statistics of {stats['file']}", "", f"{stats['count']:,} records."]
     if paper := stats["paper"]:
         lines += ["", f"| structure | share, % | GraphWalker {paper['table']}, % |"]

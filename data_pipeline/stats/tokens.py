@@ -49,7 +49,7 @@ def token_costs(trajectories: Iterable[Trajectory], model: str) -> dict[str, Any
 
 
 def _counter(model: str) -> Any:
-    """A function that counts the tokens of a text; texts are counted once."""
+    """Return a function that counts the tokens of a text; texts are counted once."""
     from graphwalker.pretrained.load import read_tokenizer
 
     if not Path(model).is_dir():

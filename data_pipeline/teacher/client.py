@@ -61,10 +61,10 @@ class TeacherClient:
         counts: bool = True,
         fields: Sequence[str] = (),
     ) -> T:
-        """What `read` makes of the answer, which may take `max_tokens` (0: those of the settings).
-        Raises `Unusable` with the reason of a drop. `counts`: a useless answer counts towards the
-        end of the run. `fields`: what the answer holds; where it cannot be read, the server is
-        asked for JSON with these fields."""
+        """Return what `read` makes of the answer, which may take `max_tokens` (0: those of the
+        settings). Raises `Unusable` with the reason of a drop. `counts`: a useless answer counts
+        towards the end of the run. `fields`: what the answer holds; where it cannot be read, the
+        server is asked for JSON with these fields."""
         first = {"role": "user", "content": prompt}
         talk: Messages = (first,)
         warmth = self.config.temperature if temperature is None else temperature
@@ -150,7 +150,7 @@ class TeacherClient:
             raise self._over(f"{self.name}: {error}") from None
 
     def _over(self, line: str) -> UserError:
-        """The end of the run, the same for every thread; nothing more is sent."""
+        """Return the end of the run, the same for every thread; nothing more is sent."""
         with self._lock:
             if self._end is None:
                 self._end = UserError(f"{line}; what is made is kept, the same command resumes")

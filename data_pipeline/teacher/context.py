@@ -35,8 +35,8 @@ class Surroundings:
         self._kinds_of = lru_cache(1 << 14)(self._all_kinds)
 
     def lines(self, query: Query, run: Execution, rng: random.Random) -> str:
-        """One line for each entity that is named and for each placeholder of the query, but no
-        name of what is behind a placeholder: `- Anna: person; "..."; her country is Spain`."""
+        """Return one line for each entity that is named and for each placeholder of the query, but
+        no name of what is behind a placeholder: `- Anna: person; "..."; her country is Spain`."""
         hidden = {e.name for frontiers in run.frontiers for f in frontiers[1:] for e in f}
         hidden |= {entity.name for frontier in run.tail_frontiers for entity in frontier}
         topics = {topic.name for topic in query.topics}
@@ -60,7 +60,7 @@ class Surroundings:
         return "\n".join(lines)
 
     def kinds(self, entities: Sequence[Entity]) -> list[str]:
-        """What most of them are, the most telling first: kinds of few words, and shared."""
+        """Return what most of them are, the most telling first: kinds of few words, and shared."""
         sample = entities[:LOOKED_AT]
         counts = Counter(kind for entity in sample for kind in self._kinds_of(entity))
         shared = [kind for kind, count in counts.items() if 2 * count > len(sample)]
@@ -82,9 +82,9 @@ class Surroundings:
     def _about(
         self, entity: Entity, called: str, walked: set[str], path: set[str], rng: random.Random
     ) -> list[str]:
-        """A description and some facts of an entity that the prompt calls so. `walked`: the names
-        of the walk; of another entity than this one, and of this one where it is hidden, none is
-        told."""
+        """Return a description and some facts of an entity that the prompt calls so. `walked`: the
+        names of the walk; of another entity than this one, and of this one where it is hidden, none
+        is told."""
         description, facts = self._facts_of(entity)
         others = walked - {called}
         sentences = re.split(r"(?<=[.!?]) ", description.replace(one_line(entity.name), called))

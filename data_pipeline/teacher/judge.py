@@ -49,7 +49,7 @@ class Judge:
         return Verdict(verdict.scores, (reason,), self._keep_from)
 
     def means(self, text: str, doubt: Doubt) -> bool:
-        """Whether the question means the doubt's own hop, and none of its rivals as well."""
+        """Return whether the question means the doubt's own hop, and none of its rivals as well."""
         hops, prompt = reading_prompt(self._client.prompts, text, doubt)
 
         def read(answer: str) -> set[str]:
@@ -90,7 +90,7 @@ class Judge:
 
 
 def score_prompt(prompts: Prompts, text: str, path: str, names: Sequence[str]) -> str:
-    """The judge's prompt for some of the dimensions."""
+    """Return the judge's prompt for some of the dimensions."""
     values = {
         "path": path,
         "question": text,
@@ -101,8 +101,8 @@ def score_prompt(prompts: Prompts, text: str, path: str, names: Sequence[str]) -
 
 
 def reading_prompt(prompts: Prompts, text: str, doubt: Doubt) -> tuple[list[Hop], str]:
-    """The relations that a question may mean at one step, in an order that does not tell the true
-    one, and the prompt that lists them by letters."""
+    """Return the relations that a question may mean at one step, in an order that does not tell the
+    true one, and the prompt that lists them by letters."""
     hops = sorted((doubt.hop, *doubt.rivals))
     random.Random(text).shuffle(hops)
     options = (

@@ -37,7 +37,7 @@ class Unreadable(ValueError):
 
 
 def read_text(answer: str, tag: str) -> str:
-    """What stands in `<tag>`, or in the JSON field of that name, on one line.
+    """Return what stands in `<tag>`, or in the JSON field of that name, on one line.
 
     >>> read_text('Sure! <question>Who wrote  it?</question>', "question")
     'Who wrote it?'
@@ -65,7 +65,7 @@ def read_text(answer: str, tag: str) -> str:
 
 
 def read_thoughts(answer: str, numbers: Sequence[int]) -> dict[int, str]:
-    """Those of the numbered thoughts that are there: in tags, as JSON, or in numbered lines.
+    """Return those of the numbered thoughts that are there: in tags, as JSON, or in numbered lines.
 
     >>> read_thoughts("<thought1> I begin. </thought1> <thought2>Half of", [1, 2])
     {1: 'I begin.'}
@@ -95,7 +95,7 @@ def read_thoughts(answer: str, numbers: Sequence[int]) -> dict[int, str]:
 
 
 def read_question(answer: str) -> str:
-    """The question, in its tag or bare: one sentence with one question mark, at its end.
+    """Return the question, in its tag or bare: one sentence with one question mark, at its end.
 
     >>> read_question("<question>who wrote it?</question>"), read_question('Question: "Who sang?"')
     ('Who wrote it?', 'Who sang?')
@@ -116,8 +116,8 @@ def read_question(answer: str) -> str:
 
 
 def read_scores(answer: str, names: Sequence[str]) -> dict[str, float]:
-    """Those of the scores that are there, each from 0 to 10: in tags, whichever closes them, as
-    JSON, as `name: 9`, or as bare numbers in the order of the names, one for each.
+    """Return those of the scores that are there, each from 0 to 10: in tags, whichever closes them,
+    as JSON, as `name: 9`, or as bare numbers in the order of the names, one for each.
 
     >>> names = ["path", "relevance", "coherence"]
     >>> read_scores("<path>9</path> <relevance>8/10</path> <coherence>11</coherence>", names)
@@ -141,8 +141,8 @@ def read_scores(answer: str, names: Sequence[str]) -> dict[str, float]:
 
 
 def is_english(text: str, names: Iterable[str]) -> bool:
-    """Whether the text, apart from the names in it, looks like English: Latin letters, and a word
-    that English can hardly do without.
+    """Return whether the text, apart from the names in it, looks like English: Latin letters, and a
+    word that English can hardly do without.
 
     >>> [is_english(t, ["Łódź"]) for t in ("Who is from Łódź?", "谁来自 Łódź?", "Wer kam?")]
     [True, False, False]
@@ -155,7 +155,7 @@ def is_english(text: str, names: Iterable[str]) -> bool:
 
 
 def _bare_question(text: str) -> str:
-    """The one question of a text without tags, `""` where it has none or several."""
+    """Return the one question of a text without tags, `""` where it has none or several."""
     lines = [_LABEL.sub("", line.strip(), count=1) for line in text.splitlines()]
     asking = [k for k, line in enumerate(lines) if "?" in line]
     if len(asking) != 1 or re.search(r"[<>{}]", text):
@@ -169,7 +169,7 @@ def _bare_question(text: str) -> str:
 
 
 def _scores_of(text: str, name: str) -> set[float]:
-    """The values that a text gives for one score."""
+    """Return the values that a text gives for one score."""
     label = rf"\b{name}\b[^\n\d<>:=|{{}}-]{{0,30}}(?:[:=|]|[-–—]\s)"
     written = rf"""(?:<{name}>|{label})[\s"*]*{_NUMBER}"""
     return {float(number) for number in re.findall(written, text, re.IGNORECASE)}
@@ -218,6 +218,6 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """The JSON object or array that an answer holds, whichever begins first."""
+    """Return the JSON object or array that an answer holds, whichever begins first."""
     first = re.search(r"[{\[]", text)
     return first_value(text, first[0]) if first else None

@@ -13,7 +13,7 @@ SHOWN = 3
 
 
 def paths(query: Query) -> str:
-    """One line a path, placeholders for what is in between and for the answers.
+    """Return one line a path, placeholders for what is in between and for the answers.
 
     >>> from graphwalker.query.query import Branch, parse_hop
     >>> from graphwalker.graphs.base import Entity
@@ -27,7 +27,7 @@ def paths(query: Query) -> str:
 
 
 def resolved_paths(query: Query, run: Execution) -> str:
-    """One line a path, with the entities that its execution went through.
+    """Return one line a path, with the entities that its execution went through.
 
     >>> from graphwalker.query.query import Branch, parse_hop
     >>> a, b, c = Entity("m.a", "Anna"), Entity("m.b", "Blue"), Entity("m.c", "Drama")
@@ -44,8 +44,8 @@ def resolved_paths(query: Query, run: Execution) -> str:
 
 
 def placeholders(query: Query) -> list[str]:
-    """What stands at the end of each hop, branch by branch, the tail last: `entity1`, `shared`,
-    `answer`."""
+    """Return what stands at the end of each hop, branch by branch, the tail last: `entity1`,
+    `shared`, `answer`."""
     numbers = count(1)
 
     def ends(hops: Sequence[Hop], end: str) -> list[str]:
@@ -57,8 +57,8 @@ def placeholders(query: Query) -> list[str]:
 
 
 def hints(query: Query, lexicon: Lexicon) -> str:
-    """What each hop says, in the lexicon's plainest words, from which place to which: a small model
-    that reads `the director of it` exchanges the roles of a path."""
+    """Return what each hop says, in the lexicon's plainest words, from which place to which: a
+    small model that reads `the director of it` exchanges the roles of a path."""
     ends = iter(placeholders(query))
     paths = [(one_line(branch.topic.name), branch.hops) for branch in query.branches]
     steps: list[str] = []
@@ -72,7 +72,7 @@ def hints(query: Query, lexicon: Lexicon) -> str:
 
 
 def one_line(name: str) -> str:
-    """A name without line breaks, so that it stays what it is inside a prompt."""
+    """Return a name without line breaks, so that it stays what it is inside a prompt."""
     return " ".join(name.split())
 
 

@@ -68,7 +68,7 @@ OPENINGS = (
 
 
 def style(rng: random.Random) -> str:
-    """One style as the prompt says it; the same for the same draws.
+    """Return one style as the prompt says it; the same for the same draws.
 
     >>> style(random.Random(0))
     'plain, as asked of a librarian; a full, flowing sentence; open with the question word \

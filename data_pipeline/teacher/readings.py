@@ -80,8 +80,8 @@ class TextReadings:
         return replace(plain, text=text, readings=branches, tail_readings=tail, own_words=own)
 
     def doubts(self, query: Query, draft: Draft, run: Execution) -> Iterator[Doubt]:
-        """The hops in words of the writer's own, where another relation would give other answers of
-        the same kind."""
+        """Yield the hops in words of the writer's own, where another relation would give other
+        answers of the same kind."""
         gold = ids_of(run.answers)
         for place, hop in _places(query):
             if str(hop) not in draft.own_words:
@@ -106,8 +106,8 @@ class TextReadings:
                 yield Doubt(start, noun, hop, tuple(rivals))
 
     def answer_of_absent(self, text: str, query: Query, run: Execution) -> str:
-        """A relation that does answer a question whose own relation is missing, as its words or the
-        place that it leads to say; `""` where there is none."""
+        """Return a relation that does answer a question whose own relation is missing, as its words
+        or the place that it leads to say; `""` where there is none."""
         place = list(_places(query))[-1][0]
         rivals = self._rival_hops(query, run, place)
         words = _content(_without(text, query.topics))
@@ -121,7 +121,7 @@ class TextReadings:
         return str(next(named, ""))
 
     def _leads_to(self, starts: Sequence[Entity], hop: Hop, noun: str) -> bool:
-        """Whether the hop leads from there to a place of that noun."""
+        """Return whether the hop leads from there to a place of that noun."""
         if noun == "place" == self._lexicon.entry(hop).noun:
             return True
         steps = [Step(start.id, hop.relation, hop.direction, LOOKED_AT) for start in starts]
@@ -149,8 +149,8 @@ class TextReadings:
                 yield other
 
     def _is_other_kind(self, hop: Hop, rival: Hop, text: str, last: bool) -> bool:
-        """Whether the text names the kind of thing that the hop finds, and the rival finds another:
-        `who` asks for no company, `which city` for no person."""
+        """Return whether the text names the kind of thing that the hop finds, and the rival finds
+        another: `who` asks for no company, `which city` for no person."""
         own, other = self._lexicon.entry(hop), self._lexicon.entry(rival)
         asks_who = last and text.casefold().startswith("who ")
         if asks_who and own.question_word == "Who" != other.question_word:
@@ -162,7 +162,7 @@ class TextReadings:
         return named is not None and rival_named is None
 
     def _rival_hops(self, query: Query, run: Execution, place: Place) -> list[Hop]:
-        """The other relations that can be taken where the hop is, sorted."""
+        """Return the other relations that can be taken where the hop is, sorted."""
         hop = dict(_places(query))[place]
         sides = [
             Side(entity.id, direction)
@@ -177,8 +177,8 @@ class TextReadings:
         return sorted(found - {hop, self._lexicon.inverse(hop)})
 
     def _content_of(self, hop: Hop) -> tuple[frozenset[str], ...]:
-        """The words of each phrase; the kinds at its ends (`the film that ...`) only where there
-        are no others."""
+        """Return the words of each phrase; the kinds at its ends (`the film that ...`) only where
+        there are no others."""
         entry = self._lexicon.entry(hop)
         texts = (*entry.texts, *entry.questions)
         kinds = _content(f"{entry.noun} {entry.source}")

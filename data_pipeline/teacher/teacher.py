@@ -40,25 +40,25 @@ class Teacher:
     def ask(
         self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
-        """One question, or `None` when it cannot be worded well. `run` is the query's, where it was
-        executed already."""
+        """Return one question, or `None` when it cannot be worded well. `run` is the query's, where
+        it was executed already."""
         return self.phrases.ask(query, answers, rng)
 
     def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
-        """What can be checked at no cost. `between`: entities that it must not name."""
+        """Return what can be checked at no cost. `between`: entities that it must not name."""
         return quality.judge(text, query, draft, (), between)
 
     def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
-        """The three scores of a judge; `None` where there is none."""
+        """Return the three scores of a judge; `None` where there is none."""
         return self.judge.verdict(text, query, run) if self.judge else None
 
     def misread_step(self, text: str, query: Query, draft: Draft, run: Execution) -> str:
-        """The step that a judge reads as another than is meant, described; `""` where none is.
-        Phrases have known readings, which the certificate executes."""
+        """Return the step that a judge reads as another than is meant, described; `""` where none
+        is. Phrases have known readings, which the certificate executes."""
         return ""
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
@@ -75,8 +75,8 @@ def open_teacher(
     protocol: ActionProtocol,
     phrases: ProgrammaticTeacher,
 ) -> Teacher:
-    """The teacher that the settings ask for, with what scores its questions: a judge of its own,
-    else the teacher itself. `chats` are their lines to servers."""
+    """Return the teacher that the settings ask for, with what scores its questions: a judge of its
+    own, else the teacher itself. `chats` are their lines to servers."""
     scores = chats and (chats.judge or (chats.teacher if teacher.judge else None))
     scorer = Judge(scores, judge.keep_from) if scores else None
     if chats is None or chats.teacher is None:
@@ -108,8 +108,8 @@ class ChatTeacher(Teacher):
     def ask(
         self, query: Query, answers: Sequence[Entity], rng: random.Random, run: Execution | None
     ) -> Draft | None:
-        """The question in the model's words. Each hop is given our plainest phrase (for thoughts
-        and experts), and as readings every relation that the text may mean instead."""
+        """Return the question in the model's words. Each hop is given our plainest phrase (for
+        thoughts and experts), and as readings every relation that the text may mean instead."""
         run = run or execute(self._graph, query, FRONTIER_LIMIT)
         name = "question_conjunction" if len(query.branches) > 1 else "question_composition"
         values = {
@@ -139,7 +139,7 @@ class ChatTeacher(Teacher):
     def score(
         self, text: str, query: Query, draft: Draft, run: Execution
     ) -> quality.Verdict | None:
-        """The judge's scores. Raises `UserError` where it accepts no question at all."""
+        """Return the judge's scores. Raises `UserError` where it accepts no question at all."""
         if self.judge is None:
             return None
         verdict = self.judge.verdict(text, query, run)

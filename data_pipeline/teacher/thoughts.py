@@ -30,8 +30,8 @@ def with_thoughts(
     english: bool = True,
     each: bool = False,
 ) -> Trajectory:
-    """The trajectory with its thoughts written by the teacher; nothing else changes. `each`: a
-    request of its own for each step, which shows the steps before it alone.
+    """Return the trajectory with its thoughts written by the teacher; nothing else changes. `each`:
+    a request of its own for each step, which shows the steps before it alone.
 
     A thought that names what no observation has shown yet, or that cannot be written in the
     protocol, is requested again. One that the teacher does not give stays the programmatic
@@ -117,7 +117,7 @@ class _Steps:
             raise Unreadable(f"{'; '.join(problems[:4])} (write {left} again, and no other)")
 
     def _take(self, number: int, thought: str) -> str:
-        """What is wrong with a thought, `""` where nothing is."""
+        """Return what is wrong with a thought, `""` where nothing is."""
         action = self._actions[self._numbers[number]]
         assert action is not None
         if name := self._hidden[number].name_in(thought):
@@ -139,7 +139,7 @@ class _Steps:
         return ""
 
     def turns(self) -> tuple[Turn, ...]:
-        """The turns with the thoughts that were given."""
+        """Return the turns with the thoughts that were given."""
         turns = list(self._trajectory.turns)
         for number, thought in {**self._spare, **self._good}.items():
             k = self._numbers[number]
@@ -150,14 +150,14 @@ class _Steps:
         return tuple(turns)
 
     def action_text(self, number: int) -> str:
-        """One step as the protocol writes it."""
+        """Return one step as the protocol writes it."""
         action = self._actions[self._numbers[number]]
         assert action is not None
         return self._protocol.render("", action).rpartition("</think>")[2].strip()
 
     def describe(self, before: int | None = None) -> str:
-        """The steps as the teacher reads them: what was done, and what that showed; those before
-        one step alone."""
+        """Return the steps as the teacher reads them: what was done, and what that showed; those
+        before one step alone."""
         lines: list[str] = []
         numbers = {k: number for number, k in self._numbers.items()}
         end = len(self._trajectory.turns) if before is None else self._numbers[before]
@@ -192,7 +192,7 @@ class Hidden:
         self._relations = [relation for relation in ids if relation not in known]
 
     def name_in(self, thought: str) -> str:
-        """The first of these that the thought names, `""` where it names none."""
+        """Return the first of these that the thought names, `""` where it names none."""
         folded = thought.casefold()
         names = (name for name in self._names if _stands(name, folded))
         relations = (relation for relation in self._relations if relation in thought)
@@ -205,7 +205,7 @@ def _stands(name: str, folded: str) -> bool:
 
 
 def fits(protocol: ActionProtocol, thought: str, action: Call | FinalAnswer) -> bool:
-    """Whether the protocol reads the thought and the action back as they are."""
+    """Return whether the protocol reads the thought and the action back as they are."""
     return "<" not in thought and protocol.parse(protocol.render(thought, action)) == (
         thought,
         action,
@@ -226,8 +226,8 @@ def sentences(text: str, names: Sequence[str] = ()) -> int:
 
 
 def compares(turn: Turn, before: Turn) -> bool | None:
-    """Whether the thought of a choice among listed relations names another one that was listed
-    there, by its id or by the words of its end; `None` for a turn that chooses none."""
+    """Return whether the thought of a choice among listed relations names another one that was
+    listed there, by its id or by the words of its end; `None` for a turn that chooses none."""
     listed = [hop.relation for one in before.listed for hop in one.hops]
     arguments: Mapping[str, object] = turn.action.get("arguments") or {}
     taken = str(arguments.get("relations", ""))

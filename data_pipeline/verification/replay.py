@@ -47,7 +47,7 @@ class Replayer:
         self._known: dict[str, Environment] = {}
 
     def faults(self, trajectory: Trajectory) -> Iterator[tuple[str, str]]:
-        """What the environment shows otherwise than the record, turn by turn."""
+        """Yield what the environment shows otherwise than the record, turn by turn."""
         environment = self._environment(trajectory.provenance)
         about = environment.provenance
         version = trajectory.provenance.get("environment_version", about["environment_version"])
@@ -77,8 +77,8 @@ class Replayer:
 
 
 def run_environment(folder: Path) -> tuple[dict[str, Any], str]:
-    """The settings of the environment of the run in a folder, and what they are named by; none
-    where no run is written down there."""
+    """Return the settings of the environment of the run in a folder, and what they are named by;
+    none where no run is written down there."""
     path = folder / RUN
     found = read_json(path).get("config", {}) if path.is_file() else {}
     if isinstance(found, dict) and isinstance(found.get("environment"), dict):
@@ -109,8 +109,8 @@ def _faults(environment: Environment, trajectory: Trajectory) -> Iterator[tuple[
 
 
 def _completion(environment: Environment, turn: Turn, following: tuple[Turn, ...]) -> Completion:
-    """What the policy wrote. How full its context was is not recorded: that the answer was asked
-    for early shows in the message that follows."""
+    """Return what the policy wrote. How full its context was is not recorded: that the answer was
+    asked for early shows in the message that follows."""
     force = environment.protocol.force()
     forced = any(m.content.endswith(force) for t in following for m in t.context)
     return Completion(
@@ -136,7 +136,7 @@ def _differences(number: int, turn: Turn, made: Turn | None) -> Iterator[tuple[s
 
 
 def _first(field: str, here: Any, there: Any) -> str:
-    """The first place at which two values differ, each with some text around it."""
+    """Return the first place at which two values differ, each with some text around it."""
     if field == "context":
         here, there = ("\n".join(m.content for m in messages) for messages in (here, there))
     one, other = str(here), str(there)

@@ -28,7 +28,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def count_lines(path: Path) -> int:
-    """Lines of a plain file, for the progress bar; 0 where only reading it would show."""
+    """Return lines of a plain file, for the progress bar; 0 where only reading it would show."""
     if path.suffix == ".gz" or not path.is_file():
         return 0
     with path.open("rb") as file:
@@ -36,7 +36,7 @@ def count_lines(path: Path) -> int:
 
 
 def parse_record(line: bytes) -> dict[str, Any]:
-    """The record of a line. Raises `ValueError` that says what is wrong with it."""
+    """Return the record of a line. Raises `ValueError` that says what is wrong with it."""
     try:
         record = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -170,7 +170,7 @@ class Verifier:
         self._inverse = lexicon_of(graph).inverse
 
     def failure(self, number: int, record: dict[str, Any], line: bytes) -> Failure | None:
-        """Why the record of a line does not hold; `None` where it does.
+        """Return why the record of a line does not hold; `None` where it does.
 
         Raises `UserError` for what is no walk, question or trajectory of this format.
         """
@@ -217,7 +217,7 @@ class Verifier:
                 yield from self._replayer.faults(claim.trajectory)
 
     def _executed(self, claim: Claim, query: Query) -> Iterator[Flaw]:
-        """What the query finds otherwise than the record says; of a question of ours, every
+        """Yield what the query finds otherwise than the record says; of a question of ours, every
         certificate, too."""
         run = execute(self.graph, query, FRONTIER_LIMIT)
         yield from self._answers(claim, query, run)
@@ -315,7 +315,7 @@ def _pairs(run: Execution) -> set[tuple[str, str]]:
 
 
 def _dead_end(query: Query, run: Execution) -> str:
-    """Where an execution without answers first found nothing."""
+    """Return where an execution without answers first found nothing."""
     for branch, frontiers in zip(query.branches, run.frontiers, strict=True):
         for hop, reached in zip(branch.hops, frontiers[1:], strict=True):
             if not reached:
@@ -336,7 +336,7 @@ def _shape(claim: Claim, query: Query) -> Iterator[Flaw]:
 
 
 def _path(claim: Claim, query: Query, run: Execution) -> Iterator[Flaw]:
-    """Whether a walk stood where its query leads."""
+    """Yield whether a walk stood where its query leads."""
     frontiers = [*run.frontiers, *([run.tail_frontiers] if query.tail else [])]
     for visited, stands in zip(claim.visited, frontiers, strict=False):
         for entity, frontier in zip(visited, stands, strict=False):
@@ -363,7 +363,7 @@ def _some(names: Iterable[str], most: int = 3) -> str:
 
 
 def claim_of(record: dict[str, Any]) -> Claim:
-    """What the record claims. Raises for a malformed one."""
+    """Return what the record claims. Raises for a malformed one."""
     if "turns" in record:
         trajectory = Trajectory.from_json(record)
         return _of_question(trajectory.id, trajectory.question, trajectory)

@@ -19,8 +19,8 @@ TRIES = 4
 
 
 def sample_absent(walker: Walker, rng: random.Random, avoided: frozenset[str]) -> Walk | str:
-    """A walk to a relation that entities of the kind often have and these lack, or the reason why
-    this attempt found none."""
+    """Return a walk to a relation that entities of the kind often have and these lack, or the
+    reason why this attempt found none."""
     if rng.random() < ONE_HOP_SHARE:
         start = walker.draw_start(rng, frozenset())
         if start is None:

@@ -44,7 +44,7 @@ class ConstraintWalker(Walker):
     def sample(
         self, structure: str, rng: random.Random, avoided: frozenset[str] = frozenset()
     ) -> Walk | str:
-        """A walk of the structure, or the reason why this attempt found none."""
+        """Return a walk of the structure, or the reason why this attempt found none."""
         if structure == "3I":
             return sample_three(self, rng, avoided)
         if structure == ABSENT:
@@ -122,7 +122,7 @@ class ConstraintWalker(Walker):
         candidates: Sequence[Entity],
         rng: random.Random,
     ) -> Constraint | str:
-        """One that every candidate has a value for, and that keeps some of them, not all."""
+        """Return one that every candidate has a value for, and that keeps some of them, not all."""
         if structure == "superlative":
             made = Constraint(relation, kind, rng.choice(("highest", "lowest")))
             return constraint_fault(self.graph, made, candidates) or made
@@ -139,8 +139,8 @@ class ConstraintWalker(Walker):
     def _comparative(
         self, relation: str, kind: ValueKind, candidates: Sequence[Entity], rng: random.Random
     ) -> Constraint | str:
-        """One with an entity whose value lies between those of the candidates: drawn from the
-        graph, else one of themselves."""
+        """Return one with an entity whose value lies between those of the candidates: drawn from
+        the graph, else one of themselves."""
         operator: Operator = rng.choice(("above", "below"))
         usable = self.rules.usable_topic
         drawn = (self.seeds.draw(rng, usable, THAN_TRIES) for _ in range(THAN_TRIES))
@@ -158,7 +158,7 @@ class ConstraintWalker(Walker):
 def _draw_bound(
     relation: str, kind: ValueKind, values: Sequence[str], rng: random.Random
 ) -> Constraint | None:
-    """A year or a round number between two of the values, or a year that only some have."""
+    """Return a year or a round number between two of the values, or a year that only some have."""
     if kind == "date":
         years = sorted(int(value[:4]) for value in values)
         some = [y for y in sorted(set(years)) if years.count(y) < len(years)]
@@ -182,7 +182,7 @@ def _side(rng: random.Random) -> Operator:
 
 
 def round_between(low: Decimal, high: Decimal) -> Decimal:
-    """The roundest number strictly between two others: the one with the fewest digits.
+    """Return the roundest number strictly between two others: the one with the fewest digits.
 
     >>> round_between(Decimal("3456"), Decimal("87654")), round_between(Decimal("1.63"), Decimal(2))
     (Decimal('10000'), Decimal('1.7'))
@@ -196,7 +196,7 @@ def round_between(low: Decimal, high: Decimal) -> Decimal:
 
 
 def require_values(graph: KnowledgeGraph, mix: Iterable[str]) -> None:
-    """Raises `UserError` where a mix has constraints that nothing in the graph decides."""
+    """Raise `UserError` where a mix has constraints that nothing in the graph decides."""
     if "type" in mix and not graph.info().get("types", 1):
         raise UserError(
             "mix.type: this graph has no types of entities to constrain answers by; leave type out "
@@ -263,11 +263,11 @@ def _branches(walker: Walker, meet: Entity, rng: random.Random) -> Iterator[_Fou
 
 
 def _apart(one: frozenset[str], two: frozenset[str]) -> bool:
-    """Whether both share more than the meeting entity, and neither holds the other."""
+    """Return whether both share more than the meeting entity, and neither holds the other."""
     return len(one & two) > 1 and not one <= two and not two <= one
 
 
 def _are_needed(*ends: frozenset[str]) -> bool:
-    """Whether leaving out any of the three would give more answers."""
+    """Return whether leaving out any of the three would give more answers."""
     met = frozenset.intersection(*ends)
     return all(len(one & two) > len(met) for one, two in combinations(ends, 2))

@@ -66,15 +66,15 @@ class EndpointGraph(AnsweringGraph, OverGraph):
 def open_shared(
     graph: Path | str, environment: EnvironmentConfig, relations: Sequence[str] = ()
 ) -> KnowledgeGraph:
-    """The graph as a worker uses it: an endpoint's look-ups are gathered over its threads, and
-    `relations` are those that it is taken to have."""
+    """Return the graph as a worker uses it: an endpoint's look-ups are gathered over its threads,
+    and `relations` are those that it is taken to have."""
     opened = open_graph(graph, wikidata=environment.layers.wikidata)
     return EndpointGraph(opened, relations) if is_endpoint(graph) else opened
 
 
 def open_for_walks(graph: Path | str, config: "SamplingConfig") -> KnowledgeGraph:
-    """The graph that walks are made on. An endpoint does not list all that it has: it needs the
-    seeds and the predicates of the config. Raises `UserError` for one without them."""
+    """Return the graph that walks are made on. An endpoint does not list all that it has: it needs
+    the seeds and the predicates of the config. Raises `UserError` for one without them."""
     if not is_endpoint(graph):
         return open_shared(graph, config.environment)
     if not config.seeds_file or not config.predicates_file:

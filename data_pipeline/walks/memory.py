@@ -112,7 +112,7 @@ class WalkedPlaces:
         self.way, self.passes = remembered(self._way), remembered(judge.between)
 
     def _spellings(self, hop: Hop) -> tuple[Hop, ...]:
-        """The hop and its inverse."""
+        """Return the hop and its inverse."""
         inverse = self._judge.inverse(hop)
         return (hop, inverse) if inverse else (hop,)
 
@@ -128,7 +128,7 @@ class WalkedPlaces:
         return self._judge.central(entity_id, hops)
 
     def all_hops(self, entity_id: str) -> list[Hop]:
-        """Every hop that the entity lists."""
+        """Return every hop that the entity lists."""
         listing = self._relations(entity_id)
         hops = [hop_over(relation, Direction.OUT) for relation in listing.out]
         return hops + [hop_over(relation, Direction.IN) for relation in listing.into]
@@ -136,8 +136,8 @@ class WalkedPlaces:
     def _onward(
         self, entity_id: str, reached_by: Hop | None, is_end: bool, alone: bool
     ) -> list[Hop]:
-        """The hops that make sense from there, behind the hop that leads there. `is_end`: as the
-        last one of a path; `alone`: as all that the question asks."""
+        """Return the hops that make sense from there, behind the hop that leads there. `is_end`: as
+        the last one of a path; `alone`: as all that the question asks."""
         allows, describes, follows = self.allows, self.describes, self._follows
         return [
             hop
@@ -148,7 +148,7 @@ class WalkedPlaces:
         ]
 
     def _way(self, entity_id: str, hop: Hop) -> HopEnds:
-        """Where the hop leads from there."""
+        """Return where the hop leads from there."""
         most = self._most
         # A hop leads to as many as are listed, or more: half of the hops are not looked at.
         if listed_ends(hop, self._relations(entity_id)) > most:

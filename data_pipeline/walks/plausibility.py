@@ -60,7 +60,7 @@ class PlausibilityConfig(Config):
     the graph. Relations between topic and answer are then those of `describing.txt`."""
 
     def step(self, step: int) -> "PlausibilityConfig":
-        """The rule that is in force when it has given way so many times."""
+        """Return the rule that is in force when it has given way so many times."""
         if step == 0 or not self.on:
             return self
         return self.model_copy(
@@ -102,13 +102,13 @@ class Company:
         are known to tell."""
 
     def fan_out(self, hop: Hop) -> float:
-        """How many entities the hop leads to, on average over its facts: an entity with many counts
-        for as many. 1 where the sample has none."""
+        """Return how many entities the hop leads to, on average over its facts: an entity with many
+        counts for as many. 1 where the sample has none."""
         return self._squares[hop] / self._ends[hop] if self._ends[hop] else 1.0
 
     def coverage(self, hops: Container[Hop], unused: Container[str] = ()) -> float:
-        """The share that these hops have among all that the entities offer, but for the relations
-        of `unused`."""
+        """Return the share that these hops have among all that the entities offer, but for the
+        relations of `unused`."""
         counts = {
             hop: having.bit_count()
             for hop, having in self._having.items()
@@ -156,7 +156,7 @@ class Plausibility:
 
     @classmethod
     def off(cls, relations: Lister) -> "Plausibility":
-        """One that lets every walk pass."""
+        """Return one that lets every walk pass."""
         config = PlausibilityConfig(on=False)
         return cls(config, relations, Company(()), (), None, None, lambda hop: None)
 
@@ -165,8 +165,8 @@ class Plausibility:
         return replace(self, config=self.config.step(step))
 
     def allows(self, hop: Hop, alone: bool = False) -> bool:
-        """Whether people ask about the hop, whatever it starts from; `alone`: it is all that the
-        question asks."""
+        """Return whether people ask about the hop, whatever it starts from; `alone`: it is all that
+        the question asks."""
         if not self.config.on or hop in self.always:
             return True
         if hop.relation in self.unused:
@@ -176,8 +176,8 @@ class Plausibility:
         return not self.config.worded_only or self.worded is None or hop in self.worded
 
     def central(self, entity_id: str, hops: Sequence[Hop]) -> list[Hop]:
-        """The hops whose domain is what the entity is about. Of a relation and its inverse the
-        one that knows more."""
+        """Return the hops whose domain is what the entity is about. Of a relation and its inverse
+        the one that knows more."""
         if not hops or not self.config.on:
             return list(hops)
         listing, facts = self.relations(entity_id), dict[str, int]()
@@ -197,7 +197,7 @@ class Plausibility:
         ]
 
     def between(self, entity_id: str, reached_by: Hop) -> bool:
-        """Whether a question may describe the entity by that hop, to ask further from it."""
+        """Return whether a question may describe the entity by that hop, to ask further from it."""
         if not self.config.on:
             return True
         listing = self.relations(entity_id)
@@ -208,7 +208,7 @@ class Plausibility:
         )
 
     def describes(self, hop: Hop) -> bool:
-        """Whether a question may describe things by the hop, to ask further from them."""
+        """Return whether a question may describe things by the hop, to ask further from them."""
         if not self.config.on:
             return True
         listed = self.describing if self.config.worded_only else None
@@ -219,7 +219,7 @@ class Plausibility:
         )
 
     def _one_spelling(self, hop: Hop) -> Hop:
-        """One spelling of the hop and its inverse."""
+        """Return one spelling of the hop and its inverse."""
         return min(hop, self.inverse(hop) or hop)
 
     @property
@@ -228,8 +228,8 @@ class Plausibility:
         return self.config.on and self.config.worded_only
 
     def follows(self, reached_by: Hop, hop: Hop) -> bool:
-        """Whether one hop makes sense behind another: it does not lead back, does not ask for what
-        there are many of, and what the first leads to commonly has it."""
+        """Return whether one hop makes sense behind another: it does not lead back, does not ask
+        for what there are many of, and what the first leads to commonly has it."""
         if not self.config.on:
             return True
         back = reversed_hop(reached_by)
@@ -242,13 +242,13 @@ class Plausibility:
         )
 
     def _apart(self, one: Hop, two: Hop) -> bool:
-        """Whether `apart.txt` keeps the two from following one another."""
+        """Return whether `apart.txt` keeps the two from following one another."""
         ones, twos = ([hop, self.inverse(hop) or hop] for hop in (one, two))
         return any(keeps_apart(a, b) for a in ones for b in twos)
 
     def meets(self, one: Hop, two: Hop) -> bool:
-        """Whether both may lead to the same thing: of what the rarer one leads to, enough is led
-        to by the other, too."""
+        """Return whether both may lead to the same thing: of what the rarer one leads to, enough is
+        led to by the other, too."""
         if not self.config.on:
             return True
         a, b = reversed_hop(one), reversed_hop(two)
@@ -257,7 +257,7 @@ class Plausibility:
 
 
 def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
-    """What those entities list, asked for in few requests."""
+    """Return what those entities list, asked for in few requests."""
     found: list[Listing] = []
     for start in range(0, len(entity_ids), BATCH):
         batch = entity_ids[start : start + BATCH]
@@ -268,7 +268,7 @@ def company_of(graph: KnowledgeGraph, entity_ids: Sequence[str]) -> Company:
 
 
 def _bits(numbers: Sequence[int]) -> int:
-    """The number with these bits, the last of them the highest one."""
+    """Return the number with these bits, the last of them the highest one."""
     made = bytearray((numbers[-1] >> 3) + 1)
     for number in numbers:
         made[number >> 3] |= 1 << (number & 7)
@@ -277,7 +277,7 @@ def _bits(numbers: Sequence[int]) -> int:
 
 @cache
 def stands_alone(hop: Hop) -> bool:
-    """Whether `alone.txt` names the hop, or its relation in both directions."""
+    """Return whether `alone.txt` names the hop, or its relation in both directions."""
     return any(map(_alone(), _spellings(hop)))
 
 
@@ -293,13 +293,13 @@ def _lines(name: str) -> list[str]:
 
 
 def keeps_apart(one: Hop, two: Hop) -> bool:
-    """Whether `apart.txt` names the second hop behind the first."""
+    """Return whether `apart.txt` names the second hop behind the first."""
     return bool(_lines_with(one, 0) & _lines_with(two, 1))
 
 
 @cache
 def _lines_with(hop: Hop, place: int) -> int:
-    """The lines of `apart.txt` that name the hop first (0) or second (1), one bit each."""
+    """Return the lines of `apart.txt` that name the hop first (0) or second (1), one bit each."""
     spelled = _spellings(hop)
     return sum(1 << k for k, pair in enumerate(_pairs()) if any(map(pair[place], spelled)))
 
@@ -319,12 +319,12 @@ def _pairs() -> list[tuple[Callable[[str], Any], Callable[[str], Any]]]:
 
 @cache
 def describing() -> frozenset[Hop]:
-    """The hops of `describing.txt`."""
+    """Return the hops of `describing.txt`."""
     return frozenset(map(parse_hop, _lines("describing.txt")))
 
 
 def listed_ends(hop: Hop, listing: Listing) -> int:
-    """How many entities a listing counts at the end of the hop."""
+    """Return how many entities a listing counts at the end of the hop."""
     side = listing.out if hop.direction is Direction.OUT else listing.into
     return side.get(hop.relation, 0)
 

@@ -152,8 +152,8 @@ class Walker:
     def sample(
         self, structure: str, rng: random.Random, avoided: frozenset[str] = frozenset()
     ) -> Walk | str:
-        """A walk of the structure, or the reason why this attempt found none. It takes no hop whose
-        key is among the `avoided` ones."""
+        """Return a walk of the structure, or the reason why this attempt found none. It takes no
+        hop whose key is among the `avoided` ones."""
         (length, *others), tail = STRUCTURES[structure]
         reason = "dead_end"
         for _ in range(TOPICS):
@@ -181,7 +181,7 @@ class Walker:
     def _join(
         self, structure: str, first: _Path, others: int, tail: int, search: _Search
     ) -> Walk | str:
-        """The walk whose first branch this is, or why there is none."""
+        """Return the walk whose first branch this is, or why there is none."""
         meet, found = first.entities[-1], first.frontiers[-1]
         paths, branches = [first.entities], [Branch(first.entities[0], first.hops)]
         known = {entity.id for entity in first.entities}
@@ -207,7 +207,7 @@ class Walker:
         return Walk(structure, Query(tuple(branches), last.hops), (*paths, last.entities))
 
     def _paths(self, path: _Path, left: int, search: _Search) -> Iterator[_Path]:
-        """The paths that this one grows to by so many more hops, in random order."""
+        """Yield the paths that this one grows to by so many more hops, in random order."""
         search.looks -= 1
         rng = search.rng
         for hop in some_of(rng, self._onward(path, left == 1, search), HOP_TRIES):
@@ -224,7 +224,7 @@ class Walker:
                     yield from self._paths(longer, left - 1, search)
 
     def _onward(self, path: _Path, is_end: bool, search: _Search) -> list[Hop]:
-        """The hops that may follow those of the path."""
+        """Return the hops that may follow those of the path."""
         reached_by = path.hops[-1] if path.hops else search.reached_by
         hops = self.places.onward(path.entities[-1].id, reached_by, is_end, search.alone)
         if search.first and not path.hops:
@@ -245,8 +245,8 @@ class Walker:
         return self.places.way(entities[-1].id, hop).beyond(before, walked, literals)
 
     def _reach(self, path: _Path, hop: Hop, left: int, search: _Search) -> dict[str, Entity] | None:
-        """What the query finds over one more hop; `None` where that may not be asked: an entity
-        lacks the hop, that are too many entities or calls, or fewer hops find the same."""
+        """Return what the query finds over one more hop; `None` where that may not be asked: an
+        entity lacks the hop, that are too many entities or calls, or fewer hops find the same."""
         rules, is_end = self.rules, left == 1
         most = rules.max_frontier
         if is_end:
@@ -267,16 +267,16 @@ class Walker:
         return None if same else found
 
     def _is_affordable(self, frontiers: Sequence[dict[str, Entity]], left: int) -> bool:
-        """Whether the calls for the hops from these frontiers, and for so many more, are allowed:
-        one look at the relations for each hop, and one at the triples of each entity."""
+        """Return whether the calls for the hops from these frontiers, and for so many more, are
+        allowed: one look at the relations for each hop, and one at the triples of each entity."""
         calls = sum(map(len, frontiers)) + len(frontiers) + 2 * left
         return not self.rules.max_calls or calls <= self.rules.max_calls
 
     def _backward(
         self, meet: Entity, other: Hop, search: _Search, known: set[str]
     ) -> tuple[Entity, Hop, frozenset[str]] | None:
-        """A second topic, the hop that leads from it to where the branches meet, and all that it
-        leads to; the `other` branch leads there by that hop."""
+        """Return a second topic, the hop that leads from it to where the branches meet, and all
+        that it leads to; the `other` branch leads there by that hop."""
         most = self.rules.max_degree
         for hop in some_of(search.rng, self.places.into(meet.id), HOP_TRIES):
             back = reversed_hop(hop)
@@ -296,7 +296,7 @@ class Walker:
         return None
 
     def _topics_behind(self, entity_id: str, hop: Hop) -> list[Entity]:
-        """The entities at the end of the hop that a question may start from."""
+        """Return the entities at the end of the hop that a question may start from."""
         usable, ends = self.rules.usable_topic, self._step(entity_id, hop, BACKWARD_LIMIT)
         return [end for end in ends if not is_literal(end.id) and usable(end.id)]
 
@@ -310,5 +310,5 @@ def some_of(rng: random.Random, items: Sequence[T], most: int) -> list[T]:
 
 
 def walk_rng(seed: int, structure: str, index: int, purpose: str = "walk") -> random.Random:
-    """The generator of one attempt: the same on any machine, for any number of workers."""
+    """Return the generator of one attempt: the same on any machine, for any number of workers."""
     return random.Random(f"{seed}/{structure}/{index}/{purpose}")

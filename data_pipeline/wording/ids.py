@@ -106,8 +106,8 @@ def label_of(relation: str) -> str:
 
 
 def is_plain(relation: str) -> bool:
-    """Whether an id has no domain in it, as Freebase's have: `livesIn`, an IRI; `person.works_for`
-    has but a kind."""
+    """Return whether an id has no domain in it, as Freebase's have: `livesIn`, an IRI;
+    `person.works_for` has but a kind."""
     return _PLAIN.fullmatch(relation) is not None
 
 

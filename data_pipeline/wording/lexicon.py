@@ -74,7 +74,7 @@ class Lexicon(Phrases):
     def for_graph(
         cls, relation_ids: Iterable[str], own: Mapping[Hop, Entry] = {}, made: Make | None = None
     ) -> "Lexicon":
-        """The lexicon of a graph that has these relations, plain or natively flattened.
+        """Return the lexicon of a graph that has these relations, plain or natively flattened.
 
         `own` entries win over every other; `made` makes one where nobody wrote any.
         """
@@ -92,8 +92,8 @@ class Lexicon(Phrases):
 
     @classmethod
     def for_endpoint(cls, met: Iterable[str]) -> "Lexicon":
-        """The lexicon of a graph that cannot list its relations, of which those in `met` are known:
-        what people have written for such a graph, whether or not the graph has it."""
+        """Return the lexicon of a graph that cannot list its relations, of which those in `met` are
+        known: what people have written for such a graph, whether or not the graph has it."""
         known = set(met)
         entries = hand_written(_fictional(known)) if written_for(known) else {}
         return cls(entries, {}, _inverses(entries), frozenset(entries))
@@ -107,8 +107,8 @@ class Lexicon(Phrases):
         return self.meanings.get(phrase_text, ())
 
     def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:
-        """The readings of a phrase that words `hop`: the true hop first. A relation that people
-        read both ways (`What interacts with X?`) may be meant from its other end, too."""
+        """Return the readings of a phrase that words `hop`: the true hop first. A relation that
+        people read both ways (`What interacts with X?`) may be meant from its other end, too."""
         others = list(self.readings(phrase_text))
         if reads_both_ways(hop.relation):
             others.append(Hop(hop.relation, hop.direction.reverse))
@@ -125,14 +125,14 @@ class Lexicon(Phrases):
         return f"this {source}" if is_person(source) else "it"
 
     def inverse(self, hop: Hop) -> Hop | None:
-        """The same fact seen the other way round: `~film.director.film` for
+        """Return the same fact seen the other way round: `~film.director.film` for
         `film.film.directed_by`, a symmetric relation (a marriage) reversed; else `None`."""
         return self.inverses.get(hop)
 
 
 @cache
 def reads_both_ways(relation: str) -> bool:
-    """Whether the words of the id say the same of both ends.
+    """Return whether the words of the id say the same of both ends.
 
     >>> reads_both_ways("interacts_with"), reads_both_ways("borderingCountry")
     (True, True)
@@ -144,7 +144,7 @@ def reads_both_ways(relation: str) -> bool:
 
 
 def written_for(relations: Iterable[str]) -> dict[Hop, Entry]:
-    """The hand-written entries of a graph that has these relations."""
+    """Return the hand-written entries of a graph that has these relations."""
     known = set(relations)
     found = hand_written(_fictional(known))
     return {hop: entry for hop, entry in found.items() if _present(hop.relation, known)}
@@ -156,7 +156,7 @@ def _fictional(relations: set[str]) -> bool:
 
 @cache
 def hand_written(fictional: bool = True) -> dict[Hop, Entry]:
-    """The entries of `phrases.toml`, for the fictional world, or of the phrase bank."""
+    """Return the entries of `phrases.toml`, for the fictional world, or of the phrase bank."""
     return parse_table(packaged_table("phrases.toml") if fictional else bank())
 
 
@@ -206,7 +206,7 @@ def _entry(
 
 
 def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, list[tuple[str, str]]]:
-    """The phrase and the clause of each row, by the hops that they may mean."""
+    """Return the phrase and the clause of each row, by the hops that they may mean."""
     found: dict[Hop, list[tuple[str, str]]] = {}
     for row in rows:
         for text in row["hops"]:

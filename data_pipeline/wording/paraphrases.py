@@ -11,8 +11,8 @@ Wordings = Literal["shown", "held-out", "all"]
 
 
 def with_wordings(lexicon: Lexicon, which: Wordings, share: float, seed: int) -> Lexicon:
-    """The lexicon of one side. `held-out` words a hop in held-out phrases where it has any; what a
-    phrase may mean stays that of the whole lexicon."""
+    """Return the lexicon of one side. `held-out` words a hop in held-out phrases where it has any;
+    what a phrase may mean stays that of the whole lexicon."""
     if which == "all" or share == 0.0:
         return lexicon
     held = held_out(lexicon.entries.values(), share, seed)
@@ -47,5 +47,5 @@ def _draw(text: str, seed: int) -> float:
 
 
 def share_of(key: str) -> float:
-    """A number in [0, 1) drawn from the key: the same on every machine."""
+    """Return a number in [0, 1) drawn from the key: the same on every machine."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) / 2**64

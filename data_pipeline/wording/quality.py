@@ -62,8 +62,8 @@ def judge(
 def surface(
     text: str, query: Query, answers: Sequence[Entity], intermediates: Sequence[Entity]
 ) -> tuple[str, ...]:
-    """What is wrong with a question in anybody's words: a topic that is not named, an answer or an
-    entity on the way that is, a relation id, more than one question, bad form."""
+    """Return what is wrong with a question in anybody's words: a topic that is not named, an answer
+    or an entity on the way that is, a relation id, more than one question, bad form."""
     return (
         *_unnamed_topics(text, query),
         *_leaks(text, query, answers, intermediates),
@@ -96,7 +96,7 @@ def _missing(text: str, query: Query, draft: Draft) -> Iterator[str]:
 
 
 def _keeps(text: str, constraint: Constraint, draft: Draft) -> bool:
-    """Whether a text says what its constraint keeps: a type by any of its nouns."""
+    """Return whether a text says what its constraint keeps: a type by any of its nouns."""
     if constraint.kind != "type":
         return fill_bound(draft.constraint, constraint) in text
     words = f" {text.casefold()} "
@@ -132,7 +132,7 @@ def _leaks(
 
 
 def _is_typed(text: str, draft: Draft) -> bool:
-    """Whether the text is a casual question of one hop, whose phrase is all of it."""
+    """Return whether the text is a casual question of one hop, whose phrase is all of it."""
     form, *others = _all_phrases(draft) or [""]
     opening = _bare(form.partition("{x}")[0])
     return (
@@ -144,8 +144,8 @@ def _is_typed(text: str, draft: Draft) -> bool:
 
 
 def _faults(text: str, typed: bool = False) -> Iterator[str]:
-    """What is wrong on the surface of a question whose topic entities are masked. `typed`: as into
-    a search box, where neither a capital nor a question mark is missed."""
+    """Yield what is wrong on the surface of a question whose topic entities are masked. `typed`: as
+    into a search box, where neither a capital nor a question mark is missed."""
     words = text.split()
     in_passing = text[:1].islower() and not text.endswith("?")
     if "?" in text[:-1] or not (text.endswith("?") or typed or in_passing or _COMMAND.match(text)):
@@ -173,7 +173,7 @@ def _is_fault(doubled: re.Match[str]) -> bool:
 
 
 def wrong_article(article: str, word: str) -> bool:
-    """Whether `a` or `an` cannot stand before the word, by how it sounds.
+    """Return whether `a` or `an` cannot stand before the word, by how it sounds.
 
     >>> [word for word in ("European", "one-day", "actor", "film", "unit") if
     ...  wrong_article("a", word)]
@@ -196,8 +196,8 @@ def wrong_article(article: str, word: str) -> bool:
 
 
 def _mask(text: str, query: Query, typed: bool = False) -> str:
-    """The text with the names of its topic entities replaced by one plain word. `typed`: they may
-    be in lower case."""
+    """Return the text with the names of its topic entities replaced by one plain word. `typed`:
+    they may be in lower case."""
     names = sorted((topic.name for topic in query.topics), key=len, reverse=True)
     for name in names:
         if name.strip():

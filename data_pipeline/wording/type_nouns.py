@@ -69,7 +69,7 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _nouns() -> tuple[re.Pattern[str], dict[str, _NounDemand]]:
-    """What finds the noun of a question, and what every noun asks for."""
+    """Return what finds the noun of a question, and what every noun asks for."""
     known: dict[str, _NounDemand] = {}
     for row in _table()["noun"]:
         fit = frozenset(row["one_of"]) if "one_of" in row else None
@@ -80,7 +80,7 @@ def _nouns() -> tuple[re.Pattern[str], dict[str, _NounDemand]]:
 
 
 def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
-    """Whether all answers whose types are known are what the question's noun says.
+    """Return whether all answers whose types are known are what the question's noun says.
 
     >>> fits("what rivers are in {x}", [Entity("m", "Nile")], lambda _: ["geography.river"])
     True
@@ -93,8 +93,8 @@ def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
 
 @lru_cache(1 << 12)
 def nouns_of_type(kind: str) -> tuple[str, ...]:
-    """The nouns that ask for things of a type, singular and plural first; none for a type by which
-    nobody asks. Types of Freebase are in the table; elsewhere a type's own name is its noun.
+    """Return the nouns that ask for things of a type, singular and plural first; none for a type by
+    which nobody asks. Types of Freebase are in the table; elsewhere a type's own name is its noun.
 
     >>> nouns_of_type("location.us_county"), nouns_of_type("http://x.org/ns#RailwayStation")
     (('county', 'counties'), ('railway station', 'railway stations'))
@@ -112,8 +112,8 @@ def nouns_of_type(kind: str) -> tuple[str, ...]:
 
 
 def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:
-    """Whether some of the candidates, not all, are of the type, and nobody would call the others by
-    its nouns: none has such a noun in its name, or types that the nouns fit, too.
+    """Return whether some of the candidates, not all, are of the type, and nobody would call the
+    others by its nouns: none has such a noun in its name, or types that the nouns fit, too.
 
     >>> kinds = {"Spain": ["location.country"], "Biscay": ["location.location"]}
     >>> tells_apart("location.country", [Entity(i, i) for i in kinds], kinds.__getitem__)
@@ -139,7 +139,7 @@ def tells_apart(kind: str, candidates: Sequence[Entity], types: Types) -> bool:
 
 
 def asks_by_type(form: str, kind: str) -> str:
-    """The noun of a type that a whole question asks by, `""` where it asks by none.
+    """Return the noun of a type that a whole question asks by, `""` where it asks by none.
 
     >>> asks_by_type("what countries border {x}", "location.country")
     'countries'
@@ -151,7 +151,7 @@ def asks_by_type(form: str, kind: str) -> str:
 
 @lru_cache(1 << 14)
 def _demand_of(form: str) -> _NounDemand | None:
-    """What the noun of a question asks for, where it has a known one."""
+    """Return what the noun of a question asks for, where it has a known one."""
     pattern, known = _nouns()
     found = pattern.match(form)
     return known[found[1].lower()] if found else None
@@ -164,8 +164,8 @@ def _better() -> dict[str, list[list[str]]]:
 
 
 def may_be(noun: str, kind: str) -> bool:
-    """Whether what a hop calls by this noun may be asked for by a type: a place by `country`, not a
-    color by `movie`, though one film is called Red.
+    """Return whether what a hop calls by this noun may be asked for by a type: a place by
+    `country`, not a color by `movie`, though one film is called Red.
 
     >>> may_be("place", "location.country"), may_be("color", "film.film")
     (True, False)
@@ -175,7 +175,7 @@ def may_be(noun: str, kind: str) -> bool:
 
 
 def noun_of(noun: str, answers: Sequence[Entity], types: Types | None) -> str:
-    """A better noun for the answers, where there is one.
+    """Return a better noun for the answers, where there is one.
 
     >>> noun_of("place", [Entity("m.1", "Rome")], lambda _: ["location.citytown"])
     'city'
@@ -189,8 +189,8 @@ def noun_of(noun: str, answers: Sequence[Entity], types: Types | None) -> str:
 def nouns_of(
     graph: KnowledgeGraph, labels: Mapping[str, str], sample: Sequence[Entity] = ()
 ) -> dict[str, Nouns]:
-    """What each relation starts at and leads to: the types of the nodes at its ends, and where
-    nodes have none, what most of its ends are called by relations: `city` of `home_city`.
+    """Return what each relation starts at and leads to: the types of the nodes at its ends, and
+    where nodes have none, what most of its ends are called by relations: `city` of `home_city`.
     `sample`: entities to look at, for a graph that cannot list its own."""
     kinds = [relation for relation, label in labels.items() if says_type(relation, label)]
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
@@ -233,7 +233,7 @@ class _Counts:
             self._looked_at[side] += 1
 
     def shared(self, side: RelationEnd) -> str:
-        """The kind that most of these ends are of, the one that says most."""
+        """Return the kind that most of these ends are of, the one that says most."""
         least = TYPE_SHARE * self._looked_at[side]
         most = [noun for noun, count in self._ends[side].items() if count >= least]
         return min(most, key=lambda noun: (self._overall[noun], noun), default="")
@@ -253,7 +253,7 @@ _COMPANIES_TOO = ("member", "partner", "owner", "parent", "child")
 
 
 def value_noun(name: str) -> str:
-    """What kind of value a name is, `""` of a name that is none.
+    """Return what kind of value a name is, `""` of a name that is none.
 
     >>> [value_noun(name) for name in ("1961-08-04", "1987", "12.5", "B 52", "Ana")]
     ['date', 'year', 'number', '', '']
@@ -262,7 +262,7 @@ def value_noun(name: str) -> str:
 
 
 def says_type(relation: str, label: str = "") -> bool:
-    """Whether a relation says what kind of thing a node is, by its id or by its label.
+    """Return whether a relation says what kind of thing a node is, by its id or by its label.
 
     >>> says_type("http://www.wikidata.org/prop/direct/P31"), says_type("livesIn")
     (True, False)

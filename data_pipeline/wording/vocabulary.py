@@ -49,7 +49,7 @@ HEAD = """# How the relations of {graph} are put into words, most used first: me
 def read_phrases(
     file: str, relations: Iterable[str], made: Callable[[Hop], Entry]
 ) -> dict[Hop, Entry]:
-    """The entries of a phrases file. What it does not say of a hop is `made`.
+    """Return the entries of a phrases file. What it does not say of a hop is `made`.
 
     Raises `UserError` naming the file, the relation and what is wrong with it.
     """
@@ -94,7 +94,7 @@ def _with_inverses(entries: Mapping[Hop, Entry], known: set[str]) -> dict[Hop, E
 
 
 def phrase_facts(file: str) -> dict[str, str]:
-    """What a run holds of its phrases file: other words make another run."""
+    """Return what a run holds of its phrases file: other words make another run."""
     return {"phrases": digest(file)} if file else {}
 
 
@@ -185,8 +185,8 @@ def look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> GraphSa
 def lexicon_of(
     graph: KnowledgeGraph, phrases_file: str = "", around: GraphSample | None = None
 ) -> Lexicon:
-    """How the relations of the graph, or those that were met, are worded. Raises `UserError` for a
-    bad phrases file."""
+    """Return how the relations of the graph, or those that were met, are worded. Raises `UserError`
+    for a bad phrases file."""
     if around and written_for(around.relations):
         return Lexicon.for_endpoint(around.relations)
     relations = sorted(around.relations) if around else graph.relation_ids()
@@ -213,7 +213,7 @@ def lexicon_of(
 
 @cache
 def wikidata() -> dict[Hop, Entry]:
-    """The phrase bank of Wikidata's properties, by their bare ids."""
+    """Return the phrase bank of Wikidata's properties, by their bare ids."""
     return parse_table(packaged_table("banks", "wikidata.toml"))
 
 
@@ -224,7 +224,7 @@ def _wikidata_id(relation: str) -> str:
 
 
 def _own_wikibase(relation: str, label: str) -> bool:
-    """Whether a property is of somebody's own Wikibase, where P57 is not Wikidata's."""
+    """Return whether a property is of somebody's own Wikibase, where P57 is not Wikidata's."""
     return bool(label) and not _is_wikidatas(relation)
 
 
@@ -233,8 +233,8 @@ def _is_wikidatas(relation: str) -> bool:
 
 
 def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]:
-    """What the graph calls each relation (`rdfs:label`, Wikidata's label), else its usual label
-    where it is Wikidata's, else `""`."""
+    """Return what the graph calls each relation (`rdfs:label`, Wikidata's label), else its usual
+    label where it is Wikidata's, else `""`."""
     spellings: dict[str, list[str]] = {}
     for relation in relations:
         property_ = _wikidata_id(relation)

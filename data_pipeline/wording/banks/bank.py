@@ -8,8 +8,8 @@ from typing import Any
 
 @cache
 def bank() -> dict[str, Any]:
-    """All files of `freebase/` as one table: `[kind]` and `[[relation]]`, as in `phrases.toml`;
-    `out_casual` and `in_casual` are questions as people type them, one a line."""
+    """Return all files of `freebase/` as one table: `[kind]` and `[[relation]]`, as in
+    `phrases.toml`; `out_casual` and `in_casual` are questions as people type them, one a line."""
     kinds: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
     for name, text in texts_of(".toml"):

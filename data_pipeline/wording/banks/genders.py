@@ -25,7 +25,7 @@ _OTHER = {FEMALE: MALE, MALE: FEMALE}
 
 
 def genders_of(graph: KnowledgeGraph) -> GenderOf:
-    """The genders of a Freebase graph, remembered; of any other graph none is known."""
+    """Return the genders of a Freebase graph, remembered; of any other graph none is known."""
     if GENDER not in graph.relation_ids():
         return lambda _: ""
 
@@ -39,8 +39,8 @@ def genders_of(graph: KnowledgeGraph) -> GenderOf:
 
 
 def suits(form: str, start: str, found: Iterable[str], gender: GenderOf) -> bool:
-    """Whether no word of the form is wrong of the entity it starts from or of those it finds, by
-    their ids.
+    """Return whether no word of the form is wrong of the entity it starts from or of those it
+    finds, by their ids.
 
     >>> known = {"m.ann": "female", "m.bob": "male"}.get
     >>> suits("who is {x}'s wife", "m.bob", ["m.ann"], lambda one: known(one, ""))
@@ -57,7 +57,7 @@ def suits(form: str, start: str, found: Iterable[str], gender: GenderOf) -> bool
 
 @lru_cache(1 << 14)
 def _wrong_genders(form: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The genders that are wrong of what the form starts from, and of what it finds."""
+    """Return the genders that are wrong of what the form starts from, and of what it finds."""
     starts, found = (
         frozenset(_OTHER[kind] for kind, pattern in words.items() if re.search(pattern, form))
         for words in (_START, _FOUND)

@@ -40,7 +40,7 @@ _OF_A_LABEL: dict[ValueKind, dict[str, str]] = {
 
 
 def forms_of(constraint: Constraint) -> tuple[str, ...]:
-    """Every wording of the constraint, `{b}` for its bound; never empty."""
+    """Return every wording of the constraint, `{b}` for its bound; never empty."""
     if constraint.kind == "type":
         noun = next(iter(nouns_of_type(constraint.bound)), constraint.bound)
         return (f"is {article(noun)} {noun}",)
@@ -48,7 +48,7 @@ def forms_of(constraint: Constraint) -> tuple[str, ...]:
 
 
 def plain(constraint: Constraint) -> str:
-    """The constraint in the plainest words: `came out after 1990`."""
+    """Return the constraint in the plainest words: `came out after 1990`."""
     return fill_bound(forms_of(constraint)[0], constraint)
 
 
@@ -60,7 +60,7 @@ def forms(relation: str, kind: ValueKind) -> Forms:
 
 @cache
 def hand_written() -> dict[str, Forms]:
-    """The packaged table `constraints.toml`."""
+    """Return the packaged table `constraints.toml`."""
     return {row["id"]: _row(row) for row in packaged_table("constraints.toml")["relation"]}
 
 
@@ -155,7 +155,7 @@ def word_by_type(phraser: Phraser, query: Query, rng: random.Random) -> Constrai
 
 
 def takes_type(entry: Entry, kind: str) -> bool:
-    """Whether a hop of this entry has phrases that take the noun of the type.
+    """Return whether a hop of this entry has phrases that take the noun of the type.
 
     >>> takes_type(Entry((), noun="place", casual=("what lakes are in {x}",)), "geography.lake")
     True

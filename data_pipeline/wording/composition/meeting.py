@@ -31,7 +31,7 @@ class Meeting:
 
 
 def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
-    """How the branches of a query are put together."""
+    """Return how the branches of a query are put together."""
     entry = least_general([phraser.lexicon.entry(b.hops[-1]) for b in query.branches])
     inners = [phraser.nest(phraser.topic(b), b.hops[:-1], rng) for b in query.branches]
     alike = len({branch.hops for branch in query.branches}) == 1
@@ -71,8 +71,8 @@ def _alone_a_noun(
     ends: Sequence[str],
     noun: str,
 ) -> int | None:
-    """The one branch of two that has no clause but `is the course that Ana takes`: the question
-    asks which of those does what the other says."""
+    """Return the one branch of two that has no clause but `is the course that Ana takes`: the
+    question asks which of those does what the other says."""
     beginnings = (f"is the {noun} that {{x}} ", f"is the {noun} ")
     entries = [phraser.lexicon.entry(branch.hops[-1]) for branch in query.branches]
     found = [
@@ -86,7 +86,7 @@ def _alone_a_noun(
 
 
 def least_general(entries: Sequence[Entry]) -> Entry:
-    """The entry whose noun says most of what the branches share."""
+    """Return the entry whose noun says most of what the branches share."""
     known = [entry for entry in entries if entry.noun not in UNSPECIFIC]
     return (known or entries)[0]
 
@@ -121,7 +121,7 @@ def _done_by_many(form: str) -> str:
 
 
 def _ends(phraser: Phraser, query: Query, noun: str, rng: random.Random) -> list[str]:
-    """A clause for the last hop of every branch, without a word that the others have."""
+    """Return a clause for the last hop of every branch, without a word that the others have."""
     options = [
         phraser.clauses(branch.hops[-1], nested=len(branch.hops) > 1) for branch in query.branches
     ]
@@ -145,7 +145,7 @@ def _count_repeats(ends: Sequence[str]) -> int:
 
 
 def _modifies(phrase: str, entry: Entry) -> bool:
-    """Whether the phrase may stand for the noun: `film starring {x}` behind `which`."""
+    """Return whether the phrase may stand for the noun: `film starring {x}` behind `which`."""
     seen = shape(phrase)
     head = f"the {entry.noun} "
     return phrase.startswith(head) and seen.final and not (seen.relatives or seen.of)
@@ -161,7 +161,7 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def question_opening(found: Meeting, rng: random.Random) -> str:
-    """What the clause of a meeting stands behind in a question."""
+    """Return what the clause of a meeting stands behind in a question."""
     if found.subject:
         return f"{rng.choice(('Which', 'What'))} {found.subject}"
     return wh(found.noun, found.question_word, rng)

@@ -11,7 +11,7 @@ COMMANDS = ("Name", "Find", "Give me", "Tell me", "I want to know", "I'm looking
 
 
 def lower_first(text: str) -> str:
-    """Its first word in small letters, as inside of a sentence."""
+    """Return its first word in small letters, as inside of a sentence."""
     return text[0].lower() + text[1:]
 
 
@@ -26,7 +26,7 @@ def _end_with_stop(text: str) -> str:
 
 
 def wh(noun: str, question_word: str, rng: random.Random) -> str:
-    """What a clause stands behind: `Who`, `What`, `Which film`, `What film`."""
+    """Return what a clause stands behind: `Who`, `What`, `Which film`, `What film`."""
     if question_word == "Who":
         return "Who"
     if noun in UNSPECIFIC or noun in LITERAL or not noun:
@@ -72,7 +72,7 @@ def of_a_phrase(
 
 
 def of_a_question(text: str, rng: random.Random, informal: float) -> str:
-    """A whole question, now and then in passing."""
+    """Return a whole question, now and then in passing."""
     return in_passing(text) if rng.random() < informal else text
 
 
@@ -86,7 +86,7 @@ _SHORT = re.compile(r"\b(what|who|where|when|how)'s\b")
 
 
 def typed_text(form: str, name: str, rng: random.Random) -> str:
-    """A casual question about a topic, typed carelessly.
+    """Return a casual question about a topic, typed carelessly.
 
     >>> typed_text("what's the capital of {x}", "Peru", random.Random(3))
     'whats the capital of peru?'

@@ -90,7 +90,7 @@ class Fragment:
         return bool(self.phrases) or " and " in self.text
 
     def around(self, form: str, rng: random.Random) -> "Fragment":
-        """What the form makes of it: a longer fragment."""
+        """Return what the form makes of it: a longer fragment."""
         seen = shape(form)
         return Fragment(
             self.within(form, rng),
@@ -105,8 +105,8 @@ class Fragment:
         )
 
     def within(self, form: str, rng: random.Random) -> str:
-        """The form filled with this fragment; now and then a topic is introduced: `the film Anna
-        Brek`."""
+        """Return the form filled with this fragment; now and then a topic is introduced: `the film
+        Anna Brek`."""
         if self.kind and self.kind not in form and rng.random() < 0.25:
             return form.replace("{x}", f"the {self.kind} {self.text}")
         return form.replace("{x}", self.text)
@@ -147,7 +147,7 @@ class Fragment:
 
 
 def smoothest(forms: Iterable[str], inner: Fragment, margin: float = 0.0) -> list[str]:
-    """Those of the forms that read best around the fragment, within a margin."""
+    """Return those of the forms that read best around the fragment, within a margin."""
     rated = [(inner.roughness(form), form) for form in forms]
     least = min((rough for rough, _ in rated), default=0.0)
     return [form for rough, form in rated if rough <= least + margin]
@@ -170,7 +170,7 @@ class Phraser:
         return Fragment(name, kind=kind if introduced else "", plain=plain)
 
     def nest(self, inner: Fragment, hops: Sequence[Hop], rng: random.Random) -> Fragment:
-        """What the hops lead to: phrase within phrase."""
+        """Return what the hops lead to: phrase within phrase."""
         for hop in hops:
             if inner.plain and not self.lexicon.entry(hop).plain:
                 inner = replace(inner, plain=False)
@@ -178,7 +178,7 @@ class Phraser:
         return inner
 
     def noun_phrase(self, hop: Hop, inner: Fragment, rng: random.Random, vague: float) -> str:
-        """A noun phrase of the hop that reads well around `inner`."""
+        """Return a noun phrase of the hop that reads well around `inner`."""
         entry = self.lexicon.entry(hop)
         is_vague = bool(entry.vague) and rng.random() < vague
         chosen = list(entry.vague if is_vague else entry.phrases)

@@ -100,8 +100,8 @@ class ProgrammaticTeacher(Phraser):
         rng: random.Random,
         start: str = "",
     ) -> Fragment:
-        """A question about what the last hop leads to, in the form that reads best. `start`: the
-        id of the entity that it starts from, where that is the topic."""
+        """Return a question about what the last hop leads to, in the form that reads best. `start`:
+        the id of the entity that it starts from, where that is the topic."""
         entry, style = self.lexicon.entry(hop), ""
         if entry.casual and not inner.is_nested:
             style = rng.choices([*self.styles], [*self.styles.values()])[0]
