@@ -95,9 +95,9 @@ def stage_name(row: StageFigures) -> Cell:
 
 
 def score_table(stages: Sequence[StageFigures], em: bool = True) -> FigureTable:
-    """How right each stage is, what it gained over the stage before and has over the best baseline,
-    and how many questions its environment lets anyone answer; then the baselines. Without `em` for
-    a page that states it above."""
+    """Return how right each stage is, what it gained over the stage before and has over the best
+    baseline, and how many questions its environment lets anyone answer; then the baselines. Without
+    `em` for a page that states it above."""
     names = dict.fromkeys(name for stage in stages for name in stage.get("metrics", ()))
     labels = {"f1": "F1", "hits1": "Hits@1"} | {n: n for n in names if n not in ("em", "f1")}
     labels = {"em": "EM", **labels} if em else labels
@@ -318,7 +318,7 @@ def gain_cell(gain: Mapping[str, Any] | None, key: str = "em") -> Cell:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with fixed digits, a dash where there is none."""
+    """Return a figure with fixed digits, a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
@@ -336,7 +336,7 @@ def p_value(p: float) -> str:
 
 
 def as_markdown(table: FigureTable) -> str:
-    """A GitHub table; names cannot break out of their cell."""
+    """Return a GitHub table; names cannot break out of their cell."""
 
     def line(cells: Sequence[Cell]) -> str:
         return "| " + " | ".join(markdown_text(f"{c.text} {c.small}".strip()) for c in cells) + " |"
@@ -347,7 +347,7 @@ def as_markdown(table: FigureTable) -> str:
 
 
 def as_terminal(table: FigureTable, title: str = "") -> "rich.table.Table":
-    """A rich table; names are shown as they are, never read as rich's markup."""
+    """Return a rich table; names are shown as they are, never read as rich's markup."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -368,7 +368,7 @@ def as_terminal(table: FigureTable, title: str = "") -> "rich.table.Table":
 
 
 def markdown_text(text: str) -> str:
-    """The text as Markdown shows it word for word, on one line."""
+    """Return the text as Markdown shows it word for word, on one line."""
     text = _one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_|\[\]~])", r"\\\1", text)
 

@@ -36,8 +36,8 @@ def estimate(
     layout: LayoutName = "ddp",
     gpu_gib: float = 80.0,
 ) -> list[Part]:
-    """The parts for the longest rows that the config allows; shorter ones take less. `gpu_gib` is
-    the memory of one GPU, of which vLLM takes a share.
+    """Return the parts for the longest rows that the config allows; shorter ones take less.
+    `gpu_gib` is the memory of one GPU, of which vLLM takes a share.
 
     Not counted: what the libraries take for themselves (1 to 2 GiB), the buckets of the processes'
     communication, fragmentation. Raises `UserError` for a model of unknown dimensions, and for a
@@ -93,7 +93,7 @@ def trained_parameters(config: SftConfig | GrpoConfig, model: Any) -> int:
 
 
 def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
-    """Rows and padded tokens per row of the largest forward pass of one process."""
+    """Return rows and padded tokens per row of the largest forward pass of one process."""
     if isinstance(config, GrpoConfig):
         return config.micro_batch, config.max_context
     passes = gpus * config.gradient_accumulation
@@ -191,7 +191,7 @@ def _dev_questions(config: SftConfig | GrpoConfig, shape: Any, half: bool, gpus:
 
 
 def _cache_part(name: str, at_once: int, length: int, shape: Any, half: bool) -> Part:
-    """The KV cache of episodes that our own loop draws together."""
+    """Return the KV cache of episodes that our own loop draws together."""
     # Where it grows, one layer's keys or values are there twice.
     copied = 1 + 1 / (2 * shape.num_hidden_layers)
     how = f"{at_once} episodes x {length:,} tokens, if all are so long, and one layer's copy"
@@ -199,8 +199,8 @@ def _cache_part(name: str, at_once: int, length: int, shape: Any, half: bool) ->
 
 
 def _vllm_share(config: GrpoConfig, shape: Any, count: int, gpu_gib: float) -> Part:
-    """What vLLM takes of the GPU that it shares with the trainer, its weights and cache included:
-    episodes beyond those that its cache holds wait."""
+    """Return what vLLM takes of the GPU that it shares with the trainer, its weights and cache
+    included: episodes beyond those that its cache holds wait."""
     share = config.vllm.share_beside_trainer
     size, weights = int(share * gpu_gib * GIB), 2 * count
     length = config.max_context

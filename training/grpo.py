@@ -100,7 +100,7 @@ def run_grpo(config: GrpoConfig) -> Path:
 
 
 def _final(config: GrpoConfig, trainer: Any, out: Path) -> Path:
-    """The best model on dev questions where it is asked for, else the last one."""
+    """Return the best model on dev questions where it is asked for, else the last one."""
     from training.runs.saving import save_final
 
     best = trainer.evaluation and trainer.evaluation.best
@@ -113,7 +113,7 @@ def _final(config: GrpoConfig, trainer: Any, out: Path) -> Path:
 def make_trainer(
     config: GrpoConfig, questions: list[Question], environment: Environment, start: int = 0
 ) -> Any:
-    """The trainer of that config, to resume after step `start`."""
+    """Return the trainer of that config, to resume after step `start`."""
     from datasets import Dataset
     from transformers import PrinterCallback
 
@@ -187,7 +187,7 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
 
 
 def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
-    """The question ids of all batches of episodes, no question twice in a batch.
+    """Return the question ids of all batches of episodes, no question twice in a batch.
 
     One list instead of TRL's shuffle, which a resumed run would begin anew in its second epoch.
     """
@@ -201,7 +201,7 @@ def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:
 
 
 def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
-    """The questions of a run and the environment over its graph. Raises `UserError`."""
+    """Return the questions of a run and the environment over its graph. Raises `UserError`."""
     from training.evaluation.dev_set import dev_questions
 
     questions = load_questions(config.questions)
@@ -245,7 +245,7 @@ def _with_queries(
 
 
 def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
-    """Raises `UserError` for files of `replay` and `evaluation` that cannot be read."""
+    """Raise `UserError` for files of `replay` and `evaluation` that cannot be read."""
     from training.evaluation.dev_set import dev_questions
 
     for name, path in demonstration_files(config):
@@ -262,7 +262,7 @@ def _check_files(config: GrpoConfig, questions: list[Question]) -> None:
 
 
 def demonstration_files(config: GrpoConfig) -> list[tuple[str, str]]:
-    """The trajectory files of a run, each by its place in the config."""
+    """Return the trajectory files of a run, each by its place in the config."""
     files = config.replay.data if config.replay else ()
     return [(f"replay.data[{number}]", path) for number, path in enumerate(files)]
 

@@ -123,7 +123,7 @@ def _ks(samples: Sequence[SampledEpisode]) -> range:
 
 
 def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
-    """The analysis for a terminal: groups, kinds of error, the curve, and costs."""
+    """Return the analysis for a terminal: groups, kinds of error, the curve, and costs."""
     tables = [
         as_terminal(_groups_table(rows), f"by {name.replace('_', ' ')}")
         for name, rows in result["by"].items()

@@ -259,7 +259,7 @@ def _costs_by_episode(run: NamedRun) -> dict[str, dict[str, float]]:
 
 
 def _groups(questions: Mapping[str, Question]) -> Iterator[tuple[str, list[str]]]:
-    """All questions, then those of each domain and each level."""
+    """Yield all questions, then those of each domain and each level."""
     if questions:
         yield "all", list(questions)
     for facet in FACETS:

@@ -29,7 +29,7 @@ CLASSES: dict[str, str] = {
 
 
 def error_kind(trajectory: Trajectory) -> str:
-    """The kind of a wrong episode, `""` for a right one.
+    """Return the kind of a wrong episode, `""` for a right one.
 
     The gold path is read from the question's `query`. Without one, an unseen answer counts as
     `stopped early` when fewer calls than hops were made, else as `wrong relation`. Raises
@@ -52,7 +52,7 @@ def error_kind(trajectory: Trajectory) -> str:
 
 
 def error_class(trajectory: Trajectory, verdict: bool | None = None) -> str:
-    """The class of a wrong episode by GraphRunner, `""` for a right one.
+    """Return the class of a wrong episode by GraphRunner, `""` for a right one.
 
     A judge's `verdict` says whether it is right, else our EM.
     """
@@ -101,7 +101,7 @@ def walked_relations(trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def gold_steps(question: Question) -> tuple[frozenset[str], ...]:
-    """The relations of each hop of the question's query: the hop's own and its inverse."""
+    """Return the relations of each hop of the question's query: the hop's own and its inverse."""
     if question.query is None:
         return ()
     ways = spellings(question.query, question.relation_path)

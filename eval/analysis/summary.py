@@ -139,8 +139,8 @@ def _lost_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
 
 
 def _of_kinds(kept: Sequence[Trajectory]) -> dict[str, Any]:
-    """What only answers of rows and paths have: false positives summed, the mean ratio to the
-    shortest path, and how often each way of reading an answer was needed."""
+    """Return what only answers of rows and paths have: false positives summed, the mean ratio to
+    the shortest path, and how often each way of reading an answer was needed."""
     wrong = [t.scores["false_positives"] for t in kept if "false_positives" in t.scores]
     ratios = [t.scores["path_ratio"] for t in kept if "path_ratio" in t.scores]
     actions = [(t.question.gold, t.turns[-1].action) for t in kept if t.turns]
@@ -155,7 +155,7 @@ def by_group(
     group: Callable[[Question], str],
     row: Callable[[Sequence[Trajectory]], dict[str, Any]],
 ) -> dict[str, dict[str, Any]]:
-    """The `row` of each group of questions, groups in natural order."""
+    """Return the `row` of each group of questions, groups in natural order."""
     groups: dict[str, list[Trajectory]] = defaultdict(list)
     for trajectory in kept:
         groups[group(trajectory.question)].append(trajectory)
@@ -163,7 +163,7 @@ def by_group(
 
 
 def add_scores(trajectory: Trajectory) -> Trajectory:
-    """The trajectory with all its scores, unless it is an infrastructure failure."""
+    """Return the trajectory with all its scores, unless it is an infrastructure failure."""
     needed = {*RATES, *WALKS, "had_error", "recovered"}
     if trajectory.stop.infrastructure_failure or trajectory.scores.keys() >= needed:
         return trajectory

@@ -73,7 +73,7 @@ def read_beside(out: Path) -> dict[str, Any]:
 
 
 def left_out(choice: Beside, costly: str) -> str:
-    """Why something is left out, `""` where it is not; `costly`: why it would cost much."""
+    """Return why something is left out, `""` where it is not; `costly`: why it would cost much."""
     if choice == "never":
         return "not asked for"
     return costly if choice == "auto" else ""

@@ -251,7 +251,7 @@ def _beside(
 
 
 def _any_right(predictions: Path) -> bool:
-    """Whether an episode of the run earned an exact match."""
+    """Return whether an episode of the run earned an exact match."""
     return any(record["scores"].get("em") for record in read_jsonl(predictions))
 
 

@@ -49,7 +49,7 @@ class _Pass:
     whole: bool
 
     def ids(self) -> Iterator[str]:
-        """The ids of its episodes, in order."""
+        """Return the ids of its episodes, in order."""
         return (f"{question.id}#{n}" for question in self.questions for n in self.numbers)
 
 
@@ -158,7 +158,7 @@ def evaluate_with(
 
 
 def _passes_of_shard(shard: Shard, out: Path, passes: Sequence[_Pass]) -> list[_Pass]:
-    """The passes over a shard's part of the questions, in its folder."""
+    """Return the passes over a shard's part of the questions, in its folder."""
     mine = {question.id for question in shard.part(passes[0].questions)}
     return [
         replace(

@@ -77,7 +77,7 @@ class Run:
     config: dict[str, Any] = field(default_factory=dict)
 
     def missing(self) -> dict[str, Any]:
-        """The run's `questions_total`, and what has no score yet: `missing` questions and
+        """Return the run's `questions_total`, and what has no score yet: `missing` questions and
         `missing_samples`. Where no settings say (a lone file), failures are what is missing.
         `missing_ids` are of the questions that failed, those that were never asked not among them.
         """
@@ -156,19 +156,19 @@ def path_ends(folders: Sequence[Path]) -> list[str]:
 
 
 def has_predictions(folder: Path) -> bool:
-    """Whether any greedy episode of a run was scored."""
+    """Return whether any greedy episode of a run was scored."""
     return next(iter(read_jsonl(folder / PREDICTIONS)), None) is not None
 
 
 def failure_reason(folder: Path) -> str:
-    """Why the first failed episode failed, `""` where none did."""
+    """Return why the first failed episode failed, `""` where none did."""
     path = folder / FAILURES
     first = next(iter(read_jsonl(path)), None) if path.is_file() else None
     return "" if first is None else str(first.get("provenance", {}).get("error", ""))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The run's settings, `{}` where it has none."""
+    """Return the run's settings, `{}` where it has none."""
     path = folder / CONFIG
     return read_json(path, "delete the folder or choose another") if path.is_file() else {}
 
@@ -195,8 +195,8 @@ def read_verdicts(folder: Path) -> dict[str, bool | None]:
 
 
 def usage_record(trajectory: Trajectory) -> dict[str, Any]:
-    """One line of usage.jsonl. `seconds` runs from the question to the end of the episode, waiting
-    for others in the same batch included; `graph_seconds` is the part spent in tools."""
+    """Return one line of usage.jsonl. `seconds` runs from the question to the end of the episode,
+    waiting for others in the same batch included; `graph_seconds` is the part spent in tools."""
     graph_seconds = sum(turn.milliseconds for turn in trajectory.turns) / 1000
     return {
         "id": trajectory.id,
@@ -207,7 +207,7 @@ def usage_record(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def read_usage(folder: Path) -> list[dict[str, Any]]:
-    """One record per episode of a run, the last where a killed run wrote it twice."""
+    """Return one record per episode of a run, the last where a killed run wrote it twice."""
     path = folder / USAGE
     records = read_jsonl(path) if path.is_file() else ()
     return list({str(record.get("id")): record for record in records}.values())

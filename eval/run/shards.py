@@ -17,7 +17,7 @@ COMPLETE = "complete.json"
 
 
 def has_shards(out: Path) -> bool:
-    """Whether an array has begun this run."""
+    """Return whether an array has begun this run."""
     return any((out / FOLDER).glob(f"*-of-*/{CONFIG}"))
 
 
@@ -69,7 +69,7 @@ def merge_shards(out: Path, questions: Path | None = None) -> str:
 
 
 def _lost(shard: Shard, out: Path, total: int, ids: Sequence[str], done: set[str]) -> str:
-    """What a shard has not done, in words."""
+    """Return what a shard has not done, in words."""
     mine = shard.part(range(total))
     if ids:
         lost = [ids[place] for place in mine if f"{ids[place]}#0" not in done]

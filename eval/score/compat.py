@@ -113,7 +113,7 @@ def _token_set_f1(predicted: frozenset[str], gold: frozenset[str]) -> float:
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """The harmonic mean, 0 where both are 0.
+    """Return the harmonic mean, 0 where both are 0.
 
     >>> f1_of(0.5, 1.0), f1_of(0.0, 0.0)
     (0.6666666666666666, 0.0)

@@ -17,7 +17,7 @@ CLASSES = 3
 
 
 def kg_r1_text(predictions: TextList) -> str:
-    """The answer as the one text that KG-R1's scripts see.
+    """Return the answer as the one text that KG-R1's scripts see.
 
     >>> kg_r1_text(["Oslo", "Bergen"])
     'Oslo, Bergen'
@@ -26,7 +26,7 @@ def kg_r1_text(predictions: TextList) -> str:
 
 
 def kg_r1_items(text: str) -> list[str]:
-    """The text split at the first delimiter of KG-R1's list that it holds.
+    """Return the text split at the first delimiter of KG-R1's list that it holds.
 
     >>> kg_r1_items("Oslo and Bergen; Moss"), kg_r1_items("Oslo")
     (['Oslo and Bergen', 'Moss'], ['Oslo'])
@@ -86,7 +86,7 @@ def _within(form: str, text: str) -> bool:
 
 
 def truth(text: str) -> bool | None:
-    """The definite answer that a text gives: True, False, or `None` (no commitment).
+    """Return the definite answer that a text gives: True, False, or `None` (no commitment).
 
     >>> truth("True."), truth(" false"), truth("None"), truth("I think True")
     (True, False, None, None)
@@ -95,8 +95,8 @@ def truth(text: str) -> bool | None:
 
 
 def ark_scores(predictions: TextList, gold: bool) -> dict[str, float]:
-    """Whether the agent commits to True or False, and is right: none counts as wrong in accuracy,
-    and has no conditional accuracy (ARK-V1, section IV-B).
+    """Return whether the agent commits to True or False, and is right: none counts as wrong in
+    accuracy, and has no conditional accuracy (ARK-V1, section IV-B).
 
     >>> ark_scores(["False"], False)
     {'ark_answer_rate': 1.0, 'ark_accuracy': 1.0, 'ark_conditional_accuracy': 1.0}
@@ -124,7 +124,7 @@ def ark_reliability(samples: Sequence[TextList]) -> float:
 
 
 def _verdict(predictions: TextList) -> bool | None:
-    """The definite answer of the first prediction; `None` where there is none."""
+    """Return the definite answer of the first prediction; `None` where there is none."""
     return truth(predictions[0]) if predictions else None
 
 

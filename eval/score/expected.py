@@ -91,7 +91,7 @@ class ExpectedQuestions:
         return differs
 
     def settle(self, episode: Trajectory) -> Trajectory:
-        """The episode with the gold of its question, scored by that where it had another."""
+        """Return the episode with the gold of its question, scored by that where it had another."""
         known = self._known([episode.question.id, episode.question.text])
         if known is None or not self._note(known, episode.question.answers):
             return episode
@@ -100,7 +100,7 @@ class ExpectedQuestions:
         return replace(episode, question=question, scores={})
 
     def settle_sample(self, sample: SampledEpisode) -> SampledEpisode:
-        """The same of a sampled episode, by the names that it answered."""
+        """Return the same of a sampled episode, by the names that it answered."""
         if sample.question_id not in self._differing:
             return sample
         question = self._questions[sample.question_id]
@@ -124,13 +124,13 @@ class ExpectedQuestions:
         )
 
     def of_run(self, records: Iterable[Prediction]) -> Iterator[Prediction]:
-        """The records of a run's folder; one that does not count is set aside as failed."""
+        """Yield the records of a run's folder; one that does not count is set aside as failed."""
         for record in records:
             question_id = self._find([record.id])
             yield self._admit(question_id, record) if question_id else replace(record, failed=True)
 
     def of_episodes(self, episodes: Iterable[Trajectory]) -> Iterator[Trajectory]:
-        """The scored episodes that count, several samples of a question all of them."""
+        """Yield the scored episodes that count, several samples of a question all of them."""
         taken: set[str] = set()
         for episode in map(self.settle, episodes):
             known = self._find([episode.question.id, episode.question.text])
@@ -144,7 +144,7 @@ class ExpectedQuestions:
             yield episode
 
     def _find(self, names: list[str]) -> str | None:
-        """The question of one of these names; `None`, and noted, where there is none."""
+        """Return the question of one of these names; `None`, and noted, where there is none."""
         question_id = self._known(names)
         if question_id is None:
             self.unknown.append(names[0])

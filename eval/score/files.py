@@ -206,7 +206,7 @@ def _trajectory(record: dict[str, Any]) -> Trajectory:
 
 
 def of_trajectory(trajectory: Trajectory, passed: tuple[bool, ...] = ()) -> Prediction:
-    """One of our episodes as a record, with the scores that only an episode has."""
+    """Return one of our episodes as a record, with the scores that only an episode has."""
     if trajectory.stop.infrastructure_failure:
         return Prediction(id=trajectory.question.id, failed=True)
     scores = score(trajectory)

@@ -94,13 +94,13 @@ def _part_braces(inner: Sequence[str], known: Collection[str]) -> PartedNames:
 
 
 def _is_list(text: str, known: Collection[str]) -> bool:
-    """Whether every part between commas is a name of the questions, and the text is none."""
+    """Return whether every part between commas is a name of the questions, and the text is none."""
     parts = text.split(", ")
     return len(parts) > 1 and fold(text) not in known and all(fold(p) in known for p in parts)
 
 
 def _read_list(text: str) -> tuple[str, ...] | None:
-    """The texts of a list or set as JSON or Python write it, `None` for anything else."""
+    """Return the texts of a list or set as JSON or Python write it, `None` for anything else."""
     if not _QUOTED.match(text) or text[-1] not in ")]}":
         return None
     try:
@@ -146,7 +146,7 @@ class Hints:
             self.add(remark, other.examples[remark], count)
 
     def lines(self) -> list[str]:
-        """One line for each kind, in the order of `REMARKS`."""
+        """Return one line for each kind, in the order of `REMARKS`."""
         return [
             f"{self.counts[remark]:,} predictions {text}, such as {_short(self.examples[remark])!r}"
             for remark, text in REMARKS.items()
@@ -154,7 +154,7 @@ class Hints:
         ]
 
     def to_json(self) -> dict[str, int]:
-        """The counts, in the order of `REMARKS`."""
+        """Return the counts, in the order of `REMARKS`."""
         return {remark: self.counts[remark] for remark in REMARKS if remark in self.counts}
 
 

@@ -69,7 +69,7 @@ def _majority(record: Prediction) -> Scores:
 
 
 def _read_text(record: Prediction) -> Sequence[str]:
-    """What a published script reads: the whole text where it is known."""
+    """Return what a published script reads: the whole text where it is known."""
     return record.texts if record.raw is None else (record.raw,)
 
 

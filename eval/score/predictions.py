@@ -201,7 +201,7 @@ def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None
 
 
 def read_id(record: dict[str, Any]) -> str:
-    """The record's id, a string or a whole number. Raises `BadField`."""
+    """Return the record's id, a string or a whole number. Raises `BadField`."""
     for key in ("id", "uid"):
         if isinstance(record.get(key), str | int) and not isinstance(record[key], bool):
             return str(record[key])
@@ -209,14 +209,14 @@ def read_id(record: dict[str, Any]) -> str:
 
 
 def read_answers(record: dict[str, Any], key: str) -> tuple[Answer, ...]:
-    """The gold answers under `key`. Raises `BadField`."""
+    """Return the gold answers under `key`. Raises `BadField`."""
     values = _list(record[key], key)
     return tuple(_answer(value, f"{key}[{i}]") for i, value in enumerate(values))
 
 
 def read_gold(record: dict[str, Any], first: str = "answers") -> tuple[Answer, ...] | None:
-    """The gold answers that a record carries, under `first` where it is there; `None` for none.
-    Raises `BadField`."""
+    """Return the gold answers that a record carries, under `first` where it is there; `None` for
+    none. Raises `BadField`."""
     for name in (first, *GOLD):
         if isinstance(record.get(name), dict):
             return _targets(record[name], name)
@@ -236,7 +236,7 @@ def _targets(targets: dict[str, Any], key: str) -> tuple[Answer, ...]:
 
 
 def ids_of(answers: Iterable[Answer]) -> set[str]:
-    """The ids of gold answers: a prediction that is one of them is taken as an id."""
+    """Return the ids of gold answers: a prediction that is one of them is taken as an id."""
     return {answer.id for answer in answers if answer.id}
 
 

@@ -96,7 +96,7 @@ def score_file(
 
 
 def score_record(record: Prediction, metrics: Sequence[str] | None = None) -> Scores:
-    """Every metric that fits the record, or those named."""
+    """Return every metric that fits the record, or those named."""
     wanted = WantedMetrics.of(metrics)
     return wanted.choose(scores_of(record, wanted.families(), wanted.ks()))
 
@@ -150,7 +150,7 @@ def _summary(
 def _metrics_to_show(
     values: dict[str, "array[float]"], wanted: WantedMetrics, n: int, name: str
 ) -> list[str]:
-    """The metrics to show, in the order requested, else in that of all metrics."""
+    """Return the metrics to show, in the order requested, else in that of all metrics."""
     passes = sorted((each for each in values if PASS.fullmatch(each)), key=lambda k: int(k[5:]))
     shown: list[str] = []
     for each in wanted.names or METRICS:
@@ -168,7 +168,7 @@ def _fits_all(metric: str, values: dict[str, "array[float]"], n: int) -> bool:
 
 
 def scores_table(scored: ScoreResult, name: str = "") -> "rich.table.Table":
-    """The scores for a terminal: print it with a rich console."""
+    """Return the scores for a terminal: print it with a rich console."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

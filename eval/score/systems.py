@@ -61,7 +61,7 @@ def _with_blanks(run: Run, expected: ExpectedQuestions) -> Run:
 
 
 def holds_walks(path: Path) -> bool:
-    """Whether the first record of a file is a trajectory."""
+    """Return whether the first record of a file is a trajectory."""
     if not holds_lines(path):
         return False
     found: list[bool] = []
@@ -89,7 +89,7 @@ def _as_episode(record: Prediction, name: str, expected: ExpectedQuestions | Non
 
 
 def _distinct(episodes: Iterable[Trajectory]) -> list[Trajectory]:
-    """The first episode of each question."""
+    """Return the first episode of each question."""
     found: dict[str, Trajectory] = {}
     for episode in episodes:
         found.setdefault(episode.id, episode)

@@ -42,11 +42,11 @@ class WantedMetrics:
         return list({id(family): family for family in map(family_of, self.names)}.values())
 
     def ks(self) -> list[int]:
-        """The k of every Pass@k that is named by its number."""
+        """Return the k of every Pass@k that is named by its number."""
         return [int(found[1]) for name in self.names if (found := PASS.fullmatch(name))]
 
     def choose(self, scores: Scores) -> Scores:
-        """The wanted ones: a family computes more than one name."""
+        """Return the wanted ones: a family computes more than one name."""
         if not self.names:
             return scores
         every_pass = "pass@k" in self.names
@@ -92,7 +92,7 @@ class Tally:
         return self
 
     def ids_of(self, metric: str) -> list[str]:
-        """The ids of the records that `values[metric]` is of."""
+        """Return the ids of the records that `values[metric]` is of."""
         having = {number for names, number in self.kinds.items() if metric in names}
         return [name for name, kind in zip(self.ids, self.kind, strict=True) if kind in having]
 
@@ -106,7 +106,7 @@ def note_hints(hints: Hints, record: Prediction) -> None:
 
 
 def scores_of(record: Prediction, families: Sequence[Family], ks: Sequence[int]) -> Scores:
-    """Every score that the families give a record, and Pass@k for `ks`."""
+    """Return every score that the families give a record, and Pass@k for `ks`."""
     scores: Scores = {}
     for family in families:
         if family.applies(record):

@@ -102,7 +102,7 @@ class RolloutEvaluation(TrainerCallback):
         self._history: list[dict[str, Any]] = []
 
     def take(self) -> dict[str, float]:
-        """The figures of the last evaluation, once."""
+        """Return the figures of the last evaluation, once."""
         figures, self._fresh = self._fresh, {}
         return figures
 

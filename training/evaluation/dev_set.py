@@ -66,7 +66,7 @@ def figures(plays: Sequence[EpisodeFigures]) -> dict[str, float]:
 
 
 def em_by_question(plays: Sequence[EpisodeFigures]) -> dict[str, float]:
-    """The mean EM of each question's episodes."""
+    """Return the mean EM of each question's episodes."""
     found: dict[str, list[float]] = {}
     for play in plays:
         if play.em is not None:

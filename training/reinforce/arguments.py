@@ -10,8 +10,8 @@ from training.runs.distributed import processes
 
 
 def trl_arguments(config: GrpoConfig) -> Any:
-    """Raises `UserError` for batches that do not divide, for trackers or engines that are not
-    there, and for a field of `trainer:` that cannot be set."""
+    """Raise `UserError` for batches that do not divide, for trackers or engines that are not there,
+    and for a field of `trainer:` that cannot be set."""
     from trl.trainer.grpo_config import GRPOConfig
 
     arguments = {

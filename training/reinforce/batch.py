@@ -87,7 +87,7 @@ def make_batch(
     started: float,
     winnable: Callable[[Question], bool | None],
 ) -> Batch:
-    """The batch of these groups, whose episodes that are filtered out lose their masks.
+    """Return the batch of these groups, whose episodes that are filtered out lose their masks.
 
     A collective: all processes call it together. `started` is a reading of `perf_counter`;
     `winnable` is asked of the questions that every episode got equally wrong.

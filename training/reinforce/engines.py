@@ -41,7 +41,7 @@ class RolloutEngine(ABC):
 
     @abstractmethod
     def open(self, trainer: Any) -> AbstractContextManager[Policy]:
-        """The policy of this step. All processes open and close it together."""
+        """Return the policy of this step. All processes open and close it together."""
 
 
 class TransformersRollouts(RolloutEngine):
@@ -160,7 +160,7 @@ class BudgetPolicy:
 
 
 def rollout_engine(config: "GrpoConfig", fmt: ChatFormat) -> RolloutEngine:
-    """The engine that the config names."""
+    """Return the engine that the config names."""
     kinds = {"vllm": VllmRollouts, "vllm-server": VllmServerRollouts}
     return kinds.get(config.engine, TransformersRollouts)(config, fmt)
 
@@ -206,7 +206,7 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
 
 
 def check_server(config: VllmConfig, temperature: float) -> None:
-    """Raises `UserError` unless weights can be sent to the server, and its log-probabilities are
+    """Raise `UserError` unless weights can be sent to the server, and its log-probabilities are
     those of the distribution that is trained."""
     import httpx
     import torch

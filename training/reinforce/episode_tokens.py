@@ -46,7 +46,7 @@ class EpisodeTokens:
 def episode_tokens(
     trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer, end_ids: Sequence[int]
 ) -> EpisodeTokens:
-    """The very ids that the engine read and drew; an infrastructure failure has no mask.
+    """Return the very ids that the engine read and drew; an infrastructure failure has no mask.
 
     A turn that restarts the conversation begins a context of its own (`more`). An engine without
     room leaves a turn without ids: the episode ends before it. An answered episode ends with one of

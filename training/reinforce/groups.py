@@ -39,7 +39,7 @@ TOLERANCE = 1e-6
 
 
 def group_ids(prompts: Sequence[str], samples: int) -> list[str]:
-    """The question id of each group. Raises `RuntimeError` unless all groups are full."""
+    """Return the question id of each group. Raises `RuntimeError` unless all groups are full."""
     groups = list(chunks(prompts, samples))
     if any(len(group) != samples or len(set(group)) != 1 for group in groups):
         raise RuntimeError(f"the {len(prompts)} prompts are not groups of {samples} equal ones")
@@ -52,7 +52,7 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def has_no_variance(rewards: Sequence[float | None]) -> bool:
-    """Whether all scored episodes of a group earned the same; `None` is an unscored one.
+    """Return whether all scored episodes of a group earned the same; `None` is an unscored one.
 
     >>> has_no_variance([0.1 + 0.2, 0.3]), has_no_variance([0.0, None]), has_no_variance([0.0, 1.0])
     (True, True, False)

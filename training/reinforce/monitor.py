@@ -62,8 +62,8 @@ class Monitor:
         return {limit.counter: count for limit, count in self._counts.items()}
 
     def check(self, step: int, line: Mapping[str, Any]) -> None:
-        """Raises `CollapseError` once a limit was exceeded `limit_steps` times in a row, and at
-        once for a loss or a gradient that is not finite."""
+        """Raise `CollapseError` once a limit was exceeded `limit_steps` times in a row, and at once
+        for a loss or a gradient that is not finite."""
         if not self._steps:
             return
         for key in ("loss", "grad_norm"):

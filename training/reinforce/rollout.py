@@ -69,7 +69,7 @@ class Rollouts:
         """How many steps in a row the engine of each process has failed in."""
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        """Raises `OutageError`, in all processes, for too many infrastructure failures, and for an
+        """Raise `OutageError`, in all processes, for too many infrastructure failures, and for an
         engine that fails twice in a row."""
         started, step = time.perf_counter(), int(trainer.state.global_step)
         wanted, resampled = group_ids(prompts, self.config.samples), 0
@@ -175,7 +175,7 @@ class Rollouts:
             )
 
     def _check_engines(self) -> None:
-        """Raises `OutageError`, in all processes, for an engine that failed twice in a row: of
+        """Raise `OutageError`, in all processes, for an engine that failed twice in a row: of
         eight, one alone stays below `max_failed`, and every step would lose its part. A collective.
         """
         lost = [t.stop is StopReason.POLICY_ERROR for t in self.batch.trajectories]

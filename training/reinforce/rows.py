@@ -104,7 +104,7 @@ def with_contexts(
 
 
 def _join(one: Tensor, two: Tensor, fill: float, left: bool) -> Tensor:
-    """Rows of both, padded to one width."""
+    """Return rows of both, padded to one width."""
     if one.ndim == 1:
         return torch.cat([one, two])
     width = max(one.shape[1], two.shape[1])
@@ -133,8 +133,8 @@ def regroup(
     total: float | None = None,
     sums: bool = False,
 ) -> list[dict[str, Any]]:
-    """The same rows as micro-batches of about equal length, padding cut. Tensors of a batch are
-    (rows, tokens) or (rows,).
+    """Return the same rows as micro-batches of about equal length, padding cut. Tensors of a batch
+    are (rows, tokens) or (rows,).
 
     `share` weighs a micro-batch's mean so that the sum over all is the mean over all `total` rows
     (none: as many as are kept); where the objective is a sum (`sums`), it is 1. Rows that are not
@@ -167,7 +167,7 @@ def _rows(value: Any) -> bool:
 
 
 def trim_padding(part: dict[str, Any]) -> dict[str, Any]:
-    """The micro-batch without the columns that are padding in all its rows."""
+    """Return the micro-batch without the columns that are padding in all its rows."""
     prompt = max(1, int(part["prompt_mask"].sum(1).max()))
     completion = max(1, int(part["completion_mask"].sum(1).max()))
     cut = dict(part)

@@ -95,8 +95,8 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return output
 
     def _with_contexts(self, output: dict[str, Any]) -> dict[str, Any]:
-        """The batch with rows for the contexts that an agent began anew; as many in all processes,
-        and as many as its micro-batches can share. A collective."""
+        """Return the batch with rows for the contexts that an agent began anew; as many in all
+        processes, and as many as its micro-batches can share. A collective."""
         passes: int = getattr(self.args, "steps_per_generation", None) or 1
         contexts = self.rollouts.batch.contexts
         count = -(-max(gather_all([len(contexts)])) // passes) * passes

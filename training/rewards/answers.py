@@ -36,10 +36,10 @@ def hits1(trajectory: Trajectory, question: Question, scores: Mapping[str, float
 
 
 def relaxed_em(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-    """The EM of GraphWalker's released evaluator (`graphwalker_em` of `graphwalker score`), whose
-    figures the paper prints: 1 when any answered name equals a gold name, holds one, or stands
-    within one. One right letter is enough, and so is one right name of many: policies find that
-    out. `grounded_relaxed_em` asks that the tools showed what was answered."""
+    """Return the EM of GraphWalker's released evaluator (`graphwalker_em` of `graphwalker score`),
+    whose figures the paper prints: 1 when any answered name equals a gold name, holds one, or
+    stands within one. One right letter is enough, and so is one right name of many: policies find
+    that out. `grounded_relaxed_em` asks that the tools showed what was answered."""
     if not question.answers:  # the graph does not hold the answer: no letter is right
         return scores["em"]
     golds = [_released_form(gold.name) for gold in question.answers]

@@ -26,7 +26,7 @@ class GoldStep:
     """Ids of what it finds."""
 
     def joins(self, triple: ShownTriple) -> bool:
-        """Whether the triple leads along this step, by whatever relation."""
+        """Return whether the triple leads along this step, by whatever relation."""
         ends = (triple.head.id, triple.tail.id)
         return any(a in self.start and b in self.end for a, b in (ends, ends[::-1]))
 

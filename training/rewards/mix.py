@@ -52,7 +52,7 @@ def _weights(given: Any) -> dict[str, float]:
 
 
 def _in_order(weights: Mapping[str, float]) -> list[str]:
-    """The shipped rewards first, always in one order: a sum of floats depends on it."""
+    """Return the shipped rewards first, always in one order: a sum of floats depends on it."""
     return [*(n for n in KNOWN if n in weights), *(n for n in weights if n not in KNOWN)]
 
 
@@ -72,7 +72,7 @@ RewardWeights = Annotated[dict[str, float], BeforeValidator(_weights)]
 
 
 def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> Reward:
-    """The weighted sum of the named rewards, itself a reward. Imports the user's own ones.
+    """Return the weighted sum of the named rewards, itself a reward. Imports the user's own ones.
 
     `walks` are for the rewards of the gold walk, which pay nothing without them.
 

@@ -18,7 +18,7 @@ PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "trackio": "trackio"
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Raises `UserError` for a tracker that the Trainer does not know, or that is not installed."""
+    """Raise `UserError` for a tracker that the Trainer does not know, or that is not installed."""
     if not names:
         return
     from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
@@ -75,8 +75,8 @@ def build(kind: type[A], arguments: Mapping[str, Any], config: TrainingConfig) -
 def checked_fields(
     kind: type[Any], config: TrainingConfig, arguments: Mapping[str, Any] = {}
 ) -> dict[str, Any]:
-    """The fields of `trainer:`, with their types. Raises `UserError` for one that TRL's config does
-    not have, that another setting decides, or whose value does not fit."""
+    """Return the fields of `trainer:`, with their types. Raises `UserError` for one that TRL's
+    config does not have, that another setting decides, or whose value does not fit."""
     names = {field.name for field in dataclasses.fields(kind) if field.init}
     hints = get_type_hints(kind)
     checked: dict[str, Any] = {}

@@ -116,8 +116,8 @@ def _complete(folder: Path) -> list[int]:
 
 
 def check_files(folder: Path) -> None:
-    """Raises `UserError` for a final model whose files were cut off, as a machine that goes down
-    may leave them; warns of checkpoints and logs. A damaged checkpoint is not resumed from."""
+    """Raise `UserError` for a final model whose files were cut off, as a machine that goes down may
+    leave them; warns of checkpoints and logs. A damaged checkpoint is not resumed from."""
     if found := damage(folder / "final"):
         raise UserError(
             f"{folder / 'final'}: damaged: {found}; remove that folder, and the same command makes "
@@ -141,8 +141,8 @@ def note_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
 
 
 def damage(folder: Path) -> str:
-    """The first file that is smaller than it was when it was noted, and by how much; `""` where
-    all are whole, and for a folder without notes."""
+    """Return the first file that is smaller than it was when it was noted, and by how much; `""`
+    where all are whole, and for a folder without notes."""
     notes = folder / NOTES
     if not notes.is_file():
         return ""

@@ -110,7 +110,7 @@ def _help(name: str, model: type[Config]) -> str:
 
 
 def check_gpus(path: str | None, overrides: Sequence[str]) -> None:
-    """Raises `UserError` where GPUs are promised, PyTorch sees none, and `allow_cpu` is not set.
+    """Raise `UserError` where GPUs are promised, PyTorch sees none, and `allow_cpu` is not set.
 
     Asked before the config is read, as a job that cannot do its work should end at once: of the
     config only `allow_cpu` is looked at, where the file can be read.

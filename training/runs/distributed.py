@@ -47,13 +47,13 @@ def agree_on_first(value: T) -> T:
 
 
 def check_layout() -> None:
-    """Raises `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
+    """Raise `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
     if _flag("ACCELERATE_USE_FSDP") and os.environ.get("FSDP_VERSION", "1") != "2":
         raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
 
 
 def cuts_up_matrices() -> bool:
-    """Whether no process holds whole weights in this layout."""
+    """Return whether no process holds whole weights in this layout."""
     return _flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")
 
 

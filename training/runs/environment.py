@@ -44,7 +44,7 @@ def with_local_files(config: T) -> T:
 
 
 def demonstrated_environment(config: SftConfig) -> EnvironmentConfig:
-    """The environment of the trajectories, with what the user set.
+    """Return the environment of the trajectories, with what the user set.
 
     Raises `UserError` for trajectories of several presets, or of another than the config's, unless
     `force_environment` is set.
@@ -67,7 +67,7 @@ def demonstrated_environment(config: SftConfig) -> EnvironmentConfig:
 
 
 def in_their_environment(config: SftConfig) -> SftConfig:
-    """The config, in the environment of its demonstrations; its evaluation, too."""
+    """Return the config, in the environment of its demonstrations; its evaluation, too."""
     environment, evaluation = demonstrated_environment(config), config.evaluation
     if evaluation is not None:
         own = merge_environments(environment, evaluation.environment, "evaluation.environment")
@@ -134,14 +134,14 @@ def _check_cap(setting: str, cap: int, longest: int) -> None:
 
 
 def check_caps(config: GrpoConfig) -> None:
-    """Raises `UserError` where GRPO would cut a turn as long as those that the model was shown."""
+    """Raise `UserError` where GRPO would cut a turn as long as those that the model was shown."""
     longest = longest_turn(config.model)
     _check_cap("max_turn_tokens", config.max_turn_tokens, longest)
     _check_cap("max_episode_tokens", config.max_episode_tokens or longest, longest)  # 0: no limit
 
 
 def check_evaluation(config: SftConfig, longest: int) -> None:
-    """Raises `UserError` where the evaluation would cut a turn as long as those that are shown."""
+    """Raise `UserError` where the evaluation would cut a turn as long as those that are shown."""
     if config.evaluation is not None:
         _check_cap("evaluation.max_turn_tokens", config.evaluation.max_turn_tokens, longest)
 
@@ -165,9 +165,9 @@ def write_run_environment(config: SftConfig | GrpoConfig, longest: int = 0) -> N
 
 
 def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
-    """The environment of a trajectory file: from the config of the run that wrote it, beside it,
-    else from what its first trajectory says. `None` where neither says anything. Names that a file
-    may not choose (`graphwalker.trust`) are as the user gave them."""
+    """Return the environment of a trajectory file: from the config of the run that wrote it, beside
+    it, else from what its first trajectory says. `None` where neither says anything. Names that a
+    file may not choose (`graphwalker.trust`) are as the user gave them."""
     from omegaconf import OmegaConf
 
     named_by = beside = path.parent / "config.yaml"

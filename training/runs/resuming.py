@@ -78,7 +78,7 @@ def is_longer(differences: Mapping[str, tuple[Any, Any]]) -> bool:
 
 
 def check_length(config: TrainingConfig) -> None:
-    """Raises `UserError` for a run that is further already than its config asks for."""
+    """Raise `UserError` for a run that is further already than its config asks for."""
     folder = Path(config.output_dir)
     steps = getattr(config, "steps", 0) or getattr(config, "max_steps", 0)
     done = last_checkpoint(folder)

@@ -68,7 +68,7 @@ class StopSignals(TrainerCallback):
         control.should_save = control.should_log = control.should_training_stop = True
 
     def mark(self, step: int) -> None:
-        """Raises `StoppedError` where a signal ended the run, and leaves the marker."""
+        """Raise `StoppedError` where a signal ended the run, and leaves the marker."""
         if self.stopped_by:
             if rank() == 0:
                 name = signal.Signals(self.stopped_by).name

@@ -119,7 +119,7 @@ def make_tokenizer(
 
 
 def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
-    """A `Qwen2ForCausalLM` with random weights made from `config.seed`."""
+    """Return a `Qwen2ForCausalLM` with random weights made from `config.seed`."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -151,7 +151,7 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
 
 
 def conversation_texts(trajectories: Iterable[Trajectory]) -> Iterator[str]:
-    """Every message of every trajectory: what a tokenizer is trained on."""
+    """Yield every message of every trajectory: what a tokenizer is trained on."""
     for trajectory in trajectories:
         for message in trajectory.conversation():
             yield message.content
@@ -212,8 +212,8 @@ def _lay_out(tokenizer: Any) -> None:
 
 
 def _between(texts: Iterable[str], atoms: list[str], names: list[str]) -> Iterator[str]:
-    """The stretches of text between atomic tokens, of which at each place the longest counts: the
-    only text that merges are learned from. A name counts as whole words alone."""
+    """Yield the stretches of text between atomic tokens, of which at each place the longest counts:
+    the only text that merges are learned from. A name counts as whole words alone."""
     from tokenizers import AddedToken, Tokenizer, models
 
     # Tens of thousands of names: one automaton finds them where a regular expression tries each.

@@ -114,7 +114,7 @@ def own_optimizer(model: Any, config: TrainingConfig, muon: bool) -> torch.optim
 
 
 def muon_adamw(model: nn.Module, **settings: Any) -> MuonAdamW:
-    """The optimizer of a language model: matrices inside its layers go to Muon."""
+    """Return the optimizer of a language model: matrices inside its layers go to Muon."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     matrices: list[Tensor] = []
     rest: list[Tensor] = []
