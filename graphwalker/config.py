@@ -48,7 +48,7 @@ def _holds_switch(value: Any) -> bool:
 
 
 def _takes_switch(annotation: Any) -> bool:
-    """Whether a type has room for `true`."""
+    """Return whether a type has room for `true`."""
     if annotation in (bool, Any) or isinstance(annotation, bool):
         return True
     return any(map(_takes_switch, get_args(annotation)))
@@ -76,7 +76,7 @@ def load_config(model: type[C], path: Path | str | None, overrides: Sequence[str
 
 
 def default_tables(model: type[Config]) -> dict[str, Any]:
-    """The settings of a model that are tables by default, such as `mix`."""
+    """Return the settings of a model that are tables by default, such as `mix`."""
     defaults = {name: field.default for name, field in model.model_fields.items()}
     return {name: table for name, table in defaults.items() if table and isinstance(table, dict)}
 
@@ -139,8 +139,8 @@ def _several(given: Any) -> list[str]:
 
 
 def config_file(path: Path | str, *, tell: bool = True) -> Path:
-    """The file of that name; where the working directory has no `configs/...`, the one that came
-    with this package, and `tell` says so. Raises `UserError`."""
+    """Return the file of that name; where the working directory has no `configs/...`, the one that
+    came with this package, and `tell` says so. Raises `UserError`."""
     path, here = Path(path), Path(__file__).parent
     places = (path, here / path, here.parent / path) if path.parts[:1] == ("configs",) else (path,)
     for place in places:
@@ -158,7 +158,7 @@ def _note(text: str) -> None:
 
 
 def keys_of(path: Path | str) -> set[str]:
-    """The settings that a file, or a section of one, gives at its top level."""
+    """Return the settings that a file, or a section of one, gives at its top level."""
     return set(read_settings(path))
 
 
@@ -187,7 +187,7 @@ def parse_config(
 
 
 def _sections_for(model: type[Config], data: Mapping[str, Any], source: str) -> str:
-    """The sections of a whole file that would do where its section was not named."""
+    """Return the sections of a whole file that would do where its section was not named."""
     known = {*model.model_fields, *PLACES_OF_COMMANDS}
     parts = {
         name: cast("dict[str, Any]", part)
@@ -212,14 +212,14 @@ def write_config(config: Config, folder: Path, name: str = "config.yaml") -> Pat
 
 
 def as_yaml(config: Config) -> str:
-    """Every setting of the config, as a file that loads to it."""
+    """Return every setting of the config, as a file that loads to it."""
     from omegaconf import OmegaConf
 
     return OmegaConf.to_yaml(OmegaConf.create(config.model_dump(mode="json")))
 
 
 def git_commit() -> str:
-    """The commit of the source tree, `""` where there is none."""
+    """Return the commit of the source tree, `""` where there is none."""
     try:
         result = subprocess.run(
             ["git", "rev-parse", "HEAD"],
@@ -277,8 +277,8 @@ def _read(path: str) -> Any:
 def _explain(
     model: type[Config], error: ValidationError, options: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
-    """The setting that is wrong, and what to say. A name that does not exist comes first: it is
-    often why another one is missing."""
+    """Return the setting that is wrong, and what to say. A name that does not exist comes first: it
+    is often why another one is missing."""
     problems = error.errors()
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     key = ".".join(str(part) for part in problem["loc"])

@@ -42,7 +42,7 @@ class QueryLimitError(GraphError):
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, in one line; its kind where it says nothing."""
+    """Return what an exception says, in one line; its kind where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

@@ -28,7 +28,7 @@ _SMALL = re.compile(rb"\d(?:e-\d|\.0000)")
 
 
 def dumps(record: Any) -> str:
-    """One line of JSON, the same bytes for the same record."""
+    """Return one line of JSON, the same bytes for the same record."""
     return _ENCODER.encode(record)
 
 
@@ -123,8 +123,8 @@ def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """What the JSON reader stumbled over: it raises more than `JSONDecodeError` (a number of 5,000
-    digits is a `ValueError`, 5,000 brackets are a `RecursionError`)."""
+    """Return what the JSON reader stumbled over: it raises more than `JSONDecodeError` (a number of
+    5,000 digits is a `ValueError`, 5,000 brackets are a `RecursionError`)."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     if isinstance(error, RecursionError):
@@ -133,7 +133,7 @@ def json_fault(error: ValueError | RecursionError) -> str:
 
 
 def no_file(path: Path) -> UserError:
-    """What is said where a file is wanted and there is none."""
+    """Return what is said where a file is wanted and there is none."""
     return UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
 
 
@@ -170,7 +170,7 @@ class _BoundedText(TextIOWrapper):
 
 
 def bounded_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    """The lines of a binary file. Raises `UserError` for one beyond the limit."""
+    """Yield the lines of a binary file. Raises `UserError` for one beyond the limit."""
     number = 1
     while line := file.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT:
@@ -207,7 +207,7 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
 
 
 def read_columns(path: Path | str, *names: str) -> Iterator[list[str]]:
-    """The fields of each line that is not blank, one for each name, separated by tabs. Raises
+    """Yield the fields of each line that is not blank, one for each name, separated by tabs. Raises
     `UserError` naming file and line."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):

@@ -161,8 +161,8 @@ def read_worded(record: dict[str, Any]) -> Question:
 
 
 def read_query(text: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a `Question` that stand under `query` in its record. A record without branches
-    is a data set's own form of a query: all of it is `annotations`."""
+    """Return the fields of a `Question` that stand under `query` in its record. A record without
+    branches is a data set's own form of a query: all of it is `annotations`."""
     if not record.get("branches"):
         return {"annotations": dict(record)}
     known = ("branches", "tail", "constraint", "avoids_topics", "path", "said")

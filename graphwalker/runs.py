@@ -201,7 +201,7 @@ def _take(path: Path, result: Path) -> IO[str]:
 
 
 def _read_owner(file: IO[str]) -> str:
-    """The owner that the lock's file names; the file is closed."""
+    """Return the owner that the lock's file names; the file is closed."""
     with file:
         file.seek(0)
         return file.read().strip()
@@ -251,7 +251,7 @@ def stored_facts(path: Path) -> dict[str, Any]:
 
 
 def _plain(facts: Facts, free: Collection[str]) -> dict[str, Any]:
-    """The facts as they come back from a JSON file."""
+    """Return the facts as they come back from a JSON file."""
     dumped = {
         key: _dump(value, free) if isinstance(value, Config) else value
         for key, value in facts.items()
@@ -264,7 +264,7 @@ def _dump(config: Config, free: Collection[str]) -> dict[str, Any]:
 
 
 def _complete(found: Any, now: Any, free: Collection[str]) -> Any:
-    """A stored config with the defaults of what was not written down."""
+    """Return a stored config with the defaults of what was not written down."""
     if not isinstance(now, Config) or not isinstance(found, dict):
         return found
     stored = cast("dict[str, Any]", found)
@@ -278,7 +278,7 @@ def _complete(found: Any, now: Any, free: Collection[str]) -> Any:
 
 
 def _difference(found: Any, now: Any, places: Collection[str], key: str = "") -> str:
-    """The first field under which two trees differ, with both values; `""` when equal."""
+    """Return the first field under which two trees differ, with both values; `""` when equal."""
     if key in places and found is not None and now is not None:
         if not isinstance(found, dict) or not isinstance(now, dict):
             return ""

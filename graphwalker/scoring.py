@@ -28,7 +28,7 @@ SHOWN = ("em", "f1", "hits1")
 
 @lru_cache(1 << 16)
 def normalise(name: str) -> str:
-    """The form in which names are compared.
+    """Return the form in which names are compared.
 
     >>> normalise("  Saint\\u00a0Étienne ")
     'saint étienne'
@@ -134,7 +134,7 @@ def compare(
 
 
 def score(trajectory: Trajectory) -> dict[str, float]:
-    """Every metric of one episode.
+    """Return every metric of one episode.
 
     Raises `ValueError` for an infrastructure failure: it says nothing about the agent and has no
     score.
@@ -247,7 +247,7 @@ def _distinct(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def predicted_entities(trajectory: Trajectory) -> list[Entity] | None:
-    """The answered entities, each with the id behind its name, `""` where it has none."""
+    """Return the answered entities, each with the id behind its name, `""` where it has none."""
     if trajectory.answer is None:
         return None
     names = trajectory.answer

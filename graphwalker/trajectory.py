@@ -112,7 +112,7 @@ class Turn:
     """Money that the completion cost, in the currency of the prices."""
 
     def in_words(self) -> str:
-        """What the turn did, in one line."""
+        """Return what the turn did, in one line."""
         if "answer" in self.action:
             return "answers " + ", ".join(self.action["answer"])
         if "malformed" in self.action:
@@ -122,8 +122,8 @@ class Turn:
         return "; ".join(f"{c.get('tool', '?')}({g})" for c, g in zip(calls, given, strict=True))
 
     def lines(self, number: int) -> Iterator[tuple[str, str]]:
-        """The turn for people: its thought, its action and what came back, each with rich's style
-        for it."""
+        """Yield the turn for people: its thought, its action and what came back, each with rich's
+        style for it."""
         yield f"Turn {number}", "bold"
         if self.thought:
             yield f"  thinks    {self.thought}", "italic"
@@ -132,7 +132,7 @@ class Turn:
             yield f"  observes  {self.observation}", "red" if self.error else ""
 
     def without_time(self) -> "Turn":
-        """The turn without its clock reading. By place: `replace` looks every field up."""
+        """Return the turn without its clock reading. By place: `replace` looks every field up."""
         return Turn(
             *(self.context, self.completion, self.thought, self.action, self.observation),
             *(self.shown, self.error, self.restart, self.token_ids, self.logprobs),
@@ -168,7 +168,7 @@ class Trajectory:
         return True  # an episode without turns is one all the same
 
     def __len__(self) -> int:
-        """The number of turns."""
+        """Return the number of turns."""
         return len(self.turns)
 
     def __getitem__(self, turn: int) -> Turn:
@@ -196,7 +196,7 @@ class Trajectory:
         return self.conversation()
 
     def conversation(self) -> list[Message]:
-        """Every message in order, the completions as assistant messages."""
+        """Return every message in order, the completions as assistant messages."""
         messages: list[Message] = []
         for turn in self.turns:
             messages = list(turn.context) if turn.restart else messages + list(turn.context)
@@ -204,7 +204,7 @@ class Trajectory:
         return messages
 
     def ending(self) -> str:
-        """The answer with the ids behind its names, or why there is none."""
+        """Return the answer with the ids behind its names, or why there is none."""
         if self.answer is None:
             return f"No answer ({self.stop.value})."
         names = zip(self.answer, self.answer_ids, strict=False)
@@ -231,7 +231,7 @@ class Trajectory:
         console.print(Text(self.ending(), style="bold"))
 
     def _repr_html_(self) -> str:
-        """The episode as an HTML fragment; every text in it is escaped."""
+        """Return the episode as an HTML fragment; every text in it is escaped."""
         from jinja2 import Environment
 
         gold = ", ".join(answer.name for answer in self.question.answers)
@@ -261,7 +261,7 @@ class Trajectory:
         return record if named else {**record, "answer_kind": self.answer_kind}
 
     def to_dict(self) -> dict[str, Any]:
-        """The record of a file, as `to_json` gives it."""
+        """Return the record of a file, as `to_json` gives it."""
         return self.to_json()
 
     @classmethod
@@ -296,7 +296,7 @@ CHATS = ("messages", "conversations", "conversation", "prompt", "instruction")
 
 
 def check_version(record: dict[str, Any]) -> None:
-    """Raises `UserError` for a trajectory of another format, and for what is no trajectory."""
+    """Raise `UserError` for a trajectory of another format, and for what is no trajectory."""
     if "version" not in record and "turns" not in record:
         form = next((f"as in chats ({key})" for key in CHATS if key in record), "of another kind")
         what = "a question" if "question" in record and form == "of another kind" else ""
@@ -382,8 +382,8 @@ def _turn_from_json(record: dict[str, Any]) -> Turn:
 
 
 def _triples_to_json(turn: Turn) -> list[list[str | int]]:
-    """A row for each run of triples of one relation: `[relation, head, tail, head, tail, ...]`, the
-    entities by their place in `shown`."""
+    """Return a row for each run of triples of one relation: `[relation, head, tail, head, tail,
+    ...]`, the entities by their place in `shown`."""
     places = {entity: place for place, entity in enumerate(turn.shown)}
     return [
         [relation, *(places[end] for t in run for end in (t.head, t.tail))]

@@ -65,7 +65,7 @@ class FoundName:
     does: str
 
     def as_typed(self, prefix: str) -> str:
-        """The setting as a person types it."""
+        """Return the setting as a person types it."""
         value = self.value if isinstance(self.value, str) else json.dumps(self.value, default=str)
         return f"{prefix}{'.'.join(self.path)}={value}"
 
@@ -73,7 +73,7 @@ class FoundName:
 def names_in(
     model: type[Config], values: Mapping[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[FoundName]:
-    """The settings among `values` that a file may not choose."""
+    """Yield the settings among `values` that a file may not choose."""
     for key, value in values.items():
         path, field = (*above, str(key)), model.model_fields.get(key)
         if field is None:
@@ -93,7 +93,7 @@ def names_in(
 
 
 def section_of(model: type[Config], key: str, values: Mapping[str, Any]) -> type[Config] | None:
-    """The model of a setting that is a section; `values` are the settings beside it."""
+    """Return the model of a setting that is a section; `values` are the settings beside it."""
     found = nested_model(model.model_fields[key].annotation)
     chosen = getattr(model, "open_section", None)
     return chosen(key, values) if chosen and not found else found
@@ -108,7 +108,7 @@ def check_trust(
     trust: Sequence[str] = (),
     prefix: str = "",
 ) -> dict[str, Any]:
-    """The settings of the file `source`, with names as the user gave them in `given`.
+    """Return the settings of the file `source`, with names as the user gave them in `given`.
 
     A file below a folder of `trust` keeps its names, and they are told. Raises `UserError` that
     says what to type; settings stand there behind `prefix`, as in `environment.`.
@@ -133,7 +133,7 @@ def check_trust(
 
 
 def runs_more(model: type[Config], values: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether the settings of a file name code that the settings `now` do not."""
+    """Return whether the settings of a file name code that the settings `now` do not."""
     for name in names_in(model, values):
         try:
             same = _look(now, name.path) == name.value
@@ -145,7 +145,7 @@ def runs_more(model: type[Config], values: Mapping[str, Any], now: Mapping[str, 
 
 
 def is_trusted(file: Path | str, folders: Sequence[str]) -> bool:
-    """Whether the file lies in one of the folders."""
+    """Return whether the file lies in one of the folders."""
     place = Path(file).resolve()
     return any(folder and place.is_relative_to(Path(folder).resolve()) for folder in folders)
 
@@ -161,7 +161,7 @@ def _tell(text: str) -> None:
 
 
 def _look(given: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """The user's value. Raises `KeyError` where there is none."""
+    """Return the user's value. Raises `KeyError` where there is none."""
     found: Any = given
     for key in path:
         if not isinstance(found, Mapping):
@@ -176,7 +176,7 @@ def _replace(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[
 
 
 def _is_choice(annotation: Any) -> bool:
-    """Whether values of the type are numbers, switches or one of a few words."""
+    """Return whether values of the type are numbers, switches or one of a few words."""
     if get_origin(annotation) is Literal:
         return True
     parts = [part for part in get_args(annotation) if part is not ...]
@@ -186,7 +186,7 @@ def _is_choice(annotation: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value holds numbers and switches alone, under names that no module has."""
+    """Return whether the value holds numbers and switches alone, under names that no module has."""
     if isinstance(value, Mapping):
         rows = cast("Mapping[Any, Any]", value).items()
         return all(str(key).isidentifier() and is_number(one) for key, one in rows)

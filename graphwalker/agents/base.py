@@ -58,8 +58,8 @@ def record_turn(
     milliseconds: float,
     restart: bool = False,
 ) -> Turn:
-    """A completion and what came of it, as the episode's record keeps them. `restart` marks a
-    context that does not extend the turn before it."""
+    """Return a completion and what came of it, as the episode's record keeps them. `restart` marks
+    a context that does not extend the turn before it."""
     return Turn(
         context=context,
         completion=completion.text,

@@ -186,7 +186,7 @@ class Dialogue:
         return action
 
     def _repeats(self) -> bool:
-        """Whether the last call was repeated as often as ends the episode."""
+        """Return whether the last call was repeated as often as ends the episode."""
         times = self.settings.stop_repeats
         latest = self._calls[-times - 1 :]
         return len(latest) > times > 0 and all(

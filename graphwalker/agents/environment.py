@@ -73,11 +73,11 @@ class EnvironmentConfig(AgentSettings):
         return {key: value for key, value in data.items() if kept.get(key, True)}
 
     def explicit(self) -> dict[str, Any]:
-        """What was set, as a config file writes it; a default that was written down, too."""
+        """Return what was set, as a config file writes it; a default that was written down, too."""
         return self._with(self.model_fields_set, self.model_dump(mode="json", exclude_unset=True))
 
     def whole(self) -> dict[str, Any]:
-        """Every setting; its record leaves out some that are at their defaults."""
+        """Return every setting; its record leaves out some that are at their defaults."""
         return self._with(type(self).model_fields, self.model_dump(mode="json"))
 
     def _with(self, names: Collection[str], found: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Environment:
         return {**about, "reranker": reranker.model} if reranker.chats else about
 
     def _limits_set(self) -> dict[str, int]:
-        """The whole numbers among the settings that are not the preset's defaults."""
+        """Return the whole numbers among the settings that are not the preset's defaults."""
         fields, own = EnvironmentConfig.model_fields, self.preset.own_defaults
         usual = {name: own.get(name, field.default) for name, field in fields.items()}
         found = {name: value for name, value in self.config if type(value) is int}
@@ -174,7 +174,7 @@ class Environment:
 
 
 def settings_named(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of `EnvironmentConfig` that a trajectory's `provenance` names.
+    """Return the settings of `EnvironmentConfig` that a trajectory's `provenance` names.
 
     Raises `UserError` for limits that are no JSON object.
     """
@@ -188,7 +188,7 @@ def settings_named(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:
-    """The config with that preset's name, and its defaults where nothing was set."""
+    """Return the config with that preset's name, and its defaults where nothing was set."""
     given = config.model_fields_set
     defaults = {k: v for k, v in preset.own_defaults.items() if k not in given}
     parse_config(preset.options, config.options, "environment.options")
@@ -196,7 +196,7 @@ def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:
 
 
 def exemplar_messages(episodes: Sequence[Trajectory], preset: str) -> tuple[Message, ...]:
-    """The dialogues of the episodes, one behind the other, without their system messages.
+    """Return the dialogues of the episodes, one behind the other, without their system messages.
 
     Raises `UserError` for an agent that begins its conversation anew.
     """

@@ -73,7 +73,7 @@ class Episode:
         return HopelessError(line) if shown else None
 
     def trajectory(self, policy: str) -> Trajectory:
-        """The finished record."""
+        """Return the finished record."""
         if self.stop is None:
             raise RuntimeError(f"episode {self.key} is not over")
         names, tools = None if self._answer is None else self._answer.names, self._tools

@@ -27,7 +27,7 @@ def run_exemplars(
     questions: Iterable[Question] = (),
     make: MakeExemplars | None = None,
 ) -> list[Trajectory]:
-    """The exemplars of the run in that folder, made and written there by its first command.
+    """Return the exemplars of the run in that folder, made and written there by its first command.
 
     Raises `UserError` where the folder has others, or none and `make` is not given.
     """

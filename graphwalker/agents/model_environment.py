@@ -120,7 +120,7 @@ def write_environment(
 
 
 def _with_its_ranker(folder: Path, ranker: str, trained_on: tuple[str, ...]) -> RankerRecord:
-    """The record of the ranker; a trained one is copied into the model's folder."""
+    """Return the record of the ranker; a trained one is copied into the model's folder."""
     if is_folder(ranker):
         from graphwalker.ranking.learned.ranker import copy_ranker
 
@@ -139,7 +139,7 @@ def copy_environment(folder: Path | str, to: Path | str) -> None:
 
 
 def read_environment(folder: Path | str) -> ModelEnvironment | None:
-    """The environment of the model in that folder; `None` where none is written down.
+    """Return the environment of the model in that folder; `None` where none is written down.
 
     Raises `UserError` for a damaged file, or one of a later version.
     """
@@ -156,7 +156,7 @@ def read_environment(folder: Path | str) -> ModelEnvironment | None:
 def environment_of(
     model: Path | str, environment: EnvironmentConfig, trust: Sequence[str] = ()
 ) -> EnvironmentConfig:
-    """The environment of the model in that folder; what the user set in `environment` wins.
+    """Return the environment of the model in that folder; what the user set in `environment` wins.
 
     Raises `UserError` where the folder says nothing of it.
     """
@@ -170,8 +170,8 @@ def environment_of(
 
 
 def refuse_other_environment(model: Path | str, environment: Environment) -> None:
-    """Raises `UserError` where the model in that folder was trained in another environment, but
-    for settings that the user set."""
+    """Raise `UserError` where the model in that folder was trained in another environment, but for
+    settings that the user set."""
     own, config = read_environment(model), environment.config
     if own is None:
         return
@@ -223,8 +223,8 @@ AnyRun = TypeVar("AnyRun", bound=ModelRun)
 
 
 def with_model_settings(config: AnyRun) -> AnyRun:
-    """The config, with the settings of its model where the user set nothing (`settings_for`); a
-    model without any that reasons first gets `REASONING_TOKENS`."""
+    """Return the config, with the settings of its model where the user set nothing
+    (`settings_for`); a model without any that reasons first gets `REASONING_TOKENS`."""
     policy = config.policy
     if policy is None:
         return config
@@ -262,7 +262,7 @@ def settings_for(
     trust: Sequence[str] = (),
     format_setting: str = "format",
 ) -> ModelSettings:
-    """The settings for the model in that folder.
+    """Return the settings for the model in that folder.
 
     What the user set wins; of `format` and `max_tokens`, `given` names those that are set, and the
     environment knows by itself. One warning names whatever differs from the model's own.
@@ -299,8 +299,8 @@ def settings_for(
 def format_of(
     own: ModelEnvironment, model: Path | str, trust: Sequence[str], setting: str
 ) -> FormatSetting:
-    """The format of the model in that folder, which is `setting` in a config. Raises `UserError`
-    for one that is none, or that names a file, unless `trust` holds the folder."""
+    """Return the format of the model in that folder, which is `setting` in a config. Raises
+    `UserError` for one that is none, or that names a file, unless `trust` holds the folder."""
     file = Path(model) / MODEL_FILE
     if isinstance(own.format, dict):
         check_trust(FormatConfig, own.format, file, trust=trust, prefix=f"{setting}.")

@@ -82,7 +82,7 @@ baselines take a relation by a fixed rule."""
 
 
 def refuse_without_model(model: str, where: str) -> None:
-    """Raises `UserError` for a policy without a model, where only a model will do, and for a folder
+    """Raise `UserError` for a policy without a model, where only a model will do, and for a folder
     that is not there."""
     if model in WITHOUT_MODEL:
         raise UserError(f"{where}: {model} is a policy without a model; give a model's folder")
@@ -94,7 +94,7 @@ def refuse_without_model(model: str, where: str) -> None:
 def check_questions(
     config: PolicyConfig, questions: Iterable[Question], own: OwnOracle | None = None
 ) -> None:
-    """Raises `UserError` where the oracle is to play a question that does not say what it asks;
+    """Raise `UserError` where the oracle is to play a question that does not say what it asks;
     `own` is the preset's oracle, where it has one of its own."""
     if config.api is None and config.model == "oracle":
         plays = own.plays if own else has_query
@@ -121,9 +121,9 @@ def load_policy(
     environment: PlayedIn | None = None,
     phrases: Phrases = NO_PHRASES,
 ) -> Policy:
-    """The policy, ready. In `folder` an API keeps answers and costs: its caps hold over resumes;
-    `worker` numbers the processes that share a machine's GPUs; `environment` is for the policies of
-    `WITHOUT_MODEL`, which play in it; `phrases` are the words of the oracle's thoughts.
+    """Return the policy, ready. In `folder` an API keeps answers and costs: its caps hold over
+    resumes; `worker` numbers the processes that share a machine's GPUs; `environment` is for the
+    policies of `WITHOUT_MODEL`, which play in it; `phrases` are the words of the oracle's thoughts.
 
     Raises `UserError` for a folder that holds no model.
     """
@@ -170,7 +170,7 @@ def load_policy(
 
 
 def _refuse_missing(model: str) -> None:
-    """Raises `UserError` for a folder that is not there, and for a name that is all but ours."""
+    """Raise `UserError` for a folder that is not there, and for a name that is all but ours."""
     if Path(model).exists():
         return
     if close := difflib.get_close_matches(model, WITHOUT_MODEL, n=1):

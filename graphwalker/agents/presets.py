@@ -81,12 +81,12 @@ PUBLISHED = (ARK, ARK_CODE, GRAPHRUNNER, TOG, ROG, GOG, GRAPH_COT, TEXT_RAG, GRA
 
 
 def presets() -> Mapping[str, Preset]:
-    """The shipped presets by name."""
+    """Return the shipped presets by name."""
     return {preset.name: preset for preset in (*SHIPPED, *PUBLISHED)}
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name, or the user's own by `module:NAME`. Raises `UserError`."""
+    """Return the preset of that name, or the user's own by `module:NAME`. Raises `UserError`."""
     found: Any = find(presets(), name, "preset")
     if not isinstance(found, Preset):
         raise UserError(f"preset {name}: a {type(found).__name__} is no Preset")

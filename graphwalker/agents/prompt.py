@@ -37,7 +37,7 @@ class Prompt:
 
     @classmethod
     def read(cls, text: str, name: str) -> "Prompt":
-        """The prompt of that text; `name` says in errors which it is. Raises `UserError`."""
+        """Return the prompt of that text; `name` says in errors which it is. Raises `UserError`."""
         text = text.strip()
         if "{question}" not in text:
             raise UserError(f"{name}: a prompt must hold {{question}}")
@@ -45,8 +45,8 @@ class Prompt:
         return cls(above.strip(), below.strip()) if line else cls("", text)
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in, and
-        what else `values` hold of `{schema}`, `{time}` and `{graph}`."""
+        """Return the messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in,
+        and what else `values` hold of `{schema}`, `{time}` and `{graph}`."""
         # One pass: a question that contains "{tools}" stays as it is.
         opening = (Message("user", fill_fields(self.user, values)),)
         if self.system:
@@ -63,7 +63,7 @@ def fill_fields(text: str, values: Mapping[str, str]) -> str:
 
 @lru_cache(64)
 def _pieces(text: str) -> list[str]:
-    """The text before the first field, then each field's name and the text behind it."""
+    """Return the text before the first field, then each field's name and the text behind it."""
     return _FIELD.split(text)
 
 

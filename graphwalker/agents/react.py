@@ -84,7 +84,7 @@ class ReasoningOracle(AnswersOracle):
 
 
 def walk_in_words(graph: KnowledgeGraph, query: Query) -> str:
-    """What each hop of a query finds, a sentence for each."""
+    """Return what each hop of a query finds, a sentence for each."""
     run = execute(graph, query)
     ways = [
         *zip((branch.hops for branch in query.branches), run.frontiers, strict=True),
@@ -104,7 +104,7 @@ def _some(entities: Sequence[Entity]) -> str:
 
 
 def has_answers(question: Question) -> bool:
-    """Whether the question says what is right."""
+    """Return whether the question says what is right."""
     return bool(question.answers or question.gold)
 
 

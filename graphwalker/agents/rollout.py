@@ -101,7 +101,7 @@ class Inbox:
         return tasks
 
     def is_awaited(self, task: Task) -> bool:
-        """Whether somebody still waits for the task."""
+        """Return whether somebody still waits for the task."""
         with self._lock:
             return task.sample in self._open
 
@@ -154,7 +154,7 @@ def rollout(
 
 
 def without_times(trajectory: Trajectory) -> Trajectory:
-    """The trajectory without its clock readings: equal for equal episodes, byte by byte."""
+    """Return the trajectory without its clock readings: equal for equal episodes, byte by byte."""
     turns = tuple(turn.without_time() for turn in trajectory.turns)
     usage = {key: value for key, value in trajectory.usage.items() if key != "seconds"}
     return replace(trajectory, turns=turns, usage=usage)

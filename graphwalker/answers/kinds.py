@@ -96,7 +96,7 @@ class PathAnswer:
         return {**measures(1, 1, 1, True), "path_ratio": ratio}
 
     def fault(self, given: Sequence[str]) -> str:
-        """Why this is no right path, or `""`."""
+        """Return why this is no right path, or `""`."""
         nodes = [node.strip() for node in given]
         if not self.edges:
             return "" if tuple(nodes) == self.nodes else "another path"
@@ -128,7 +128,7 @@ class PathAnswer:
 
 
 def _split_words(observations: Sequence[str]) -> set[str]:
-    """What stands between signs and spaces."""
+    """Return what stands between signs and spaces."""
     text = "\n".join(observations)
     return set("".join(c if c.isalnum() or c in "_-" else " " for c in text).split())
 
@@ -199,7 +199,7 @@ class Absent:
         return {**measures(0, len(given), 0, not given), "hit_any": float(not given)}
 
     def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
-        """Whether the graph was looked at: what it does not hold no observation can show."""
+        """Return whether the graph was looked at: what it does not hold no observation can show."""
         return any(observations), any(observations)
 
     def is_grounded(self, given: Sequence[str] | None, observations: Sequence[str]) -> bool:
@@ -224,7 +224,7 @@ class GoldAnswer(Protocol):
     """Its name in files, and that of the answers that are compared with it."""
 
     def texts(self) -> tuple[str, ...]:
-        """The gold answer as an answer that is given would be written."""
+        """Return the gold answer as an answer that is given would be written."""
         ...
 
     def compare(self, given: _Given) -> dict[str, float]:
@@ -232,11 +232,11 @@ class GoldAnswer(Protocol):
         ...
 
     def find_in(self, observations: Sequence[str]) -> tuple[bool, bool]:
-        """Whether the observations showed some, and all, of what the answer is made of."""
+        """Return whether the observations showed some, and all, of what the answer is made of."""
         ...
 
     def is_grounded(self, given: _Given, observations: Sequence[str]) -> bool:
-        """Whether everything that a given answer names was shown."""
+        """Return whether everything that a given answer names was shown."""
         ...
 
     def to_json(self) -> dict[str, Any]: ...

@@ -42,8 +42,8 @@ def read_rows(text: str) -> tuple[list[AnswerRow], FoundAnswer] | None:
 
 
 def read_path(text: str) -> tuple[list[str], FoundAnswer] | None:
-    """The nodes of a path: the last JSON list of texts or whole numbers, alone or as the only
-    list in an object.
+    """Return the nodes of a path: the last JSON list of texts or whole numbers, alone or as the
+    only list in an object.
 
     >>> read_path('The path: [0, 1, "11"]')[0]
     ['0', '1', '11']
@@ -56,8 +56,8 @@ def read_path(text: str) -> tuple[list[str], FoundAnswer] | None:
 
 
 def _row_lines(text: str) -> FoundAnswer | None:
-    """The rows that end the message, a line each with nothing before them but a number or a mark;
-    `None` where there is but one without a number."""
+    """Return the rows that end the message, a line each with nothing before them but a number or a
+    mark; `None` where there is but one without a number."""
     lines = text.rstrip().splitlines()
     rows: list[Any] = []
     mark = ""
@@ -75,7 +75,7 @@ def _row_lines(text: str) -> FoundAnswer | None:
 
 
 def _find_last(text: str, fits: Fits) -> FoundAnswer | None:
-    """The last JSON value of the text that fits and stands in no other one that does."""
+    """Return the last JSON value of the text that fits and stands in no other one that does."""
     last: tuple[Any, int, int] | None = None
     at = 0
     for _ in range(MOST_STARTS):
@@ -132,7 +132,7 @@ def _all(value: object, fits: Fits) -> bool:
 
 
 def _only_list(value: object) -> list[Any] | None:
-    """The value where it is a list, else the only list among an object's values."""
+    """Return the value where it is a list, else the only list among an object's values."""
     if isinstance(value, list):
         return cast("list[Any]", value)
     if not isinstance(value, dict):

@@ -32,7 +32,7 @@ def measures(found: int, given: int, wanted: int, first: bool) -> dict[str, floa
 
 
 def nothing() -> dict[str, float]:
-    """The measures where no answer was given."""
+    """Return the measures where no answer was given."""
     return dict.fromkeys(MEASURES, 0.0)
 
 
@@ -91,7 +91,7 @@ class Rows:
         return {**scores, "false_positives": float(answer.total() - found)}
 
     def nearest(self, given: Sequence[str] | None) -> tuple[AnswerRow, ...]:
-        """The gold rows as a metric without ties wants them: those ties that were given."""
+        """Return the gold rows as a metric without ties wants them: those ties that were given."""
         answer = {_key(read_row(text)) for text in given or ()}
         best = sorted(self.ties, key=lambda row: _key(row) not in answer)
         return (*self.rows, *best[: self.pick])
@@ -127,12 +127,12 @@ class Rows:
 
 
 def row_text(row: AnswerRow) -> str:
-    """A row as an answer holds it: one JSON object."""
+    """Return a row as an answer holds it: one JSON object."""
     return dumps(dict(row))
 
 
 def read_row(text: str) -> AnswerRow:
-    """A row of an answer; what is no JSON object is a row of one unnamed column."""
+    """Return a row of an answer; what is no JSON object is a row of one unnamed column."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def read_row(text: str) -> AnswerRow:
 
 
 def row_texts(rows: Iterable[AnswerRow]) -> tuple[str, ...]:
-    """Rows as an answer holds them."""
+    """Return rows as an answer holds them."""
     return tuple(map(row_text, rows))
 
 

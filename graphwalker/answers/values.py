@@ -80,7 +80,7 @@ def _number(text: str) -> str:
 
 
 def _date(year: str, month: str | int, day: str | None, time: str = "") -> str:
-    """The day, month or moment; `""` where the calendar has none such."""
+    """Return the day, month or moment; `""` where the calendar has none such."""
     try:
         # The calendar of Python begins in the year 1; every 400 years it is the same.
         found = date(int(year) % 400 + 2000, int(month), int(day or 1))

@@ -58,7 +58,7 @@ class QuestionList(list[Question]):
         return f"{len(self)} questions{first}" + ("\n  ..." if len(self) > 3 else "")
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row for each question."""
+        """Return a DataFrame with a row for each question."""
         import pandas  # pyright: ignore[reportMissingTypeStubs]
 
         rows = [
@@ -90,7 +90,7 @@ def load_policy(
     trust: Sequence[str] = (),
     **settings: Any,
 ) -> Policy:
-    """What answers: a model folder, the name of a served model, or a policy without a model.
+    """Return what answers: a model folder, the name of a served model, or a policy without a model.
 
     `settings` are those of `policy.` in every config: `api={"base_url": ...}`, `format="qwen2.5"`,
     `engine="vllm"`, ... Without a model, `oracle` plays a question's own query and
@@ -127,7 +127,7 @@ def load_policy(
 
 
 def _refuse_other(folder: str | None, environment: Environment) -> None:
-    """Raises `UserError` where the model of that folder has another environment."""
+    """Raise `UserError` where the model of that folder has another environment."""
     if folder:
         from graphwalker.agents.model_environment import refuse_other_environment
 
@@ -206,7 +206,7 @@ class Evaluation:
         return self.figures[figure]
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row for each question: its answer, gold, end and scores."""
+        """Return a DataFrame with a row for each question: its answer, gold, end and scores."""
         import pandas  # pyright: ignore[reportMissingTypeStubs]
 
         rows = [
@@ -354,7 +354,7 @@ def build_graph(path: str | Path, out: str | Path | None = None) -> KnowledgeGra
 
 
 def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str, Any]:
-    """How many of these questions anyone could answer in the environment, as shares.
+    """Return how many of these questions anyone could answer in the environment, as shares.
 
     `gold_relation_listed`, `all_answers_by_gold`, `all_answers_by_any` and `winnable` are explained
     in docs/evaluation.md. The first two are `None` where no question has a query. Raises

@@ -47,8 +47,8 @@ def audit(
     environment: Environment | None = None,
     tick: Callable[[int], None] = lambda done: None,
 ) -> list[dict[str, Any]]:
-    """The record of each question, in order; `out` gets each as it is made, and keeps those that
-    it has. With an environment it is found out whether its tools lead to the answers.
+    """Return the record of each question, in order; `out` gets each as it is made, and keeps those
+    that it has. With an environment it is found out whether its tools lead to the answers.
 
     Raises `UserError` for a file of another graph and without the extra `sparql`, `GraphError` when
     the graph fails.
@@ -89,7 +89,7 @@ def summarise_audit(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _verdict(question: Question, graph: KnowledgeGraph) -> dict[str, Any]:
-    """What the gold query finds: the SPARQL as stated, else our query or the gold path."""
+    """Return what the gold query finds: the SPARQL as stated, else our query or the gold path."""
     graph = graph.for_question(question)
     try:
         if texts := stated_sparql(question):

@@ -38,7 +38,7 @@ def run_sparql(graph: KnowledgeGraph, text: str) -> list[Entity]:
 
 
 def entities_of(text: str) -> list[str]:
-    """The ids of the entities that the query names, each once, as a graph has them."""
+    """Return the ids of the entities that the query names, each once, as a graph has them."""
     found = map(_ENTITY.fullmatch, _read(text).constants)
     return list(dict.fromkeys(one[1] or one[2] for one in found if one))
 

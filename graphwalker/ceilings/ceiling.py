@@ -86,8 +86,8 @@ def reaches(
 def winnable_questions(
     questions: Iterable[Question], environment: Environment, file: str
 ) -> list[Question]:
-    """Those that can be won. Raises `UserError` where there is none in the file; the share that is
-    kept is logged."""
+    """Return those that can be won. Raises `UserError` where there is none in the file; the share
+    that is kept is logged."""
     every = list(questions)
     won = {reach.id for reach in reaches(every, environment) if reach.winnable}
     found = [question for question in every if question.id in won]
@@ -101,7 +101,7 @@ def winnable_questions(
 
 
 def known_topics(questions: Iterable[Question], graph: KnowledgeGraph) -> int:
-    """How many of the questions start at an entity that the graph has triples of."""
+    """Return how many of the questions start at an entity that the graph has triples of."""
     return sum(
         any(graph.for_question(question).relations_many(sides))
         for question in questions
@@ -137,7 +137,7 @@ def _gold_walk(explorer: Explorer, query: Query, environment: Environment) -> Re
 
 
 def _intersect_walks(walks: Sequence[Reached]) -> Reached:
-    """Where walks meet, which all of them had to be taken for."""
+    """Return where walks meet, which all of them had to be taken for."""
     shared = set[str].intersection(*({end.id for end in walk.ends} for walk in walks))
     ends = tuple(end for end in walks[0].ends if end.id in shared)
     calls, listed = sum(walk.calls for walk in walks), all(walk.listed for walk in walks)
@@ -147,7 +147,7 @@ def _intersect_walks(walks: Sequence[Reached]) -> Reached:
 def _apply_constraint(
     reached: Reached, query: Query, explorer: Explorer, environment: Environment
 ) -> Reached:
-    """What the query's constraint keeps; a value costs a call, a type is known."""
+    """Return what the query's constraint keeps; a value costs a call, a type is known."""
     if query.constraint is None:
         return _within(reached, environment)
     looked_at = len(reached.ends) if query.constraint.relations else 0
@@ -189,6 +189,6 @@ def _last_replaced(explorer: Explorer, query: Query) -> Iterator[Reached]:
 
 
 def _steps(explorer: Explorer, here: Reached, avoided: frozenset[str]) -> Iterator[Reached]:
-    """Each relation that is listed here, taken in one direction or in both."""
+    """Yield each relation that is listed here, taken in one direction or in both."""
     for hops, seen in explorer.listings(here):
         yield explorer.take(seen, hops, avoided)

@@ -33,7 +33,7 @@ class Explorer:
     costs each of them a call."""
 
     def __init__(self, environment: Environment, question: Question) -> None:
-        """Raises `UserError` for a preset whose tools the oracle cannot call."""
+        """Raise `UserError` for a preset whose tools the oracle cannot call."""
         if environment.speaker is None:
             raise UserError(
                 f"the ceiling of the preset {environment.name} is not computable: it has no speaker"
@@ -71,8 +71,8 @@ class Explorer:
         return here
 
     def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
-        """What the first start lists within the calls left, and the cost to see it: each relation
-        in one direction, and in both where it has both."""
+        """Yield what the first start lists within the calls left, and the cost to see it: each
+        relation in one direction, and in both where it has both."""
         for start in here.ends[:1]:
             for page, hops in enumerate(self._listing(start.name), start=1):
                 if here.calls + page > self._budget:
@@ -112,7 +112,7 @@ class Explorer:
         return replace(here, calls=calls, listed=listed, known=frozenset(known))
 
     def _listing(self, name: str) -> list[tuple[Hop, ...]]:
-        """The hops on each page of an entity's listing."""
+        """Return the hops on each page of an entity's listing."""
         if name not in self._listings:
             pages = self._paged
             further = partial(pages.relations_page, name) if pages else None
@@ -121,7 +121,7 @@ class Explorer:
         return self._listings[name]
 
     def _triples(self, name: str, relation: str) -> list[Observation]:
-        """What each page of the entity's triples of that relation shows."""
+        """Return what each page of the entity's triples of that relation shows."""
         if (name, relation) not in self._pages:
             pages = self._paged
             further = partial(pages.triples_page, name, relation) if pages else None
@@ -130,8 +130,8 @@ class Explorer:
         return self._pages[name, relation]
 
     def _read_pages(self, call: Call, further: Callable[[int], Call] | None) -> list[Observation]:
-        """What the call shows, then each further page while something is hidden; no more of them
-        than an episode has calls."""
+        """Return what the call shows, then each further page while something is hidden; no more of
+        them than an episode has calls."""
         seen, found = self._box.call(call), list[Observation]()
         while not seen.error:
             found.append(seen)
@@ -142,14 +142,14 @@ class Explorer:
 
 
 def _listed_hops(page: Observation) -> tuple[Hop, ...]:
-    """The hops that a page lists, those of one relation side by side; of several entities each
-    once."""
+    """Return the hops that a page lists, those of one relation side by side; of several entities
+    each once."""
     hops = dict.fromkeys(hop for one in page.listed for hop in one.hops)
     return tuple(sorted(hops, key=attrgetter("relation")) if len(page.listed) > 1 else hops)
 
 
 def ends_of(seen: Observation, starts: Sequence[Entity], hops: Sequence[Hop]) -> Iterator[Entity]:
-    """What the observation shows at the end of the hops, which are one relation."""
+    """Yield what the observation shows at the end of the hops, which are one relation."""
     ids = {start.id for start in starts}
     for triple in seen.triples:
         for hop in hops:
@@ -186,7 +186,7 @@ class DirectedExplorer(Explorer):
         return here
 
     def listings(self, here: Reached) -> Iterator[tuple[tuple[Hop, ...], Reached]]:
-        """What the first entity shows on either side, each a call."""
+        """Yield what the first entity shows on either side, each a call."""
         for entity in here.ends[:1] if here.calls < self._budget else ():
             for direction in Direction:
                 seen = self._shown_of(entity, direction)

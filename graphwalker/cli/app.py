@@ -142,7 +142,7 @@ def run(command: Callable[[], Any]) -> int:
 
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:
-    """The command that installs what is missing, `None` where no extra brings it."""
+    """Return the command that installs what is missing, `None` where no extra brings it."""
     from graphwalker.doctor.software import extra_of
 
     module = (error.name or "").partition(".")[0]

@@ -106,7 +106,7 @@ def _list(name: str, model: "type[Config]", search: str, all_settings: bool, as_
 
 
 def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig":
-    """The config of a training run: its own settings tell of which stage it is."""
+    """Return the config of a training run: its own settings tell of which stage it is."""
     from graphwalker.config import config_file, keys_of, load_config
     from graphwalker.demo.models import config_models
     from training.config import SftConfig
@@ -149,8 +149,8 @@ def _estimate(
 
 
 def _first_model(name: str, model: str) -> str:
-    """The model that a chain of stages starts from, where `model` is one that an earlier section
-    of the same file has yet to make: a chain keeps the dimensions of its first model."""
+    """Return the model that a chain of stages starts from, where `model` is one that an earlier
+    section of the same file has yet to make: a chain keeps the dimensions of its first model."""
     from graphwalker.config import SHARED, read_settings
 
     file, _, section = name.partition("#")

@@ -84,7 +84,7 @@ class CommandOptions:
         return read_settings(self.config, self.overrides, self.values)
 
     def settings(self, model: type[C]) -> C:
-        """The settings of `model`, checked. Raises `UserError` for the first mistake."""
+        """Return the settings of `model`, checked. Raises `UserError` for the first mistake."""
         from graphwalker.config import COMMAND_LINE, default_tables, parse_config, read_settings
 
         own = self.places - set(model.model_fields)
@@ -98,7 +98,7 @@ class CommandOptions:
             raise UserError(f"{error}{self._other_command(model)}") from None
 
     def _other_command(self, model: type[Any]) -> str:
-        """What is said of settings of another command, in a file or typed."""
+        """Return what is said of settings of another command, in a file or typed."""
         from graphwalker.config import read_settings
         from graphwalker.demo.models import config_models
 
@@ -114,12 +114,12 @@ class CommandOptions:
         return f" ({self.config} has settings of `{found}`)" if found else ""
 
     def get(self, setting: str) -> str:
-        """A setting of the command itself, `""` where it was not given."""
+        """Return a setting of the command itself, `""` where it was not given."""
         value = self._data.get(setting)
         return "" if value is None else str(value)
 
     def need(self, setting: str) -> str:
-        """The same. Raises `UserError` where it was not given."""
+        """Return the same. Raises `UserError` where it was not given."""
         if text := self.get(setting):
             return text
         option = next(name for name, short in SHORT.items() if short.setting == setting)
@@ -219,7 +219,7 @@ def _settings(words: str) -> list[inspect.Parameter]:
 def _merge_options(
     options: Mapping[str, tuple[str, Any]], overrides: Sequence[str]
 ) -> dict[str, Any]:
-    """Values by setting. Raises `UserError` where one setting was given two values."""
+    """Return values by setting. Raises `UserError` where one setting was given two values."""
     values = {name: row for name, row in options.items() if row[1] is not None}
     given = [(key, str(value), f"--{name} {value}") for name, (key, value) in values.items()]
     for text in overrides:

@@ -173,7 +173,7 @@ def _figures(rate: float | None, figures: Mapping[str, float]) -> str:
 
 
 def work_figures(done: Mapping[str, float], seconds: float) -> str:
-    """What was done in so many seconds, tokens as rates.
+    """Return what was done in so many seconds, tokens as rates.
 
     >>> work_figures({"episodes": 2, "turns": 9, "written": 600, "cost": 0.0123}, 60)
     '2 episodes, 9 turns, writes 10 tokens/s, cost 0.0123'
@@ -187,7 +187,7 @@ def work_figures(done: Mapping[str, float], seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time that is left.
+    """Return a time that is left.
 
     >>> clock(59), clock(3700)
     ('59 s', '1 h 2 min')

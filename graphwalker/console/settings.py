@@ -58,7 +58,7 @@ def describe_basic(model: type[Config]) -> list[Setting]:
 
 
 def _kind(annotation: Any) -> str:
-    """A type as a person reads it: without modules, a choice by its values."""
+    """Return a type as a person reads it: without modules, a choice by its values."""
     if get_origin(annotation) is Literal:
         return " | ".join(map(str, get_args(annotation)))
     if not get_args(annotation):

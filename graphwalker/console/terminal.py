@@ -16,7 +16,7 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    """The text with U+FFFD for what a terminal would obey or could not show.
+    """Return the text with U+FFFD for what a terminal would obey or could not show.
 
     >>> printable("Oslo\\x1b[2J") == "Oslo\\N{REPLACEMENT CHARACTER}[2J"
     True

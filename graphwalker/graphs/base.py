@@ -85,7 +85,7 @@ class KnowledgeGraph(Protocol):
             setattr(cls, name, browse.look_up(vars(cls)[name]))
 
     def for_question(self, question: MemberQuestion) -> "KnowledgeGraph":
-        """The graph that a question is asked of: this one, but where each brings its own
+        """Return the graph that a question is asked of: this one, but where each brings its own
         (`GraphSet`)."""
         return self
 
@@ -96,7 +96,7 @@ class KnowledgeGraph(Protocol):
 
     @abstractmethod
     def name(self, entity_id: str) -> str:
-        """The display name, or `""`."""
+        """Return the display name, or `""`."""
         ...
 
     @abstractmethod
@@ -105,14 +105,14 @@ class KnowledgeGraph(Protocol):
         ...
 
     def count(self, entity_id: str, relation: str, direction: Direction) -> int:
-        """How many triples the entity has with that relation in that direction."""
+        """Return how many triples the entity has with that relation in that direction."""
         return dict(self.relations(entity_id, direction)).get(relation, 0)
 
     @abstractmethod
     def neighbors(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        """The entities on the other end, the first `limit` of them (all when `None`)."""
+        """Return the entities on the other end, the first `limit` of them (all when `None`)."""
         ...
 
     @browse.look_up
@@ -136,11 +136,11 @@ class KnowledgeGraph(Protocol):
         return []
 
     def entity_at(self, index: int) -> Entity:
-        """The named entity at that place in id order, `0 <= index < size`."""
+        """Return the named entity at that place in id order, `0 <= index < size`."""
         raise IndexError(index)
 
     def relation_ids(self) -> list[str]:
-        """Every relation of the graph, sorted; empty for a graph that cannot list them."""
+        """Return every relation of the graph, sorted; empty for a graph that cannot list them."""
         return []
 
     def info(self) -> dict[str, int | str]:
@@ -154,14 +154,14 @@ class KnowledgeGraph(Protocol):
         return True  # a graph without triples is one all the same
 
     def __len__(self) -> int:
-        """The number of triples. Raises `TypeError` where they cannot be counted."""
+        """Return the number of triples. Raises `TypeError` where they cannot be counted."""
         return browse.count_facts(self)
 
     def __iter__(self) -> Iterator[Triple]:
         return browse.facts(self)
 
     def __contains__(self, item: object) -> bool:
-        """Whether the graph has an entity, by name or id, or a triple of ids."""
+        """Return whether the graph has an entity, by name or id, or a triple of ids."""
         return browse.contains(self, item)
 
     def __getitem__(self, name: str | Entity) -> list[Triple]:
@@ -169,13 +169,13 @@ class KnowledgeGraph(Protocol):
         return browse.facts_of(self, name)
 
     def sparql(self, query: str, timeout_s: float = 60.0) -> "list[dict[str, Entity]] | bool":
-        """The solutions of a SELECT, each the entities by variable; whether an ASK holds. A graph
-        that lists its entities answers itself (compiled first, where it is not), an endpoint
+        """Return the solutions of a SELECT, each the entities by variable; whether an ASK holds. A
+        graph that lists its entities answers itself (compiled first, where it is not), an endpoint
         (SELECT alone) in its own time. Raises `UserError` for a query that is not understood."""
         return _ABOVE["sparql"](self, query, timeout_s)
 
     def search(self, text: str, limit: int = 10) -> list[Entity]:
-        """Entities whose name or alias looks like the text, best first."""
+        """Return entities whose name or alias looks like the text, best first."""
         return _ABOVE["search"](self, text, limit)
 
     def sample(self, count: int, seed: int = 0) -> list[Entity]:
@@ -185,7 +185,7 @@ class KnowledgeGraph(Protocol):
     def subgraph(
         self, entities: str | Entity | Iterable[str | Entity], hops: int = 1
     ) -> "KnowledgeGraph":
-        """The triples within so many hops of the entities, given by names or ids."""
+        """Return the triples within so many hops of the entities, given by names or ids."""
         return _ABOVE["subgraph"](self, entities, hops)
 
     def to_pandas(self) -> Any:
@@ -205,7 +205,7 @@ class KnowledgeGraph(Protocol):
         return browse.count_relations(self)
 
     def stats(self) -> dict[str, int | str]:
-        """The counts of `info`."""
+        """Return the counts of `info`."""
         return self.info()
 
     def names_many(self, entity_ids: Sequence[str]) -> list[str]:
@@ -252,7 +252,7 @@ class KnowledgeGraph(Protocol):
         return True
 
     def inverse_of(self, relation: str) -> str:
-        """The relation that states the same from the other end, `""` where none is known."""
+        """Return the relation that states the same from the other end, `""` where none is known."""
         return ""
 
     def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:

@@ -71,7 +71,7 @@ def _is_cvt(graph: Lookups, end: Entity, over: Step) -> bool:
 
 
 def _behind(graph: Lookups, sides: list[Side]) -> dict[Side, list[Triple]]:
-    """What stands around CVT nodes, over the first relations of each."""
+    """Return what stands around CVT nodes, over the first relations of each."""
     distinct = list(dict.fromkeys(sides))
     if not distinct:
         return {}
@@ -92,7 +92,7 @@ def _list_side(
     cvts: dict[Step, list[Entity]],
     behind: dict[Side, list[Triple]],
 ) -> list[tuple[str, int]]:
-    """The list of one side from all that was looked up for it."""
+    """Return the list of one side from all that was looked up for it."""
     listed: dict[str, int] = {}
     for relation, count in plain.items():
         look = Step(side.entity_id, relation, side.direction, CVTS_PER_RELATION)
@@ -107,7 +107,7 @@ def _list_side(
 
 
 def _pairs(graph: Lookups, side: Side, near: str, around: Iterable[Triple]) -> dict[str, set[str]]:
-    """What lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
+    """Return what lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
     found: dict[str, set[str]] = {}
     if FLATTENED in near:
         return found
@@ -123,7 +123,7 @@ def _pairs(graph: Lookups, side: Side, near: str, around: Iterable[Triple]) -> d
 
 
 def _near(one: Step) -> Step | None:
-    """The first half of a flattened hop, as seen from the entity; `None` for a plain hop."""
+    """Return the first half of a flattened hop, as seen from the entity; `None` for a plain hop."""
     if FLATTENED not in one.relation:
         return None
     return Step(one.entity_id, _halves(one)[0], one.direction)
@@ -135,8 +135,8 @@ def _halves(one: Step) -> tuple[str, str]:
 
 
 def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity]:
-    """The step's entities; `first` is what the graph gave for it. Asks for more only where CVT
-    nodes took the place of entities."""
+    """Return the step's entities; `first` is what the graph gave for it. Asks for more only where
+    CVT nodes took the place of entities."""
     if not graph.leads_to_cvts(one.relation, one.direction):
         return first
     limit, found = one.limit, first
@@ -151,7 +151,7 @@ def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity
 def _cross(
     graph: Lookups, steps: list[Step], cvts: dict[Step, list[Entity]]
 ) -> dict[Step, list[Entity]]:
-    """The flattened steps, over the CVT nodes at the end of each one's first half."""
+    """Return the flattened steps, over the CVT nodes at the end of each one's first half."""
     hops = {one: _far_hops(one, cvts) for one in steps}
     every = list(dict.fromkeys(hop for one in steps for hop in hops[one]))
     reached = dict(zip(every, graph.neighbors_many(every) if every else (), strict=True))

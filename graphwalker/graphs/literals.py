@@ -15,12 +15,12 @@ def is_literal(entity_id: str) -> bool:
 
 
 def literal_id(lexical: str, suffix: str = "") -> str:
-    """The one spelling of a literal; `suffix` is `""`, `@en`, or `^^<datatype IRI>`."""
+    """Return the one spelling of a literal; `suffix` is `""`, `@en`, or `^^<datatype IRI>`."""
     return f'"{lexical.translate(_QUOTED)}"{suffix}'
 
 
 def literal_name(literal: str) -> str:
-    """The lexical value of a literal's id."""
+    """Return the lexical value of a literal's id."""
     end = literal.rfind('"')
     return unescape(literal[1:end] if end > 0 else literal[1:])
 

@@ -64,13 +64,13 @@ class MemoryGraph(KnowledgeGraph):
         }
 
     def entity_at(self, index: int) -> Entity:
-        """The named entity at that place in id order, `0 <= index < size`."""
+        """Return the named entity at that place in id order, `0 <= index < size`."""
         if not 0 <= index < len(self._named):
             raise IndexError(index)
         return self._entity(self._named[index])
 
     def relation_ids(self) -> list[str]:
-        """Every relation of the graph, sorted."""
+        """Return every relation of the graph, sorted."""
         return list(self._relations)
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
@@ -78,7 +78,7 @@ class MemoryGraph(KnowledgeGraph):
         return relation in self._to_cvts[direction]
 
     def resolve(self, name: str) -> list[Entity]:
-        """All entities of that name; literals have no names to be found by."""
+        """Return all entities of that name; literals have no names to be found by."""
         found = self._folded.get(fold(name), ()) if name else ()
         best_first = sorted(
             found, key=lambda i: (self._names[i] != name, -len(self._types.get(i, ())), i)

@@ -10,7 +10,7 @@ _CONCEPT = re.compile(r"/c/[a-z]{2,3}/([^/]+)")
 
 
 def fold(name: str) -> str:
-    """The form under which unequal names match: NFKC, case-folded, white space folded."""
+    """Return the form under which unequal names match: NFKC, case-folded, white space folded."""
     text = name if name.isascii() else normalize("NFKC", name)
     return " ".join(text.casefold().split())
 
@@ -21,7 +21,7 @@ def names_nothing(name: str) -> bool:
 
 
 def local_name(entity_id: str) -> str:
-    """What an id says by its last part, `""` where that is nothing (a MID, a blank node).
+    """Return what an id says by its last part, `""` where that is nothing (a MID, a blank node).
 
     >>> local_name("http://yago-knowledge.org/resource/Anna_Weber")
     'Anna Weber'

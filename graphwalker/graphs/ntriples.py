@@ -43,7 +43,7 @@ _COMMON_ONLY = re.compile(_COMMON_LITERAL)
 
 
 def parse_line(line: str) -> tuple[str, str, str] | None:
-    """The ids on one line, `None` for an empty line or a comment.
+    """Return the ids on one line, `None` for an empty line or a comment.
 
     A literal comes in its one spelling (`literal_id`), any other node as its id.
     Raises `UserError` saying what is wrong with the line.
@@ -90,7 +90,7 @@ def parse_annotation(line: str) -> list[tuple[str, str, str]]:
 
 
 def parse_lines(text: str) -> Iterator[tuple[str, str, str, str, str]]:
-    """Each line as (subject, predicate, object, literal, line).
+    """Yield each line as (subject, predicate, object, literal, line).
 
     An empty object means a literal; a line that is anything but common, an empty one included,
     comes as text in the last place, for `parse_line`.
@@ -114,7 +114,7 @@ def parse_literal(text: str) -> str:
 
 
 def language(literal: str) -> str | None:
-    """The language tag of a literal, `""` for a plain text, `None` for a typed value."""
+    """Return the language tag of a literal, `""` for a plain text, `None` for a typed value."""
     suffix = literal[literal.rfind('"') + 1 :]
     return None if suffix.startswith("^^") else suffix[1:].lower()
 

@@ -24,7 +24,7 @@ def open_graph(
     wikidata: bool = False,
     **endpoint: Any,
 ) -> KnowledgeGraph:
-    """The graph that `spec` names; every command, config and script opens its graph here.
+    """Return the graph that `spec` names; every command, config and script opens its graph here.
 
     - an `http(s)://` address: a SPARQL endpoint. Several may stand side by side, separated by
       blanks or commas; `#IRI` at the end is the named graph that is asked.
@@ -66,7 +66,7 @@ def is_endpoint(spec: Path | str) -> bool:
 
 
 def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "SparqlGraph":
-    """The endpoint itself, without a cache before it. Raises `UserError`."""
+    """Return the endpoint itself, without a cache before it. Raises `UserError`."""
     from graphwalker.graphs.sparql.graph import SparqlGraph
     from graphwalker.graphs.views.wikidata import vocabulary
 
@@ -80,7 +80,7 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
 
 
 def some_entities(graph: "SparqlGraph", count: int) -> list[Entity]:
-    """Some named entities of an endpoint, spread over the first ones that it gives."""
+    """Return some named entities of an endpoint, spread over the first ones that it gives."""
     name = graph.vocabulary.iri(graph.vocabulary.name)
     rows = graph.client.rows(f"SELECT ?s WHERE {{ ?s {name} ?n }} LIMIT {count * 20}")
     ids = list(dict.fromkeys(graph.vocabulary.node_id(row["s"]) for row in rows))
@@ -131,7 +131,7 @@ def _open(
 
 
 def _open_object(given: Any) -> KnowledgeGraph:
-    """The graph of an object in Python; one of rdflib as its N-Triples would be read."""
+    """Return the graph of an object in Python; one of rdflib as its N-Triples would be read."""
     if isinstance(given, KnowledgeGraph):
         return given
     if type(given).__module__.startswith("rdflib."):
@@ -160,7 +160,7 @@ def _cached_endpoint(
 
 
 def _call_factory(spec: str) -> KnowledgeGraph:
-    """What the user's factory gives."""
+    """Return what the user's factory gives."""
     factory = own(spec, "graph")
     try:
         graph = factory() if callable(factory) else factory

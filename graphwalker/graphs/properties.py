@@ -52,8 +52,8 @@ def make_schema(
     kinds: Iterable[tuple[str, str, str, int]],
     kind_keys: Iterable[tuple[str, str, str, str, int]],
 ) -> Schema:
-    """The schema of these counts: nodes of a label, those with a key; relationships of a kind,
-    those with a key. In any order."""
+    """Return the schema of these counts: nodes of a label, those with a key; relationships of a
+    kind, those with a key. In any order."""
     keys: dict[str, dict[str, int]] = {}
     for label, key, count in sorted(label_keys):
         keys.setdefault(label, {})[key] = count
@@ -75,11 +75,11 @@ class PropertyGraph(KnowledgeGraph, Protocol):
         ...
 
     def properties(self, entity_id: str) -> dict[str, list[str]]:
-        """A node's values by key, as text, both in order."""
+        """Return a node's values by key, as text, both in order."""
         return {k: [literal_name(end.id) for end in ends] for k, ends in _literals(self, entity_id)}
 
     def node_properties(self, entity_id: str) -> dict[str, Any]:
-        """A node's values by key, as JSON has them; several of one key are a list."""
+        """Return a node's values by key, as JSON has them; several of one key are a list."""
         found: dict[str, Any] = {}
         for key, ends in _literals(self, entity_id):
             values = [literal_value(end.id) for end in ends]
@@ -97,14 +97,14 @@ class PropertyGraph(KnowledgeGraph, Protocol):
     def relationship_values(
         self, relation: str, key: str, limit: int | None = None
     ) -> list[tuple[Value, int]]:
-        """The values of a key among the relationships of a type, in the same order."""
+        """Return the values of a key among the relationships of a type, in the same order."""
         ...
 
     def relationship_properties(
         self, start_id: str, relation: str, end_id: str
     ) -> list[dict[str, Any]]:
-        """What each relationship of that type between two nodes has, keys in order: one for each
-        where they are several, none for a single one without properties."""
+        """Return what each relationship of that type between two nodes has, keys in order: one for
+        each where they are several, none for a single one without properties."""
         ...
 
     def neighborhood(self, entity_id: str, hops: int = 1, limit: int = 100) -> list[Triple]:
@@ -127,12 +127,12 @@ class PropertyGraph(KnowledgeGraph, Protocol):
 
 
 def value_key(relation: str, literal: str) -> int:
-    """The hash under which the nodes with that value are found."""
+    """Return the hash under which the nodes with that value are found."""
     return crc32(f"{relation}\0{literal}".encode("utf-8", "surrogatepass"))
 
 
 def value_literal(value: Value) -> str:
-    """The literal's id of a property value: numbers and truth values keep their type.
+    """Return the literal's id of a property value: numbers and truth values keep their type.
 
     >>> value_literal(1964)
     '"1964"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -174,7 +174,7 @@ def facts_of(properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
 
 
 def rank_values(values: Counter[str], limit: int | None) -> list[tuple[Value, int]]:
-    """Values by their literals: most frequent first, then by text."""
+    """Return values by their literals: most frequent first, then by text."""
     ranked = sorted(values.items(), key=lambda item: (-item[1], literal_name(item[0])))
     return [(literal_value(literal), count) for literal, count in ranked[:limit]]
 

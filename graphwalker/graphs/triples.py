@@ -74,8 +74,8 @@ class Step(NamedTuple):
 
 
 def direction_of(value: str) -> Direction:
-    """The direction that a text names. Raises `UserError` for any other: it must not be taken for
-    one of the two in silence.
+    """Return the direction that a text names. Raises `UserError` for any other: it must not be
+    taken for one of the two in silence.
 
     >>> direction_of("out")
     <Direction.OUT: 'out'>
@@ -96,6 +96,6 @@ class ByDirection(dict[Direction, V]):
 
 
 def triple(here: Entity, relation: str, other: Entity, direction: Direction) -> Triple:
-    """The triple of an entity and one that it has in that direction."""
+    """Return the triple of an entity and one that it has in that direction."""
     out = direction == Direction.OUT
     return Triple(here, relation, other) if out else Triple(other, relation, here)

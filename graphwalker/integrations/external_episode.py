@@ -83,7 +83,7 @@ class ExternalEpisode:
         self._update()
 
     def to_json(self) -> dict[str, Any]:
-        """What a client of another process is told."""
+        """Return what a client of another process is told."""
         end = self.trajectory
         return {
             "observation": self.observation,

@@ -90,7 +90,7 @@ def walk(environment: ScriptEnvironment) -> Solver:
 
 @scorer(metrics={name: [mean(), stderr()] for name in SHOWN})
 def our_scores() -> Scorer:
-    """Our strict scores of the finished episode."""
+    """Return our strict scores of the finished episode."""
 
     async def score(state: TaskState, target: Target) -> Score:
         record = state.store.get("trajectory")
@@ -105,6 +105,6 @@ def our_scores() -> Scorer:
 
 
 def chat_message(message: Message) -> ChatMessage:
-    """Our message as Inspect's."""
+    """Return our message as Inspect's."""
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
     return kinds.get(message.role, ChatMessageAssistant)(content=message.content)

@@ -101,7 +101,7 @@ async def _forward(read: Any, send: Any, write: Any) -> None:
 
 
 def _refusal(error: Exception) -> Any:
-    """The JSON-RPC error for a line that is no message, under the id that stands in it."""
+    """Return the JSON-RPC error for a line that is no message, under the id that stands in it."""
     from mcp import types
 
     found: list[Any] = cast(Any, error).errors() if hasattr(error, "errors") else [{}]

@@ -89,7 +89,7 @@ class EnvironmentClient:
         raise GraphError(f"{self._address}: {lost}; is `graphwalker env serve` running?")
 
     def _fetch_missed_reply(self) -> dict[str, Any] | None:
-        """The reply to the last step, where it was played and the reply lost."""
+        """Return the reply to the last step, where it was played and the reply lost."""
         state = self._exchange({"type": "state"})
         return state["last"] if state["step_count"] == self._steps + 1 else None
 

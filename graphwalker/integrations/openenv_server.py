@@ -144,7 +144,7 @@ async def _converse(sessions: EpisodeSessions, socket: WebSocket) -> None:
 
 
 async def _receive(socket: WebSocket, leaving: asyncio.Event) -> str | None:
-    """The next message; `None` where the client has left, or shall."""
+    """Return the next message; `None` where the client has left, or shall."""
     waiting = [asyncio.ensure_future(one) for one in (socket.receive(), leaving.wait())]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for one in waiting:
@@ -170,7 +170,7 @@ async def _close(socket: WebSocket, code: int, reason: str) -> None:
 
 
 async def _answer(sessions: EpisodeSessions, session: Session, text: str) -> dict[str, Any] | None:
-    """The reply to a message, `None` for the one that closes the session."""
+    """Return the reply to a message, `None` for the one that closes the session."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):

@@ -46,7 +46,7 @@ class FirstRelation(PlannedPolicy):
         return own
 
     def choose(self, key: str, hops: tuple[Hop, ...]) -> Hop:
-        """One of the hops listed, in the order shown; there is at least one."""
+        """Return one of the hops listed, in the order shown; there is at least one."""
         return hops[0]
 
     def plan(self, key: str, question: Question) -> Plan:

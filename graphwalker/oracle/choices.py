@@ -99,7 +99,7 @@ class ChoiceThoughts:
         return len(words & self._stems_of_text), -len(words - self._stems_of_text)
 
     def _has(self, phrase: str) -> bool:
-        """Whether the question has every word of the phrase that counts."""
+        """Return whether the question has every word of the phrase that counts."""
         return all(
             any(word == other or _alike(word, other) for other in self._stems_of_text)
             for word in _stems(phrase) - _GENERIC
@@ -192,7 +192,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two stems are forms of one word, all but their last letter being the same."""
+    """Return whether two stems are forms of one word, all but their last letter being the same."""
     short, long = sorted((len(one), len(other)))
     return 3 < short >= long - 2 and one[: short - 1] == other[: short - 1]
 

@@ -31,7 +31,7 @@ class DecisionOracle(PresetOracle):
         return self.decide(request)
 
     def decide(self, request: Request) -> Move:
-        """The decision that the request asks for."""
+        """Return the decision that the request asks for."""
         return super().move(request)
 
 
@@ -51,17 +51,17 @@ class WalkOracle(DecisionOracle, ABC):
         return own.play()
 
     def play(self) -> Plan:
-        """The walk, then the answer, however often it is asked for."""
+        """Plan the walk, then the answer, however often it is asked for."""
         names = yield from self.names()
         while True:
             yield self.why, FinalAnswer(names)
 
     def names(self) -> NameSearch:
-        """What to answer: what was found, under the names shown."""
+        """Find what to answer, under the names shown."""
         return self.shown_names((yield from self.walk()))
 
     def shown_names(self, found: list[Entity]) -> tuple[str, ...]:
-        """The gold answers among those found, or all of them, as shown."""
+        """Return the gold answers among those found, or all of them, as shown."""
         best = prefer_gold(self.question, found)
         return tuple(dict.fromkeys(self.view.name(entity) for entity in best))
 
@@ -75,14 +75,14 @@ class WalkOracle(DecisionOracle, ABC):
         return (yield from self._follow(shared(ends), query.tail, True, True))
 
     def start(self, topic: Entity) -> EntitySearch:
-        """Where a branch begins."""
+        """Find where a branch begins."""
         return [topic]
         yield  # an agent may have to look for it
 
     @abstractmethod
     def look(self, frontier: list[Entity], hop: Hop, last: bool, over: bool) -> EntitySearch:
-        """Where the hop leads from all of these. `last`: it leads to answers; `over`: after it
-        nothing is left to be looked up."""
+        """Return where the hop leads from all of these. `last`: it leads to answers; `over`: after
+        it nothing is left to be looked up."""
 
     def _follow(
         self, frontier: list[Entity], hops: Sequence[Hop], last: bool, over: bool
@@ -113,12 +113,12 @@ def read_gold(question: Question, seen: str) -> tuple[str, ...]:
 
 
 def branches_with_tail(query: Query) -> list[Branch]:
-    """Each branch with the tail behind it."""
+    """Return each branch with the tail behind it."""
     return [Branch(b.topic, (*b.hops, *query.tail)) for b in query.branches]
 
 
 def ends_in_graph(graph: KnowledgeGraph, start: Entity, hops: Sequence[Hop]) -> list[Entity]:
-    """Where the hops lead from an entity, at most 200 ends a step."""
+    """Return where the hops lead from an entity, at most 200 ends a step."""
     frontier = [start]
     for hop in hops:
         found = [

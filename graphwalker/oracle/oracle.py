@@ -42,15 +42,15 @@ class OraclePolicy(PlannedPolicy):
         return self.continue_from(question, ())
 
     def continue_from(self, question: Question, turns: Sequence[Turn]) -> Plan:
-        """The steps that are still to take where another policy has taken these turns: what they
-        showed is not asked again. Raises `PolicyError` at the first step without a query."""
+        """Return the steps that are still to take where another policy has taken these turns: what
+        they showed is not asked again. Raises `PolicyError` at the first step without a query."""
         rng = None if self._plain else random.Random(f"{self._seed}/{question.id}/oracle")
         walk = QueryWalk(self.view_of(question), question, rng)
         walk.view.recall(turns)
         return retell(walk.play(), lambda thought: "") if self._silent else walk.play()
 
     def view_of(self, question: Question) -> View:
-        """The view of an episode that begins."""
+        """Return the view of an episode that begins."""
         avoided = question.query.avoided_ids if question.query else frozenset[str]()
         choices = ChoiceThoughts(question, self._phrases)
         return View(self.graph, question.topic_entities, self.speaker, avoided, choices)

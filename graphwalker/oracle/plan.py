@@ -46,11 +46,11 @@ class PlannedPolicy:
         self._done: list[tuple[str, Completion | PolicyError]] = []
 
     def plan(self, key: str, question: Question) -> Plan:
-        """The episode of one question; a policy without plans has a `move` of its own."""
+        """Return the episode of one question; a policy without plans has a `move` of its own."""
         raise NotImplementedError
 
     def move(self, request: Request) -> Move:
-        """The next step of the request's episode."""
+        """Return the next step of the request's episode."""
         if request.turns:
             return self._plans[request.key].send(request.turns[-1])
         plan = self._plans[request.key] = self.plan(request.key, request.question)
@@ -60,7 +60,7 @@ class PlannedPolicy:
         return f"{type(self).__name__}({self.name!r})"
 
     def on_graph_of(self, question: Question) -> Self:
-        """The same policy on the graph that the question is asked of."""
+        """Return the same policy on the graph that the question is asked of."""
         if (graph := self.graph.for_question(question)) is self.graph:
             return self
         own = copy(self)
@@ -125,7 +125,7 @@ class View:
                 self._answered.setdefault(_key(turn.action), turn)
 
     def recalled_turn(self, call: Call) -> Turn | None:
-        """The recalled turn that made this very call, where there is one."""
+        """Return the recalled turn that made this very call, where there is one."""
         if not self._answered:  # nothing was recalled, as in most episodes
             return None
         found = self._answered.get(_key({"tool": call.tool, "arguments": call.arguments}))
@@ -133,7 +133,7 @@ class View:
         return found
 
     def regret(self, rng: thoughts.Choice) -> str:
-        """What there is to say, once, of the last recalled turn where it was of no use."""
+        """Return what there is to say, once, of the last recalled turn where it was of no use."""
         turn, self._unused = self._unused, None
         if turn is None:
             return ""
@@ -165,7 +165,7 @@ class View:
         return self._names.get(entity.id, entity.name)
 
     def look(self, entity: Entity | str, direction: Direction | None = None) -> Call:
-        """The call that lists the relations of an entity, or of whatever has that name;
+        """Return the call that lists the relations of an entity, or of whatever has that name;
         `direction` is for tools that look in one alone."""
         named = entity if isinstance(entity, str) else self._call_name(entity)
         directed = self.abilities.directed
@@ -174,11 +174,11 @@ class View:
         return self.speaker.relations(named)
 
     def ask(self, entity: Entity, relation: str, direction: Direction | None = None) -> Call:
-        """The call that shows where a relation leads."""
+        """Return the call that shows where a relation leads."""
         return self.speaker.triples(self._call_name(entity), relation, direction)
 
     def _call_name(self, entity: Entity) -> str:
-        """What a call names the entity by."""
+        """Return what a call names the entity by."""
         return call_name(self.speaker, Entity(entity.id, self.name(entity)))
 
     def listed_of(self, entity: Entity) -> list[Hop]:
@@ -186,12 +186,12 @@ class View:
         return list(dict.fromkeys(self._hops.get(entity.id, ())))
 
     def has(self, entity: Entity, relation: str) -> bool:
-        """Whether the relation leads anywhere from the entity, in either direction."""
+        """Return whether the relation leads anywhere from the entity, in either direction."""
         steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
         return any(self.graph.step_many(steps))
 
     def entities(self) -> list[Entity]:
-        """Every entity that the episode knows, as shown, in the order of appearance."""
+        """Return every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
 
     def found_ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
@@ -204,7 +204,7 @@ class View:
         return found
 
     def ends_of(self, frontier: Sequence[Entity], hop: Hop) -> dict[str, None]:
-        """Ids of all that the hop leads to from any of these, each once."""
+        """Return ids of all that the hop leads to from any of these, each once."""
         steps = [Step(entity.id, hop.relation, hop.direction) for entity in frontier]
         found = (end.id for ends in self.graph.step_many(steps) for end in ends)
         return dict.fromkeys(end for end in found if end not in self._avoided)
@@ -212,7 +212,7 @@ class View:
     def triple_ends(
         self, turn: Turn, entity: Entity, hop: Hop, by_call: bool = True
     ) -> list[Entity]:
-        """The entities that the turn's triples show at the end of that hop, CVT nodes too.
+        """Return the entities that the turn's triples show at the end of that hop, CVT nodes too.
 
         `by_call`: its call named the relation; else the next thought does.
         """
@@ -226,7 +226,7 @@ class View:
         return found
 
     def findings(self, rng: thoughts.Choice) -> str:
-        """What the last turn gave, in words, once; then, or where it gave nothing, `""`."""
+        """Return what the last turn gave, in words, once; then, or where it gave nothing, `""`."""
         fresh, self._fresh = self._fresh, []
         relation, self._fresh_by = self._fresh_by, ""
         names = [self.name(entity) for entity in fresh]
@@ -237,7 +237,7 @@ class View:
 
 
 def retell(plan: Plan, tell: Callable[[str], str]) -> Plan:
-    """The plan, each thought as `tell` words it."""
+    """Yield the plan, each thought as `tell` words it."""
     try:
         thought, action = next(plan)
         while True:
@@ -272,7 +272,7 @@ class PresetOracle(PlannedPolicy):
 
 
 def has_query(question: Question) -> bool:
-    """Whether the question says what it asks."""
+    """Return whether the question says what it asks."""
     return question.query is not None
 
 

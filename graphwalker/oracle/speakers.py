@@ -16,11 +16,11 @@ class Speaker(Protocol):
     """
 
     def relations(self, entity: str) -> Call:
-        """The call that lists the relations of an entity."""
+        """Return the call that lists the relations of an entity."""
         ...
 
     def triples(self, entity: str, relation: str, direction: Direction | None = None) -> Call:
-        """The call that shows the triples of an entity by one relation.
+        """Return the call that shows the triples of an entity by one relation.
 
         `direction` is known where the move comes from a query; tools that show both do without it.
         """
@@ -110,6 +110,6 @@ class PagedSpeaker(WalkerSpeaker):
 
 
 def call_name(speaker: Speaker, entity: Entity) -> str:
-    """What a call names the entity by: its shown name, or its id."""
+    """Return what a call names the entity by: its shown name, or its id."""
     directed = abilities_of(speaker).directed
     return entity.id if directed and directed.by_id else entity.name

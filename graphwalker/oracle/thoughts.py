@@ -129,13 +129,13 @@ def start(topic: str, sought: str, rng: Choice, number: int = 0) -> str:
 
 
 def found_names(names: Sequence[str], rng: Choice) -> str:
-    """What a step gave, before anything is made of it."""
+    """Return what a step gave, before anything is made of it."""
     few = _few(names)
     return _pick(rng, f"Found {', '.join(names)}.", f"This gives {few}.", f"Found {few}.")
 
 
 def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
-    """What a look at everything gave by one relation, which no call has named."""
+    """Return what a look at everything gave by one relation, which no call has named."""
     few = _few(names)
     return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {few}.")
 
@@ -167,8 +167,8 @@ def intersect(names: Sequence[str], sought: str, rng: Choice) -> str:
 
 
 def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) -> str:
-    """What a constraint keeps, before the answer: of the type that the question names, or by the
-    values, which are known."""
+    """Return what a constraint keeps, before the answer: of the type that the question names, or by
+    the values, which are known."""
     if len(names) == 1:
         return _pick(
             rng,
@@ -192,7 +192,7 @@ def answer(names: Sequence[str], rng: Choice) -> str:
 
 
 def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
-    """A conjunction's answer: what stands in both results, or in all three."""
+    """Return a conjunction's answer: what stands in both results, or in all three."""
     if branches > 2:
         return _pick(rng, f"In all: {', '.join(names)}.", "This meets every condition.")
     if len(names) == 1:

@@ -130,7 +130,7 @@ class QueryWalk:
         phrases: Sequence[str],
         opening: Callable[..., str],
     ) -> Steps[list[Entity]]:
-        """Where the hops lead to. `opening` words the first thought by what is looked for."""
+        """Return where the hops lead to. `opening` words the first thought by what is sought."""
         aims = self._aims(hops, phrases)
         why = opening(sought=aims[0].sought, rng=self.rng)
         for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
@@ -146,7 +146,7 @@ class QueryWalk:
         return frontier
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
-        """Where a hop leads to from all of these; nothing where it was never listed."""
+        """Return where a hop leads to from all of these; nothing where it was never listed."""
         same = self._same_hops(frontier, hop)
         for entity in frontier:
             why = why or self.moving(frontier, entity, aim)
@@ -169,8 +169,8 @@ class QueryWalk:
         return list(found.values())
 
     def _same_hops(self, frontier: Sequence[Entity], hop: Hop) -> list[Hop]:
-        """The hop and its inverse relation, where both lead to the same: of the two, the one that
-        goes out of the entity is taken, so that equal lists are answered equally."""
+        """Return the hop and its inverse relation, where both lead to the same: of the two, the one
+        that goes out of the entity is taken, so that equal lists are answered equally."""
         inverse = self.view.choices.phrases.inverse(hop)
         if inverse is None or inverse.relation == hop.relation:
             return [hop]
@@ -197,7 +197,7 @@ class QueryWalk:
             page += 1
 
     def _more_triples(self, turn: Turn, entity: Entity, hop: Hop) -> Steps[list[Entity]]:
-        """What the hop leads to: in `turn`, and on further pages where it was cut."""
+        """Return what the hop leads to: in `turn`, and on further pages where it was cut."""
         found, page = self.view.found_ends(turn, [entity], hop), 2
         pages = self.view.abilities.pages
         count = len(self.view.ends_of([entity], hop)) if _is_cut(turn) else 0
@@ -227,7 +227,7 @@ class QueryWalk:
         return " ".join(filter(None, (*opened, thought)))
 
     def moving(self, frontier: Sequence[Entity], entity: Entity, aim: Aim) -> str:
-        """The thought of continuing from one of the entities that a step found."""
+        """Return the thought of continuing from one of the entities that a step found."""
         name = self.view.name(entity)
         if len(frontier) > 1:
             return thoughts.move_many(len(frontier), name, aim.sought, self.rng)
@@ -238,7 +238,7 @@ class QueryWalk:
     def _directed_hop(
         self, frontier: Sequence[Entity], hop: Hop, aim: Aim, why: str
     ) -> Steps[EndsByStart]:
-        """What a hop leads to from each entity; nothing where it was never listed."""
+        """Return what a hop leads to from each entity; nothing where it was never listed."""
         directed = self.view.abilities.directed
         assert directed
         steps = halves(self.view.graph, frontier, hop) if directed.walks_cvts else (hop,)
@@ -289,7 +289,7 @@ class QueryWalk:
     def _weigh(
         self, candidates: Sequence[Entity], constraint: Constraint, phrase: str
     ) -> Steps[list[Entity]]:
-        """The candidates that the constraint keeps by the values that the environment shows.
+        """Return the candidates that the constraint keeps by the values that the environment shows.
 
         The entity to compare with comes first. Relations are listed until the one that is needed
         stands in a list; where it never does, nothing is kept. Types are not shown: the oracle
@@ -316,7 +316,7 @@ class QueryWalk:
         return list(choose_candidates(constraint, weighed, values[than[0].id] if than else ()))
 
     def _value(self, entity: Entity, hop: Hop, aim: Aim, why: str) -> Steps[tuple[str, ...] | None]:
-        """The values of an entity; `None` where their relation is not listed."""
+        """Return the values of an entity; `None` where their relation is not listed."""
         if self.view.abilities.directed:
             found = yield from self._directed_hop([entity], hop, aim, why)
             return _texts(found.get(entity.id, ()))
@@ -330,7 +330,7 @@ class QueryWalk:
 
 
 def query_of(question: Question) -> Query:
-    """Raises `PolicyError` for a question that does not say what it asks."""
+    """Raise `PolicyError` for a question that does not say what it asks."""
     if question.query is None:
         raise PolicyError(f"{question.id} has no query: the oracle cannot play it")
     return question.query
@@ -345,8 +345,8 @@ def _texts(ends: Iterable[Entity]) -> tuple[str, ...]:
 
 
 def halves(graph: KnowledgeGraph, entities: Sequence[Entity], hop: Hop) -> tuple[Hop, ...]:
-    """The steps that a flattened hop takes through its CVT nodes; the hop alone where the graph
-    stores the relation as it is."""
+    """Return the steps that a flattened hop takes through its CVT nodes; the hop alone where the
+    graph stores the relation as it is."""
     first, flat, second = hop.relation.partition(FLATTENED)
     steps = [Step(entity.id, hop.relation, hop.direction, 1) for entity in entities]
     if not flat or any(graph.neighbors_many(steps)):
@@ -356,7 +356,7 @@ def halves(graph: KnowledgeGraph, entities: Sequence[Entity], hop: Hop) -> tuple
 
 
 def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
-    """The gold answers alone where all of them are among those found; else what was found.
+    """Return the gold answers alone where all of them are among those found; else what was found.
 
     A query made of a gold path finds more where the question has a condition that its path does not
     say: `what countries border france?` shows seas, too.
@@ -367,6 +367,6 @@ def prefer_gold(question: Question, found: list[Entity]) -> list[Entity]:
 
 
 def shared(ends: Sequence[Sequence[Entity]]) -> list[Entity]:
-    """The entities that every branch leads to, in the order of the first."""
+    """Return the entities that every branch leads to, in the order of the first."""
     kept = set[str].intersection(*({entity.id for entity in end} for end in ends))
     return [entity for entity in ends[0] if entity.id in kept]

@@ -91,8 +91,8 @@ def is_reasoning_model(model: str) -> bool:
 
 
 def policy_identity(config: PolicyConfig) -> dict[str, Any]:
-    """What must be the same for a run to be resumed: the weights and how they are spoken to, but
-    not where they run or how many at once."""
+    """Return what must be the same for a run to be resumed: the weights and how they are spoken to,
+    but not where they run or how many at once."""
     if config.api is None:
         engine = {} if config.engine == "transformers" else {"engine": config.engine}
         if config.engine == "vllm" and config.vllm.lora:

@@ -30,7 +30,7 @@ class TurnEnds:
 
     @classmethod
     def of(cls, tokenizer: Any, fmt: ChatFormat, generation_config: Any = None) -> "TurnEnds":
-        """The ends that the format, the tokenizer and the model's generation config name."""
+        """Return the ends that the format, the tokenizer and the model's generation config name."""
         eos: Any = getattr(generation_config, "eos_token_id", None)
         named: list[Any] = [*eos] if isinstance(eos, list) else [eos]
         last = end_of_turn_id(fmt, tokenizer)
@@ -44,7 +44,7 @@ class TurnEnds:
         stop: Sequence[str] = (),
         prompt_tokens: int = 0,
     ) -> Completion:
-        """The turn of these drawn ids, with a log-probability each.
+        """Return the turn of these drawn ids, with a log-probability each.
 
         Its `token_ids` are closed as the format wants it (`closed_ids`); its text ends right after
         the first of the `stop` strings that stands in no thought.
@@ -58,7 +58,7 @@ class TurnEnds:
         return Completion(text, finish, closed, tuple(logprobs), prompt_tokens)
 
     def text(self, ids: Sequence[int]) -> str:
-        """What the ids say, special tokens spelled out."""
+        """Return what the ids say, special tokens spelled out."""
         return self.tokenizer.decode(
             ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
@@ -69,8 +69,8 @@ class TurnEnds:
         return any(s in text for s in stop) and action_end(text, stop, self.opened) is None
 
     def before_overshoot(self, ids: Sequence[int], stop: Sequence[str]) -> int:
-        """How many ids there are up to the one that completes a stop string: engines that draw
-        several tokens at a time may hand over some that follow."""
+        """Return how many ids there are up to the one that completes a stop string: engines that
+        draw several tokens at a time may hand over some that follow."""
         count = len(ids)
         while count > 1 and self.completes_action(ids[: count - 1], stop):
             count -= 1
@@ -114,7 +114,7 @@ class Transcripts:
         return ids, min(request.sampling.max_tokens, room)
 
     def finish(self, request: Request, ids: Sequence[int], logprobs: Sequence[float]) -> Completion:
-        """The completion of these drawn ids; the episode takes them over."""
+        """Return the completion of these drawn ids; the episode takes them over."""
         episode = self._episodes[request.key]
         count = self.ends.before_overshoot(ids, request.stop)
         completion = self.ends.completion(

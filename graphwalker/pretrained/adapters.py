@@ -54,7 +54,7 @@ def find_base(adapter: Path) -> tuple[str, Path]:
 
 
 def check_weights(adapter: Path, base: Path, force: bool = False) -> None:
-    """Raises `UserError` where the base has other weights than those that the adapter was trained
+    """Raise `UserError` where the base has other weights than those that the adapter was trained
     on, unless `force` is set; warns once where the adapter does not say which those were."""
     recorded = _recorded(adapter / MODEL_FILE)
     if not recorded:
@@ -120,7 +120,7 @@ def _digest(files: list[Path]) -> str:
 
 
 def _tensors(file: Path) -> dict[str, tuple[Any, int, int]]:
-    """Each tensor of a checked file: its type and shape, where it begins, how long it is."""
+    """Return each tensor of a checked file: its type and shape, where it begins, how long it is."""
     with file.open("rb") as data:
         size = int.from_bytes(data.read(8), "little")
         header: dict[str, Any] = json.loads(data.read(size))

@@ -46,7 +46,7 @@ def find_folder(model: str | Path, fetch: bool = False) -> Path:
 
 
 def refuse_code(folder: Path) -> None:
-    """Raises `UserError` for a folder whose configs name code to run, or are no JSON."""
+    """Raise `UserError` for a folder whose configs name code to run, or are no JSON."""
     generate = folder / "custom_generate" / "generate.py"
     if generate.is_file():
         raise UserError(f"{generate}: code of a model folder is never run; remove custom_generate/")
@@ -65,7 +65,7 @@ def refuse_code(folder: Path) -> None:
 
 
 def refuse_foreign_modules(folder: Path) -> None:
-    """Raises `UserError` where `modules.json` of a sentence encoder names a class of its own."""
+    """Raise `UserError` where `modules.json` of a sentence encoder names a class of its own."""
     file = folder / "modules.json"
     for key, value in _items(_read(file)) if file.is_file() else ():
         if key == "type" and not str(value).startswith("sentence_transformers."):
@@ -73,7 +73,7 @@ def refuse_foreign_modules(folder: Path) -> None:
 
 
 def check_config(folder: Path, where: str) -> None:
-    """Raises `UserError` for a folder without the config of a model, and for one beyond reason."""
+    """Raise `UserError` for a folder without the config of a model, and for one beyond reason."""
     file = folder / "config.json"
     if not file.is_file():
         if any(folder.glob("*.gguf")):
@@ -156,7 +156,7 @@ def _read(file: Path) -> Any:
 
 
 def _items(record: Any) -> Iterator[tuple[str, Any]]:
-    """Every key of a JSON value with what it holds, at any depth."""
+    """Yield every key of a JSON value with what it holds, at any depth."""
     waiting = [record]
     while waiting:
         value = waiting.pop()
@@ -168,7 +168,7 @@ def _items(record: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _names(value: Any) -> Iterator[Any]:
-    """What is named in a value: every part that is neither null nor false."""
+    """Yield what is named in a value: every part that is neither null nor false."""
     if isinstance(value, dict):
         value = list(cast("dict[str, Any]", value).values())
     if isinstance(value, list):

@@ -175,7 +175,7 @@ def _reading(model: str, what: str) -> Generator[None, None, None]:
 
 
 def _state(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a file of the folder does."""
+    """Return what changes when a file of the folder does."""
     found = ((file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file())
     return tuple((name, about.st_size, about.st_mtime_ns) for name, about in found)
 

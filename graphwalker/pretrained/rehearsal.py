@@ -27,7 +27,7 @@ _PROBE = "".join(c * 40 for c in "a1 .\n") + "Who is it? <think> [Ana] </think>"
 
 
 def check_model(folder: Path, where: str) -> None:
-    """Raises `UserError` in one line for a folder that is no whole model which can be read."""
+    """Raise `UserError` in one line for a folder that is no whole model which can be read."""
     refuse_code(folder)
     check_config(folder, where)
     shapes = tensor_shapes(folder)
@@ -46,7 +46,7 @@ def check_tokenizer(folder: Path, where: str, base: Path | None = None) -> None:
 
 
 def check_adapter(adapter: Path, base: Path, where: str, force: bool = False) -> None:
-    """Raises `UserError` where the adapter does not fit the base, whose folder was checked; with
+    """Raise `UserError` where the adapter does not fit the base, whose folder was checked; with
     `force` another tokenizer is allowed."""
     refuse_code(adapter)
     work = partial(_adapt, adapter, base, tensor_shapes(adapter), force)

@@ -58,7 +58,7 @@ class BracedNames:
 
 
 def in_braces(name: str) -> str:
-    """The name as it stands between braces."""
+    """Return the name as it stands between braces."""
     bare = name and name.isprintable() and name == name.strip() and _SPECIAL.isdisjoint(name)
     if bare:
         return name
@@ -67,7 +67,7 @@ def in_braces(name: str) -> str:
 
 
 def _read(name: str) -> str | None:
-    """The name inside braces; `None` where quotes say that it is not one name, or half a
+    """Return the name inside braces; `None` where quotes say that it is not one name, or half a
     character stands in it."""
     if name.startswith('"'):
         try:

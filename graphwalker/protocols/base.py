@@ -15,7 +15,7 @@ class Calls:
 
 
 def calls_of(action: Call | Calls) -> tuple[Call, ...]:
-    """The calls of a completion, one or several."""
+    """Return the calls of a completion, one or several."""
     return action.calls if isinstance(action, Calls) else (action,)
 
 
@@ -39,7 +39,7 @@ _EXAMPLES = (("Name",), ("Name", "Other name"))
 
 
 def repeats_example(names: Sequence[str]) -> bool:
-    """Whether an answer repeats what a prompt or a hint shows in the place of names."""
+    """Return whether an answer repeats what a prompt or a hint shows in the place of names."""
     return PLACEHOLDER in names or tuple(names) in _EXAMPLES
 
 
@@ -65,11 +65,11 @@ class ActionProtocol(Protocol):
     """Strings that end a completion (kept in it)."""
 
     def parse(self, completion: str) -> tuple[str, Action]:
-        """The thought and the action of one completion; never raises on model output."""
+        """Return the thought and the action of one completion; never raises on model output."""
         ...
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:
-        """The completion that `parse` reads back."""
+        """Return the completion that `parse` reads back."""
         ...
 
     def observe(self, text: str, own: bool = False) -> str:
@@ -78,7 +78,7 @@ class ActionProtocol(Protocol):
         ...
 
     def force(self) -> str:
-        """How the last answer is asked for, once no call is accepted any more."""
+        """Return how the last answer is asked for, once no call is accepted any more."""
         ...
 
     def hint(self, tool: str) -> str:

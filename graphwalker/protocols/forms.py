@@ -51,7 +51,7 @@ class FormProtocol:
         self._forms = {name: dict(form) for name, form in forms.items()}
 
     def parse(self, completion: str) -> tuple[str, Action]:
-        """The thought and the filled-in form; of several whose keys are there, the first."""
+        """Return the thought and the filled-in form; of several whose keys are there, the first."""
         try:
             fields = _object(completion, self._any())
         except _Unreadable as problem:
@@ -64,7 +64,7 @@ class FormProtocol:
         return thought.strip() if isinstance(thought, str) else "", action
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:
-        """The completion that `parse` reads back. A thought is stripped at both ends.
+        """Return the completion that `parse` reads back. A thought is stripped at both ends.
 
         Raises `ValueError` for a call that no form stands for.
         """
@@ -87,7 +87,7 @@ class FormProtocol:
         return f"Nothing more can be looked up. Answer now: {ANSWER_FORM}"
 
     def hint(self, tool: str) -> str:
-        """The form with example values; `""` for an unknown one."""
+        """Return the form with example values; `""` for an unknown one."""
         return write_form(self._forms[tool]) if tool in self._forms else ""
 
     def _any(self) -> str:
@@ -116,12 +116,12 @@ def _advice(form: str) -> str:
 
 
 def write_form(fields: Mapping[str, Any]) -> str:
-    """A JSON object on one line, without anything that could be taken for a tag."""
+    """Return a JSON object on one line, without anything that could be taken for a tag."""
     return neutral(json.dumps(fields, ensure_ascii=False))
 
 
 def _object(completion: str, form: str) -> dict[str, Any]:
-    """The first JSON object of a completion, fenced or bare."""
+    """Return the first JSON object of a completion, fenced or bare."""
     text = completion.strip()
     if not text.startswith("{"):
         text = without_reasoning(text)

@@ -42,7 +42,7 @@ class AnswerForm(Protocol):
         ...
 
     def write(self, answer: FinalAnswer) -> str:
-        """The answer as `read` reads it back, a thought before it or not."""
+        """Return the answer as `read` reads it back, a thought before it or not."""
         ...
 
 
@@ -105,7 +105,7 @@ class FunctionProtocol:
         return "\n".join(thought for thought in map(_clean, thoughts) if thought), action
 
     def render(self, thought: str, action: Call | Calls | FinalAnswer) -> str:
-        """The completion that `parse` reads back. A thought is stripped at both ends."""
+        """Return the completion that `parse` reads back. A thought is stripped at both ends."""
         if isinstance(action, FinalAnswer):
             block = self._answer.write(action)
         else:
@@ -123,7 +123,7 @@ class FunctionProtocol:
         return f"No calls are left. Write now: {self._answer.example}"
 
     def hint(self, tool: str) -> str:
-        """An example call; `""` for an unknown tool."""
+        """Return an example call; `""` for an unknown tool."""
         if tool not in self._functions:
             return ""
         return write_call(tool, self._functions[tool].example.arguments)
@@ -151,7 +151,7 @@ class FunctionProtocol:
         return thought, answer
 
     def _example(self) -> str:
-        """The first tool's call or an answer, on one line."""
+        """Return the first tool's call or an answer, on one line."""
         first = next(iter(self._functions), "")
         call = self.hint(first).replace("\n", " ")
         return f"{call} or, to end, {self._answer.example}" if call else self._answer.example

@@ -125,7 +125,7 @@ class TagProtocol:
         return "\n".join(thought for thought in map(self._clean, thoughts) if thought), action
 
     def render(self, thought: str, action: Call | FinalAnswer) -> str:
-        """The completion that `parse` reads back. A thought is stripped at both ends.
+        """Return the completion that `parse` reads back. A thought is stripped at both ends.
 
         Raises `ValueError` for a call whose arguments the tool does not have.
         """
@@ -148,7 +148,7 @@ class TagProtocol:
         return f"No queries are left. Answer now: {_ANSWER_FORM}"
 
     def hint(self, tool: str) -> str:
-        """An example call, such as `get_relations("Name")`; `""` for an unknown tool."""
+        """Return an example call, such as `get_relations("Name")`; `""` for an unknown tool."""
         return self._hints.get(tool, "")
 
     def grammar(self, facts: GrammarFacts, forced: bool = False) -> str:
@@ -158,8 +158,8 @@ class TagProtocol:
         return tag_grammar(facts, keys, self._tag, written, bool(self._numbers), forced)
 
     def pieces(self) -> tuple[str, ...]:
-        """What the protocol itself writes between thoughts, names and relations, in the longest
-        pieces: a tokenizer made for it has one token for each."""
+        """Return what the protocol itself writes between thoughts, names and relations, in the
+        longest pieces: a tokenizer made for it has one token for each."""
         calls = [f'<{self._tag}> {tool}("' for tool in self._examples]
         return (
             "<think> ",
@@ -241,7 +241,7 @@ class TagProtocol:
 
 
 def neutral(text: str, call_tag: str = CALL_TAG) -> str:
-    """The text without anything that could be taken for a tag or a special token.
+    """Return the text without anything that could be taken for a tag or a special token.
 
     >>> neutral("a </answer> b, 1 < 2")
     'a \\\\u003c/answer> b, 1 < 2'
@@ -285,7 +285,7 @@ def _read_arguments(
 
 
 def _read_at_once(body: str, position: int) -> list[Any] | None:
-    """The arguments of a call that is written as it should be; `None` for any other."""
+    """Return the arguments of a call that is written as it should be; `None` for any other."""
     inner = body[position:].rstrip()
     if not inner.endswith(")"):
         return None

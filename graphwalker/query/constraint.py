@@ -93,7 +93,7 @@ SortKey = str | float
 
 
 def key_of(kind: ValueKind, lexical: str) -> SortKey | None:
-    """What a value is ordered by; `None` for one that is no such date or number."""
+    """Return what a value is ordered by; `None` for one that is no such date or number."""
     if kind == "type":
         return lexical
     if kind == "date":
@@ -121,7 +121,7 @@ def values_of(graph: KnowledgeGraph, entity_id: str, constraint: Constraint) -> 
 
 
 def literals_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[str, ...]:
-    """The lexical forms of the literals at the end of the relation."""
+    """Return the lexical forms of the literals at the end of the relation."""
     found = graph.step(entity_id, relation, Direction.OUT)
     return tuple(literal_name(end.id) for end in found if is_literal(end.id))
 
@@ -140,7 +140,7 @@ def filter_candidates(
 def choose_candidates(
     constraint: Constraint, values: Mapping[Entity, Sequence[str]], than: Sequence[str] = ()
 ) -> tuple[Entity, ...]:
-    """The candidates that the constraint keeps, given the values of each (and of `than`).
+    """Return the candidates that the constraint keeps, given the values of each (and of `than`).
 
     One without a value is never kept; of one with several, any may count.
     """
@@ -173,7 +173,7 @@ def _compares(constraint: Constraint, key: Any, bound: Any) -> bool:
 def constraint_fault(
     graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
 ) -> str:
-    """Why the constraint does not settle which of the candidates are answers, or `""`.
+    """Return why the constraint does not settle which of the candidates are answers, or `""`.
 
     Every candidate (and `than`) has one value, and no two of those that decide are equal or, as
     1990 and 1990-05-01, such that neither comes first. Of a type: the types of each are known.

@@ -22,8 +22,8 @@ class Way:
 
 
 def chains(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str]) -> list[Way]:
-    """The path walked from each topic in every choice of directions that finds something; two
-    relations beside one another may lead through a CVT node, and are one hop then.
+    """Return the path walked from each topic in every choice of directions that finds something;
+    two relations beside one another may lead through a CVT node, and are one hop then.
 
     A hop with `~` before it goes in, and one beside it without that mark goes out: a path with any
     mark has one way. Of those without marks, the ways with more hops out come first.
@@ -38,8 +38,8 @@ def chains(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str])
 
 
 def conjunctions(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence[str]) -> list[Way]:
-    """The relations of the path each taken from a topic, in every choice of topics and directions
-    in which they meet."""
+    """Return the relations of the path each taken from a topic, in every choice of topics and
+    directions in which they meet."""
     choices = [list(product(topics, readings)) for readings in _readings(path)]
     ends = {
         (topic.id, hop): _ends(graph, (topic,), hop)
@@ -58,8 +58,8 @@ def conjunctions(graph: KnowledgeGraph, topics: Sequence[Entity], path: Sequence
 
 
 def inverses(graph: KnowledgeGraph, way: Way) -> list[Way]:
-    """The relations of the topic, in the other direction, that find all that a way of one hop finds
-    and more: of a relation and its inverse a graph may hold only one at some entities."""
+    """Return the relations of the topic, in the other direction, that find all that a way of one
+    hop finds and more: of a relation and its inverse a graph may hold only one at some entities."""
     topic, hops = way.query.branches[0].topic, _hops(way)
     if len(way.query.branches) != 1 or len(hops) != 1:
         return []
@@ -122,7 +122,7 @@ def _ends(graph: KnowledgeGraph, frontier: Sequence[Entity], hop: Hop) -> tuple[
 
 
 def _readings(path: Sequence[str]) -> list[Readings]:
-    """The hops that each part of the path may be."""
+    """Return the hops that each part of the path may be."""
     if any(text.startswith("~") for text in path):
         return [(parse_hop(text),) for text in path]
     return [(Hop(text), Hop(text, Direction.IN)) for text in path]

@@ -26,7 +26,7 @@ class Draft:
     is not known from `readings`."""
 
     def to_json(self) -> dict[str, Any]:
-        """All but the text, which stands in the question's own field."""
+        """Return all but the text, which stands in the question's own field."""
         constraint = {"constraint": self.constraint} if self.constraint else {}
         own_words = {"own_words": list(self.own_words)} if self.own_words else {}
         return {
@@ -65,7 +65,7 @@ def fill_bound(form: str, constraint: Constraint) -> str:
 
 
 def plain_wording(query: Query, says: Callable[[Hop], str] = lambda hop: "") -> Draft:
-    """The phrases of a query that comes without any, as `says` has them; `""` says nothing.
+    """Return the phrases of a query that comes without any, as `says` has them; `""` says nothing.
 
     >>> from graphwalker.graphs.base import Entity
     >>> from graphwalker.query.query import Branch

@@ -68,7 +68,7 @@ class Query:
         return self.path_in(str)
 
     def path_in(self, spelling: Callable[[Hop], str]) -> tuple[str, ...]:
-        """The path with its hops in another spelling."""
+        """Return the path with its hops in another spelling."""
         parts = sorted("/".join(map(spelling, b.hops)) for b in self.branches)
         tail = ["/".join(map(spelling, self.tail))] if self.tail else []
         return (*parts, *tail, *([self.constraint.path] if self.constraint else []))
@@ -130,8 +130,8 @@ class Query:
 
 
 def stored_query(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | None:
-    """The query of a walk's, a question's or a trajectory's record and its relation path as splits
-    spell it; `None` where it has none."""
+    """Return the query of a walk's, a question's or a trajectory's record and its relation path as
+    splits spell it; `None` where it has none."""
     question: Mapping[str, Any] = record["question"] if "turns" in record else record
     query: Mapping[str, Any] = question.get("query") or {}
     if not query.get("branches"):
@@ -198,7 +198,7 @@ class Execution:
 def ends_of(
     graph: KnowledgeGraph, start: tuple[Entity, ...], hops: Sequence[Hop], limit: int = 1000
 ) -> tuple[Entity, ...]:
-    """What a path finds from a frontier, cut as `execute` cuts it."""
+    """Return what a path finds from a frontier, cut as `execute` cuts it."""
     return _walk(graph, start, hops, limit, frozenset())[-1]
 
 
@@ -239,7 +239,7 @@ def _walk(
 
 
 def in_order(found: Mapping[str, Entity]) -> tuple[Entity, ...]:
-    """A frontier as an execution gives it, from its entities by their ids.
+    """Return a frontier as an execution gives it, from its entities by their ids.
 
     >>> [entity.id for entity in in_order({"m.2": Entity("m.2"), "m.1": Entity("m.1")})]
     ['m.1', 'm.2']

@@ -20,7 +20,7 @@ def render(
     relations: Collection[str] | None = None,
     vocabulary: Vocabulary = FREEBASE_VOCABULARY,
 ) -> str:
-    """The query in SPARQL 1.1; its answers are the values of `?x`, each once.
+    """Return the query in SPARQL 1.1; its answers are the values of `?x`, each once.
 
     It means what `execute` does: nodes without a name are CVT nodes and never stood on; a
     flattened hop is the stored relation of that id where the entity has it, else the way through
@@ -69,8 +69,8 @@ class _Writer:
             here = there
 
     def constraint_lines(self, constraint: Constraint, base: list[str]) -> Iterator[str]:
-        """The filter on `?x`, whose candidates the `base` lines give. A superlative's bound is a
-        subquery: variables of the same name in it are others."""
+        """Yield the filter on `?x`, whose candidates the `base` lines give. A superlative's bound
+        is a subquery: variables of the same name in it are others."""
         if constraint.kind == "type":
             kind = self.iri(self._vocabulary.type)
             yield _triple("?x", kind, self.iri(constraint.bound), Direction.OUT)
@@ -141,7 +141,7 @@ class _Writer:
 
 
 def _key(constraint: Constraint, value: str) -> str:
-    """What a value is ordered by: ISO dates by their text, numbers as doubles."""
+    """Return what a value is ordered by: ISO dates by their text, numbers as doubles."""
     text = f"STR({value})"
     return text if constraint.kind == "date" else f"{_DOUBLE}({text})"
 

@@ -25,7 +25,7 @@ _Step = tuple[str, Hop, str]
 
 
 def walks(sparql: str, topics: Sequence[Entity]) -> Iterator[Query]:
-    """The queries that its patterns may be: the walk from the topics to what is selected.
+    """Yield the queries that its patterns may be: the walk from the topics to what is selected.
 
     Conditions on other nodes are left out, so a query may find more. Two hops beside one another
     may be one through a CVT node: only the graph knows.
@@ -92,7 +92,7 @@ def _path(triples: Sequence[Pattern], start: str, end: str) -> list[_Step]:
 
 
 def _without_filters(text: str) -> tuple[str, str]:
-    """The text without its filters, and those."""
+    """Return the text without its filters, and those."""
     filters = ""
     while match := _FILTER.search(text):
         depth, at = 1, match.end()
@@ -130,7 +130,7 @@ def from_s_expression(text: str) -> str:
 
 
 def _parse_nested(tokens: list[str]) -> Any:
-    """The first expression, taken off the tokens."""
+    """Return the first expression, taken off the tokens."""
     token = tokens.pop(0) if tokens else ")"
     if token != "(":
         return token

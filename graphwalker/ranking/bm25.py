@@ -23,7 +23,7 @@ class Ranker(Protocol):
 
 
 def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-    """The order of BM25 between the question with the entity's name and the relation ids.
+    """Return the order of BM25 between the question with the entity's name and the relation ids.
 
     >>> bm25("which river crosses Kestrup?", "Kestrup", ("mayor", "river"))
     ('river', 'mayor')
@@ -32,7 +32,7 @@ def bm25(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str
 
 
 def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-    """The same with underscores that do not separate, as in GraphWalker's released client.
+    """Return the same with underscores that do not separate, as in GraphWalker's released client.
 
     >>> bm25_ids("a place of birth", "", ("x.place", "x.place_of_birth"))
     ('x.place', 'x.place_of_birth')
@@ -44,7 +44,7 @@ def bm25_ids(question: str, entity: str, relations: tuple[str, ...]) -> Sequence
 
 
 def bm25_stems(question: str, entity: str, relations: tuple[str, ...]) -> Sequence[str]:
-    """The order of BM25 over stems and letter trigrams: `directed` finds `director`.
+    """Return the order of BM25 over stems and letter trigrams: `directed` finds `director`.
 
     >>> bm25_stems("Who directed it?", "It", ("film.film.director", "film.film.genre"))
     ('film.film.director', 'film.film.genre')

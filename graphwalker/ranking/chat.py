@@ -127,7 +127,7 @@ def load_prompt(path: str = "") -> str:
 
 
 def fill(prompt: str, question: str, entity: str, relations: Sequence[str], count: int) -> str:
-    """The prompt with its slots filled; what fills a slot is never read for slots itself."""
+    """Return the prompt with its slots filled; what fills a slot is never read for slots itself."""
     values = {
         "question": " ".join(question.split()),
         "entity": " ".join(entity.split()),
@@ -138,7 +138,7 @@ def fill(prompt: str, question: str, entity: str, relations: Sequence[str], coun
 
 
 def known_relations(answer: str, relations: Sequence[str]) -> list[str]:
-    """The known relations of an answer, each once, in its order; none where it names none.
+    """Return the known relations of an answer, each once, in its order; none where it names none.
 
     >>> known_relations('["c.d", "made.up", "c.d"]', ["a.b", "c.d"])
     ['c.d']

@@ -16,9 +16,9 @@ RANKERS: Mapping[str, Ranker] = {"bm25": bm25, "bm25-ids": bm25_ids, "stems": bm
 
 
 def load_ranker(name: str, reranker: RerankerConfig, count: int) -> Ranker:
-    """What orders relations: the folder of a trained ranker, `bm25`, `bm25-ids` (underscores do not
-    separate), `stems` (BM25 over stems and letter trigrams), or `module:NAME` of one's own: a
-    function `(question, entity, relations) -> order`, or a class of objects with such a method
+    """Return what orders relations: the folder of a trained ranker, `bm25`, `bm25-ids` (underscores
+    do not separate), `stems` (BM25 over stems and letter trigrams), or `module:NAME` of one's own:
+    a function `(question, entity, relations) -> order`, or a class of objects with such a method
     `rank`.
 
     A chat model, where `reranker` names one, chooses the best `count` of BM25's first ones.
@@ -75,13 +75,13 @@ class OwnRanker:
         )
 
     def _place(self) -> str:
-        """Where the ranker's code begins."""
+        """Return where the ranker's code begins."""
         code = getattr(self._rank, "__code__", None)
         return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
 
 
 def is_learned(ranker: Ranker) -> bool:
-    """Whether it is a trained ranker."""
+    """Return whether it is a trained ranker."""
     from graphwalker.ranking.learned.ranker import LearnedRanker
 
     return isinstance(ranker, LearnedRanker)
@@ -104,5 +104,5 @@ def trained_ranker(name: str) -> dict[str, str]:
 
 
 def is_folder(name: str) -> bool:
-    """Whether the setting names the folder of a trained ranker, there or not."""
+    """Return whether the setting names the folder of a trained ranker, there or not."""
     return name not in RANKERS and not is_own(name) and ("/" in name or Path(name).is_dir())

@@ -13,7 +13,7 @@ TOPIC = "@"
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The word without its usual English ending; a form of it that need not be a word.
+    """Return the word without its usual English ending; a form of it that need not be a word.
 
     >>> [stem(word) for word in ("countries", "directed", "director", "wife's", "class")]
     ['country', 'direct', 'direct', 'wif', 'class']
@@ -31,7 +31,7 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of a text's words, case folded; `_`, `.` and camelCase separate words, too.
+    """Return the stems of a text's words, case folded; `_`, `.` and camelCase separate words, too.
 
     >>> stems("film.director/bornIn")
     ['film', 'direct', 'born', 'in']
@@ -41,8 +41,8 @@ def stems(text: str) -> list[str]:
 
 
 def mask_entity(question: str, entity: str) -> tuple[list[str], bool]:
-    """The question's stems with `@` for the words of the entity's name, and whether any stood
-    there: what is learned holds for every entity.
+    """Return the question's stems with `@` for the words of the entity's name, and whether any
+    stood there: what is learned holds for every entity.
 
     >>> mask_entity("who is the wife of Ken Barlow?", "Ken Barlow")
     (['who', 'is', 'the', 'wif', 'of', '@'], True)
@@ -59,7 +59,7 @@ def mask_entity(question: str, entity: str) -> tuple[list[str], bool]:
 
 @lru_cache(maxsize=65_536)
 def grams(word: str, size: int = 4) -> frozenset[str]:
-    """The letter n-grams of a word with its ends marked.
+    """Return the letter n-grams of a word with its ends marked.
 
     >>> sorted(grams("born"))
     ['<bor', 'born', 'orn>']
@@ -69,7 +69,7 @@ def grams(word: str, size: int = 4) -> frozenset[str]:
 
 
 def last_part(relation: str) -> str:
-    """What a relation says by itself: the last part of its id.
+    """Return what a relation says by itself: the last part of its id.
 
     >>> last_part("people.person.spouse_s..people.marriage.spouse"), last_part("http://x.org/bornIn")
     ('spouse', 'bornIn')

@@ -18,7 +18,7 @@ DEMONSTRATION_FILES = ("graphsynth.jsonl", "graphroll.jsonl")
 
 
 def is_own(text: str) -> bool:
-    """Whether the text is of the form `module:NAME` (an address such as `http://x` is not).
+    """Return whether the text is of the form `module:NAME` (an address such as `http://x` is not).
 
     >>> is_own("mygraph:make"), is_own("bm25"), is_own("http://host/sparql")
     (True, False, False)
@@ -28,7 +28,7 @@ def is_own(text: str) -> bool:
 
 
 def own(text: str, what: str) -> Any:
-    """The object that `module:NAME` names; the module may lie in the working directory.
+    """Return the object that `module:NAME` names; the module may lie in the working directory.
 
     The module's code runs: it is the user's own, named by the user. Raises `UserError` where the
     module cannot be imported or does not hold the name; `what` says what was looked for.
@@ -54,7 +54,7 @@ def own(text: str, what: str) -> Any:
 
 
 def failure(error: Exception) -> str:
-    """An error of the user's own code in one line, with its file and line."""
+    """Return an error of the user's own code in one line, with its file and line."""
     text = f"{type(error).__name__}: {error}"
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) or not frames:
@@ -63,7 +63,7 @@ def failure(error: Exception) -> str:
 
 
 def find(known: Mapping[str, Any], text: str, what: str) -> Any:
-    """One of `known` by its name, or the user's own by `module:NAME`.
+    """Return one of `known` by its name, or the user's own by `module:NAME`.
 
     Raises `UserError` that lists what is known.
 
@@ -87,7 +87,7 @@ def _nearest(name: str, known: Mapping[str, Any]) -> str:
 
 
 def local_path(text: Path | str, files: Sequence[str] = (), what: str = "no such file") -> Path:
-    """The path that the text names, or the place on this machine of a data set on the Hub:
+    """Return the path that the text names, or the place on this machine of a data set on the Hub:
     `owner/name`, `owner/name@revision`, `owner/name/file`. `files` are looked for where no file is
     named; without them a data set is its folder.
 

@@ -45,7 +45,7 @@ def check_numbers(text: str) -> None:
 
 
 def refuse_resolvers(settings: Any) -> None:
-    """Raises `UserError` for `${oc.env:NAME}` of anything but a place, and for other functions: a
+    """Raise `UserError` for `${oc.env:NAME}` of anything but a place, and for other functions: a
     config from elsewhere could send a key to an address, and it would stand in the run folder.
     Raises it as well for settings that grow without bound."""
     from omegaconf import OmegaConf

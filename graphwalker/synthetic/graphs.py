@@ -21,7 +21,7 @@ _SHAPES = ("v2v", "v2vc", "cv2v", "cv2vc", "v2vcv", "cv2vcv", "cv2vcvc", "cvcv2v
 
 
 def nonword(rng: random.Random) -> str:
-    """One of about ten million.
+    """Return one of about ten million.
 
     >>> nonword(random.Random(3))
     'rufzir'
@@ -30,7 +30,7 @@ def nonword(rng: random.Random) -> str:
 
 
 def distinct_nonwords(rng: random.Random) -> Callable[[], str]:
-    """A source of non-words that never gives one twice."""
+    """Return a source of non-words that never gives one twice."""
     given = set[str]()
 
     def fresh() -> str:
@@ -117,9 +117,9 @@ class _Class:
 
 
 def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
-    """A graph of that size. Every node has a unique `key`, every node and relationship a value of
-    each property of its class. No two relationships of a type join the same nodes the same way,
-    and none joins a node with itself."""
+    """Return a graph of that size. Every node has a unique `key`, every node and relationship a
+    value of each property of its class. No two relationships of a type join the same nodes the same
+    way, and none joins a node with itself."""
     name, fresh = _sources(size, rng)
     classes = [
         _make_class(name().capitalize(), size, name, fresh, rng) for _ in range(size.classes)
@@ -136,7 +136,7 @@ def random_graph(size: GraphSize, rng: random.Random) -> MemoryPropertyGraph:
 
 
 def _sources(size: GraphSize, rng: random.Random) -> tuple[Callable[[], str], Callable[[], str]]:
-    """What gives names of the schema, and what gives keys and values, none of them twice."""
+    """Return what gives names of the schema, and what gives keys and values, none of them twice."""
     if not size.words:
         fresh = distinct_nonwords(rng)
         return fresh, fresh

@@ -29,7 +29,7 @@ class Pattern:
         return [node for node in self.graph.nodes.values() if label in node.labels]
 
     def ends(self, node: str, label: str = "") -> list[str]:
-        """Where the relationships lead that start at the node."""
+        """Return where the relationships lead that start at the node."""
         return [edge.end for edge in self.out[node] if not label or self.has(edge.end, label)]
 
     def has(self, node: str, label: str) -> bool:
@@ -64,7 +64,7 @@ def relationship_count(p: Pattern, v: Values) -> list[AnswerRow]:
 
 
 def most_relationships(p: Pattern, v: Values) -> list[AnswerRow]:
-    """Every node of the highest count."""
+    """Return every node of the highest count."""
     counts = Counter(
         node.id
         for node in p.nodes_with_label(str(v["source"]))

@@ -26,7 +26,7 @@ paper's numbers about one in ten fits."""
 
 
 def random_maze(size: int, rng: random.Random, walls: float = WALLS, steps: int = STEPS) -> Maze:
-    """A maze whose shortest path has at least so many steps. Raises `UserError`."""
+    """Return a maze whose shortest path has at least so many steps. Raises `UserError`."""
     if size < 2 or not 0 <= walls < 1 or steps < 1:
         raise UserError("a maze has at least 2 cells a side, a share of walls below 1, and a path")
     closed = round(walls * size**2)

@@ -34,7 +34,7 @@ class Template:
     """`one`: any single row of those found is a right answer."""
 
     def instance(self, pattern: Pattern, rng: random.Random) -> "Instance | None":
-        """A question of this kind with at least one answer; `None` where none was found."""
+        """Return a question of this kind with at least one answer; `None` where none was found."""
         for _ in range(TRIES):
             values = self.draw(pattern, rng)
             if values and (rows := self.execute(pattern, values)):
@@ -82,7 +82,7 @@ class Instance:
 
 
 def _form(instance: Instance) -> str:
-    """How the answer is to be written: its columns, and what stands in them."""
+    """Return how the answer is to be written: its columns, and what stands in them."""
     cells = instance.rows[0].items()
     row = ", ".join(f'"{name}": {"text" if isinstance(v, str) else "number"}' for name, v in cells)
     many = "one row alone" if instance.template.wanted == "one" else "a row for each, none twice"
@@ -98,7 +98,7 @@ def _types(p: Pattern) -> list[str]:
 
 
 def _label(p: Pattern, rng: random.Random, *names: str) -> Values:
-    """A label for each of the names, those of one question being different."""
+    """Return a label for each of the names, those of one question being different."""
     labels = _labels(p)
     if len(labels) < len(names):
         return {}
@@ -111,7 +111,7 @@ def _node(p: Pattern, rng: random.Random) -> Values:
 
 
 def _property(p: Pattern, rng: random.Random) -> Values:
-    """A property of a label, but its key, and one of its values."""
+    """Return a property of a label, but its key, and one of its values."""
     label = rng.choice(p.graph.schema().labels)
     key = rng.choice([key for key in label.keys if key != "key"] or ["key"])
     value = rng.choice([value for value, _ in p.graph.values(label.name, key)])

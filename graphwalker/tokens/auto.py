@@ -98,8 +98,8 @@ def _same_ids(fmt: ChatFormat, tokenizer: Any) -> bool:
 
 
 def _equal(ours: list[int], theirs: list[int] | None, fmt: ChatFormat, tokenizer: Any) -> bool:
-    """Whether both are the same ids. The layout of tiny models has no token between messages, and
-    is learned from our segments alone: there the same text is enough."""
+    """Return whether both are the same ids. The layout of tiny models has no token between
+    messages, and is learned from our segments alone: there the same text is enough."""
     if fmt.name == "inline" and theirs is not None:
         return tokenizer.decode(ours) == tokenizer.decode(theirs)
     return ours == theirs
@@ -108,7 +108,7 @@ def _equal(ours: list[int], theirs: list[int] | None, fmt: ChatFormat, tokenizer
 def _template_ids(
     messages: Sequence[Message], fmt: ChatFormat, tokenizer: Any, *, open_turn: bool
 ) -> list[int] | None:
-    """The ids of what the template writes; `None` where it refuses the conversation."""
+    """Return the ids of what the template writes; `None` where it refuses the conversation."""
     tool = "tool_response" in fmt.prefixes["observation"]
     after_agent, spoken = False, list[dict[str, str]]()
     for message in messages:
@@ -123,7 +123,7 @@ def _template_ids(
 
 
 def _render(messages: list[dict[str, str]], tokenizer: Any, open_turn: bool) -> str:
-    """What the template writes. Raises `ValueError` where it refuses."""
+    """Return what the template writes. Raises `ValueError` where it refuses."""
     from jinja2 import TemplateError
 
     try:
@@ -135,7 +135,7 @@ def _render(messages: list[dict[str, str]], tokenizer: Any, open_turn: bool) -> 
 
 
 def _read_off(tokenizer: Any, end: str | None) -> dict[str, Any]:
-    """The layout as fields of a `FormatConfig`, turns ended by the token `end`.
+    """Return the layout as fields of a `FormatConfig`, turns ended by the token `end`.
 
     Raises `ValueError` where there is none.
     """

@@ -68,7 +68,7 @@ _SYSTEM, _ASK, _SAY, _SEE, _END = "Gw0systemGw", "Gw1askGw", "Gw2sayGw", "Gw3see
 
 
 def format_of_template(text: str, end_of_turn: str, bos_token: str, name: str) -> ChatFormat:
-    """The format that lays messages out as the Jinja template `text` does.
+    """Return the format that lays messages out as the Jinja template `text` does.
 
     Raises `UserError` for a template that is not valid, or that changes earlier messages when
     later ones come (as those do that drop thoughts): ids that a policy sampled could not be kept.
@@ -133,7 +133,7 @@ def _render(
 
 
 def _read_off(render: Any, end_of_turn: str, name: str) -> ChatFormat:
-    """Raises `ValueError` where the renderings do not fit together."""
+    """Raise `ValueError` where the renderings do not fit together."""
     head, user_suffix = _around(render(_ASK), _ASK)
     assistant_prefix = _after(render(_ASK, open_turn=True), _ASK + user_suffix)
     close = _after(render(_ASK, _SAY), _ASK + user_suffix + assistant_prefix + _SAY)
@@ -220,7 +220,7 @@ class FormatConfig(Config):
 
 
 def _headers(template: str) -> dict[str, str]:
-    """One text for each role; observations are user messages."""
+    """Return one text for each role; observations are user messages."""
     texts = {role: template.format(role=role) for role in ROLES}
     return texts | {"observation": texts["user"]}
 
@@ -278,7 +278,7 @@ FORMATS: dict[str, ChatFormat] = {
 
 
 def chat_format(setting: str | Mapping[str, Any]) -> ChatFormat:
-    """The format of that name, or the one that the fields of a `FormatConfig` describe.
+    """Return the format of that name, or the one that the fields of a `FormatConfig` describe.
 
     Raises `UserError` that lists the known names, or names the field and what it must hold.
     """

@@ -82,12 +82,12 @@ class Row:
 def segment_messages(
     messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer
 ) -> list[Segment]:
-    """The whole conversation; assistant texts and their end-of-turn tokens are trained."""
+    """Return the whole conversation; assistant texts and their end-of-turn tokens are trained."""
     return _segments([(message, None) for message in messages], fmt, tokenizer)
 
 
 def prompt_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    """Ids up to the place where the assistant must write."""
+    """Return ids up to the place where the assistant must write."""
     messages = list(messages)
     pairs = [(message, None) for message in messages]
     ids = [t for s in _segments(pairs, fmt, tokenizer, continues=True) for t in s.ids]
@@ -110,8 +110,8 @@ def extension_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Token
 def completion_ids(
     text: str, fmt: ChatFormat, tokenizer: Tokenizer, *, continues: bool = False
 ) -> list[int]:
-    """An assistant text and its end-of-turn token. With inline observations a turn that `continues`
-    (an observation follows) has no such token."""
+    """Return an assistant text and its end-of-turn token. With inline observations a turn that
+    `continues` (an observation follows) has no such token."""
     # Encoded alone, without the header before it and the observation behind it: across a border a
     # tokenizer may merge characters into tokens that no policy drew.
     ids = _content(fmt.write_turn(text), fmt, tokenizer)
@@ -146,7 +146,7 @@ def training_rows(
     tokenizer: Tokenizer,
     untrained: Collection[int] = (),
 ) -> list[Row]:
-    """One row per unbroken context: a turn that restarts its context opens a new row.
+    """Return one row per unbroken context: a turn that restarts its context opens a new row.
 
     Turns whose number is in `untrained` are read as context only.
     """
@@ -168,7 +168,7 @@ def training_rows(
 
 
 def training_row(trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer) -> Row:
-    """The row of a trajectory that never restarts its context (see `training_rows`)."""
+    """Return the row of a trajectory that never restarts its context (see `training_rows`)."""
     rows = training_rows(trajectory, fmt, tokenizer)
     if len(rows) != 1:
         raise UserError(f"trajectory {trajectory.id!r} holds {len(rows)} contexts, not one")
@@ -290,7 +290,7 @@ def _content(text: str, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
 
 @lru_cache(maxsize=16)
 def _reserved_tokens(tokenizer: Tokenizer, markup: str) -> tuple[frozenset[int], "re.Pattern[str]"]:
-    """Ids that only the layout may write, and where a text spells them out."""
+    """Return ids that only the layout may write, and where a text spells them out."""
     special: set[str] = set(tokenizer.all_special_tokens)
     added = {token for token in tokenizer.get_added_vocab() if token in markup}
     # Cutting behind the first character cannot break a token of one character.

@@ -31,7 +31,7 @@ class WrittenCall(NamedTuple):
 
 
 def block_of_tools(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """The tools as the text of a prompt describes them, and how they are called.
+    """Return the tools as the text of a prompt describes them, and how they are called.
 
     Where a chat server is given `tools`, this very text is left out of what it is sent.
     """
@@ -44,14 +44,14 @@ def block_of_tools(schemas: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_call(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The call as a completion writes it."""
+    """Return the call as a completion writes it."""
     body = json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
     return f"{_OPEN}\n{neutral(body)}\n{_CLOSE}"
 
 
 def read_calls(text: str) -> tuple[str, list[WrittenCall]]:
-    """The text before the first call, and the calls. Raises `UnreadableCall`, whose text says
-    what is wrong."""
+    """Return the text before the first call, and the calls. Raises `UnreadableCall`, whose text
+    says what is wrong."""
     first = text.find(_OPEN)
     if first < 0:
         if _CLOSE in text:
@@ -72,7 +72,7 @@ def read_calls(text: str) -> tuple[str, list[WrittenCall]]:
 
 
 def neutral(text: str) -> str:
-    """The text without anything that could be taken for a tag or a special token.
+    """Return the text without anything that could be taken for a tag or a special token.
 
     >>> neutral("a </tool_call> b, 1 < 2")
     'a \\\\u003c/tool_call> b, 1 < 2'

@@ -11,12 +11,12 @@ SCRIPTS = ("elements.js", "layout.js", "drawing.js", "walk.js")
 
 
 def viewer_style() -> str:
-    """The colours of all pages and the look of a walk."""
+    """Return the colours of all pages and the look of a walk."""
     return "\n".join(map(read, STYLES))
 
 
 def page_script(*own: str) -> str:
-    """The viewer's script with a page's own, as one that leaves no name in the page.
+    """Return the viewer's script with a page's own, as one that leaves no name in the page.
 
     Raises `ValueError` for a text that would end its own element.
     """
@@ -27,7 +27,7 @@ def page_script(*own: str) -> str:
 
 
 def digest(text: str) -> str:
-    """A script or style by its hash, as a Content-Security-Policy names it."""
+    """Return a script or style by its hash, as a Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -17,7 +17,7 @@ GoldHop = tuple[Hop, ...]
 
 
 def in_words(query: Query) -> list[str]:
-    """One line per branch, for a reader without the drawing."""
+    """Return one line per branch, for a reader without the drawing."""
     lines = [_chain(_name(branch.topic), branch.hops) for branch in query.branches]
     if query.tail:
         lines.append(_chain("where they meet", query.tail))
@@ -35,7 +35,7 @@ def _end(hop: GoldHop, triple: NameTriple, start: str) -> str | None:
 
 
 def _triple(hop: GoldHop, start: str, end: str) -> NameTriple:
-    """The hop as a triple."""
+    """Return the hop as a triple."""
     inwards = hop[0].direction is Direction.IN
     return (end, hop[0].relation, start) if inwards else (start, hop[0].relation, end)
 

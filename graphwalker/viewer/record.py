@@ -22,7 +22,7 @@ def outcome(trajectory: Trajectory) -> str:
 
 
 def action_text(action: Mapping[str, Any]) -> str:
-    """An action as a person writes it: `call("Ann Lee")`, `answer ["Oslo"]`."""
+    """Return an action as a person writes it: `call("Ann Lee")`, `answer ["Oslo"]`."""
     if "tool" in action:
         arguments = dict(action.get("arguments") or {})
         inside = ", ".join(json.dumps(v, ensure_ascii=False) for v in arguments.values())
@@ -45,7 +45,7 @@ ENDS = {
 
 
 def clean(text: object) -> str:
-    """Text with unprintable characters as U+FFFD; markup stays as it is.
+    """Return text with unprintable characters as U+FFFD; markup stays as it is.
 
     >>> clean("a\\x00b") == "a\\N{REPLACEMENT CHARACTER}b"
     True
@@ -97,8 +97,8 @@ def walk_record(trajectory: Trajectory, usage: Mapping[str, float] | None = None
 
 
 def messages_record(trajectory: Trajectory) -> list[dict[str, Any]]:
-    """The raw messages of each turn: what was new to the model, what it wrote, and the token ids of
-    that where they are known."""
+    """Return the raw messages of each turn: what was new to the model, what it wrote, and the token
+    ids of that where they are known."""
     return [
         {
             "context": [[clean(m.role), clean(cut(m.content))] for m in turn.context],
@@ -138,7 +138,7 @@ def _turn(turn: Turn, focus: int, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def cut(text: str) -> str:
-    """The text, or its beginning and how much is left out."""
+    """Return the text, or its beginning and how much is left out."""
     if len(text) <= LONGEST_OBSERVATION:
         return text
     more = len(text) - LONGEST_OBSERVATION

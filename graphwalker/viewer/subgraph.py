@@ -75,8 +75,8 @@ def _kind(name: str) -> str:
 
 
 def states_triples(trajectory: Trajectory) -> bool:
-    """Whether the turns hold what they showed as data: some tools state no triples, and no path of
-    their walks is drawn."""
+    """Return whether the turns hold what they showed as data: some tools state no triples, and no
+    path of their walks is drawn."""
     turns = trajectory.turns
     return any(t.triples or t.listed for t in turns) or not any(t.shown for t in turns)
 
@@ -101,7 +101,7 @@ def _topic_names(trajectory: Trajectory) -> list[str]:
 def _read_turns(
     turns: Sequence[Turn], topics: Sequence[str]
 ) -> tuple[dict[NameTriple, int], list[str]]:
-    """The first turn that showed each triple, and the node that each turn looked at."""
+    """Return the first turn that showed each triple, and the node that each turn looked at."""
     names = {fold(name): name for name in topics}
     seen: dict[NameTriple, int] = {}
     focus: list[str] = []
@@ -134,7 +134,7 @@ def _ends(triples: Iterable[NameTriple]) -> Iterable[str]:
 
 
 def _gold_names(trajectory: Trajectory, names: Mapping[str, str]) -> list[str]:
-    """The gold answers, each by the name under which the walk saw it, if it did."""
+    """Return the gold answers, each by the name under which the walk saw it, if it did."""
     ids = {e.id: e.name for turn in trajectory.turns for e in turn.shown if e.id}
     found: list[str] = []
     for answer in trajectory.question.answers:

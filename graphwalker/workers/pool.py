@@ -56,12 +56,12 @@ def count_work(**done: float) -> None:
 
 
 def work_since(before: Mapping[str, float]) -> dict[str, float]:
-    """What was done since `work_since({})` gave `before`."""
+    """Return what was done since `work_since({})` gave `before`."""
     return {kind: done - before.get(kind, 0) for kind, done in _counts.copy().items()}
 
 
 def longest_wait() -> tuple[str, float] | None:
-    """What is waited for longest, and for how many seconds; `None` where nothing is."""
+    """Return what is waited for longest, and for how many seconds; `None` where nothing is."""
     since, what = min(_waits.copy().values(), default=(0.0, ""))
     return (what, time.monotonic() - since) if what else None
 
@@ -87,7 +87,7 @@ class Pool(Generic[J, R]):
         self._backend, self._ahead, self._chunk, self._frugal = backend, ahead, chunk, frugal
 
     def results(self, jobs: Iterable[J], wanted: Callable[[], int] | None = None) -> Iterator[R]:
-        """The result of every job; works a little ahead of its reader.
+        """Return the result of every job; works a little ahead of its reader.
 
         A frugal pool has at most `wanted()` chunks under way: where each is kept and no
         more are wanted, nothing was paid for in vain. It begins at once, so that streams of
@@ -216,7 +216,7 @@ _number = 0
 
 
 def worker_number() -> int:
-    """Which of the workers this process is, from 0: to choose a device by."""
+    """Return which of the workers this process is, from 0: to choose a device by."""
     return _number
 
 

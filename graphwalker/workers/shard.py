@@ -43,11 +43,11 @@ class Shard:
         return f"{self.index}/{self.of}"
 
     def folder(self, out: Path) -> Path:
-        """Where the shard of the run at `out` lies."""
+        """Return where the shard of the run at `out` lies."""
         return out / FOLDER / f"{self.index}-of-{self.of}"
 
     def numbers(self, done: int) -> Iterator[int]:
-        """The attempts of a structure that are its part, behind the first `done` of them."""
+        """Return the attempts of a structure that are its part, behind the first `done` of them."""
         return count(self.index + done * self.of, self.of)
 
     def target(self, quota: int) -> int:
@@ -57,7 +57,7 @@ class Shard:
         return ceil(share + 2 * sqrt(share))
 
     def part(self, items: Sequence[T]) -> list[T]:
-        """The shard's share of a list: every n-th of its items."""
+        """Return the shard's share of a list: every n-th of its items."""
         return list(items[self.index :: self.of])
 
 

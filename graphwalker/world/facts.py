@@ -142,7 +142,7 @@ class _Facts:
         return world.entity_id(slot.target.partition("/")[0], place)
 
     def _league(self, place: int) -> int:
-        """A league of the team's own sport, where there is one."""
+        """Return a league of the team's own sport, where there is one."""
         sports, leagues = self.world.spans["sport"].count, self.world.spans["league"].count
         own = place - place % sports + self.offset % sports
         return own if own < leagues else self.offset % sports % leagues
@@ -161,7 +161,7 @@ class _Facts:
                     yield from self._pair(MARRIAGE, mate)
 
     def _pair(self, row: MediatorFact, other: int) -> Iterator[tuple[str, str, str]]:
-        """Two persons on one CVT node, the same from either side."""
+        """Yield two persons on one CVT node, the same from either side."""
         node, first = self._mediator(), row.slots[0].relation
         for person in (self.id, self.world.entity_id("person", other)):
             yield person, row.relation, node
@@ -178,7 +178,7 @@ def _mate(offset: int, turn: int) -> int:
 
 
 def _spouse_side(offset: int) -> int:
-    """The likely other parent of a person's children."""
+    """Return the likely other parent of a person's children."""
     block, slot = divmod(offset, BLOCK)
     if block % 2 == 0:
         return _mate(offset, 0)

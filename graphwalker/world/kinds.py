@@ -167,7 +167,7 @@ class World:
         return make_words(self.entities, self.seed)
 
     def name(self, kind: str, offset: int) -> str:
-        """The name of the entity at that place among its kind."""
+        """Return the name of the entity at that place among its kind."""
         if KINDS[kind].pool:
             return KINDS[kind].pool[offset]
         index = self.spans[kind].start + offset
@@ -178,14 +178,14 @@ class World:
         return self.spans["person"].count
 
     def rng(self, index: int, purpose: int) -> random.Random:
-        """The generator of one entity for one purpose."""
+        """Return the generator of one entity for one purpose."""
         return random.Random((self.seed << 40) ^ (index << 4) ^ purpose)
 
     def entity_id(self, kind: str, offset: int) -> str:
         return f"m.0{_encode(self.spans[kind].start + offset)}"
 
     def mediator_id(self, index: int, number: int) -> str:
-        """The id of an unnamed node: the `number`-th that entity `index` brings."""
+        """Return the id of an unnamed node: the `number`-th that entity `index` brings."""
         return f"m.1{_encode(index * 32 + number)}"
 
     def choose(self, target: str, skew: float, rng: random.Random) -> int:
@@ -202,7 +202,7 @@ class World:
 
 
 def _encode(number: int) -> str:
-    """A number in the letters of Freebase ids."""
+    """Return a number in the letters of Freebase ids."""
     text = ""
     while True:
         number, digit = divmod(number, 32)

@@ -62,7 +62,7 @@ SIBLINGS = _MEDIATED.validate_python(_TABLE["family"]["siblings"])
 
 
 def relation_ids() -> list[str]:
-    """Every relation id that a triple of the world may carry, sorted."""
+    """Return every relation id that a triple of the world may carry, sorted."""
     found = {fact.relation for fact in (*FACTS, PARENTS)}
     found |= {fact.inverse for fact in (*FACTS, PARENTS) if fact.inverse}
     for row in (*MEDIATED, MARRIAGE, SIBLINGS):

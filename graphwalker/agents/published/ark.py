@@ -130,7 +130,7 @@ class ArkTools(DecisionTools[ArkOptions]):
         return self._shared.index.search(name, limit=NEAR_ENTITIES) if found else []
 
     def _choose_relation(self, relation: str) -> Observation:
-        """The triples of the anchor with that relation; `""` asks for another anchor."""
+        """Return the triples of the anchor with that relation; `""` asks for another anchor."""
         anchor = self._anchor
         out = self._list(anchor.id).out if anchor else {}
         if not relation or anchor is None:
@@ -160,11 +160,11 @@ class ArkTools(DecisionTools[ArkOptions]):
         return mistake(ErrorKind.BAD_ARGUMENTS, text) if unknown else Observation("")
 
     def evidence(self, keys: Sequence[str]) -> str:
-        """The triples of those keys in words, for the notes."""
+        """Return the triples of those keys in words, for the notes."""
         return "; ".join(self._line(self._triples[key]) for key in keys if key in self._triples)
 
     def _line(self, triple: ShownTriple) -> str:
-        """The triple, and the properties of its edge behind it: `{since: 1990}`."""
+        """Return the triple, and the properties of its edge behind it: `{since: 1990}`."""
         (head, relation, tail), line = triple, triple_text(triple)
         if not isinstance(self._graph, PropertyGraph):
             return line
@@ -236,7 +236,7 @@ class ArkAgent(DialogueAgent):
                 return
 
     def _attempt(self, talk: Dialogue, form: str, attempts: int) -> AgentPart[Call]:
-        """One sub-step: up to C_max attempts at a valid value (the counter starts anew)."""
+        """Take one sub-step: up to C_max attempts at a valid value (the counter starts anew)."""
         talk.say(TEXTS[form])
         for attempt in range(1, attempts + 1):
             call = yield from talk.decide((form,), talk.tools.call)
@@ -293,7 +293,7 @@ class ArkOracle(WalkOracle):
         return found
 
     def _weigh(self, found: list[Entity]) -> EntitySearch:
-        """Those that the constraint keeps, by values that are shown."""
+        """Return those that the constraint keeps, by values that are shown."""
         constraint = query_of(self.question).constraint
         if constraint is None:
             return found
@@ -309,7 +309,7 @@ class ArkOracle(WalkOracle):
         return list(choose_candidates(constraint, {e: values[e.id] for e in found}, own))
 
     def _step(self, entity: Entity, relation: str, last: bool) -> EntitySearch:
-        """One reasoning step. Returns the ends of the triples shown."""
+        """Take one reasoning step. Returns the ends of the triples shown."""
         turn = yield from self._fill("anchor", "Explore this.", anchor=self.view.name(entity))
         if relation not in {hop.relation for one in turn.listed for hop in one.hops}:
             raise _Halt

@@ -25,7 +25,7 @@ CHARS_PER_TOKEN = 4
 
 
 def prompt_for(role: str) -> str:
-    """The prompt of an agent with that role, in a sentence."""
+    """Return the prompt of an agent with that role, in a sentence."""
     return fill_fields(read_texts(__file__)["prompt"], {"role": role})
 
 
@@ -71,7 +71,7 @@ class DecisionTools(NamedTopics, Generic[Options]):
 def tools_of(
     kind: Callable[[EpisodeResources[Options], Question], ToolBox], options: type[Options]
 ) -> Callable[[KnowledgeGraph, AgentSettings, Ranker], Callable[[Question], ToolBox]]:
-    """The tools of a preset whose options are of that kind."""
+    """Return the tools of a preset whose options are of that kind."""
 
     def tools(
         graph: KnowledgeGraph, settings: AgentSettings, rank: Ranker
@@ -92,26 +92,26 @@ class PathTools(DecisionTools[PathOptions]):
         return self._options.ends
 
     def topics(self) -> list[Entity]:
-        """The topic entities that the graph has, as shown."""
+        """Return the topic entities that the graph has, as shown."""
         return [e for e in map(self.find, self._topics) if e is not None]
 
     def find(self, name: str) -> Entity | None:
-        """The entity of that name, as shown."""
+        """Return the entity of that name, as shown."""
         return self._book.find(name) if name.strip() else None
 
     def hops(self, entity: Entity) -> list[Hop]:
-        """The hops of an entity, those that fit the question first."""
+        """Return the hops of an entity, those that fit the question first."""
         listing = self._shared.list(entity.id)
         ranked = self._shared.rank(self._question.text, entity.name, listing.relations)
         return list(listing.hops(tuple(ranked)))[: self._shared.settings.top_relations]
 
     def ends(self, entity: Entity, hop: Hop) -> list[Entity]:
-        """Where a hop leads, as shown."""
+        """Return where a hop leads, as shown."""
         step = Step(entity.id, hop.relation, hop.direction, self.most_ends)
         return [self._book.show_entity(end) for end in self._graph.step_many([step])[0]]
 
     def triples(self, entity: Entity, hops: Sequence[Hop]) -> Observation:
-        """What these hops of an entity lead to, as triples."""
+        """Return what these hops of an entity lead to, as triples."""
         here = self._book.show_entity(entity)
         found = [shown_triple(here, hop, end) for hop in hops for end in self.ends(entity, hop)]
         text = "\n".join(map(triple_text, found))
@@ -127,7 +127,7 @@ class PathTools(DecisionTools[PathOptions]):
 
 
 def shown_triple(here: Entity, hop: Hop, end: Entity) -> ShownTriple:
-    """The triple of a hop from `here` to `end`."""
+    """Return the triple of a hop from `here` to `end`."""
     out = hop.direction is Direction.OUT
     return ShownTriple(here, hop.relation, end) if out else ShownTriple(end, hop.relation, here)
 
@@ -138,7 +138,7 @@ def triple_text(triple: ShownTriple) -> str:
 
 
 def more_lines(hidden: int) -> str:
-    """The last line of a list that was cut; `""` of a whole one."""
+    """Return the last line of a list that was cut; `""` of a whole one."""
     return f"\n... ({hidden} more)" if hidden else ""
 
 

@@ -125,7 +125,7 @@ class GraphCotTools(DecisionTools[GraphCotOptions]):
 
 
 def _shown_id(end: Entity) -> str:
-    """A literal's id is its text once more: a cut one is named by what is shown of it."""
+    """Return the id; of a literal whose name is cut, the name shown."""
     return end.name if is_literal(end.id) and end.name not in end.id else end.id
 
 

@@ -77,7 +77,7 @@ class ReleasedTools(WalkerTools):
         return self._observe_page(page, entity)
 
     def _steps(self, entity: Entity, listing: Listing, relation: str) -> list[Step]:
-        """The relation itself, and the most relevant ways through its CVT nodes."""
+        """Return the relation itself, and the most relevant ways through its CVT nodes."""
         steps: list[Step] = []
         flat = self._flat(entity.id)
         for direction, _ in listing.sides(relation):
@@ -90,7 +90,7 @@ class ReleasedTools(WalkerTools):
 
 
 def _near(flattened: str, out: bool) -> str:
-    """The half of a flattened relation that touches the entity; `""` for a plain one."""
+    """Return the half of a flattened relation that touches the entity; `""` for a plain one."""
     first, flat, second = flattened.partition(FLATTENED)
     return (first if out else second) if flat else ""
 

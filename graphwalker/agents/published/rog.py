@@ -94,14 +94,14 @@ def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observa
 
 
 def query_paths(query: Query) -> list[list[str]]:
-    """The relation paths of a query: each branch to its end, then on through the tail."""
+    """Return the relation paths of a query: each branch to its end, then on through the tail."""
     return [[*map(str, branch.hops)] for branch in branches_with_tail(query)]
 
 
 def _instances(
     tools: PathTools, topic: Entity, plan: Sequence[Hop]
 ) -> tuple[list[tuple[ShownTriple, ...]], int]:
-    """The walks of a path from a topic, and how many look-ups they took."""
+    """Return the walks of a path from a topic, and how many look-ups they took."""
     walks: list[tuple[Entity, tuple[ShownTriple, ...]]] = [(topic, ())]
     looked = 0
     for hop in plan:

@@ -85,16 +85,16 @@ class Flavour:
         return cls(settings.layers.wikidata if kind == "auto" else kind == "wikidata")
 
     def show_id(self, entity_id: str) -> str:
-        """The id as tables and calls write it."""
+        """Return the id as tables and calls write it."""
         return f"wd:{entity_id}" if self.wikidata and _QID.fullmatch(entity_id) else entity_id
 
     def entity_id(self, shown: str) -> str:
-        """The graph's id of one that is written with its prefix or without."""
+        """Return the graph's id of one that is written with its prefix or without."""
         return shown.removeprefix("wd:") if self.wikidata else shown
 
     def relation(self, relation: str) -> tuple[str, str]:
-        """A relation as tables and filters write it, and the label that its id holds, if it does.
-        The parts of a flattened one are written one by one."""
+        """Return a relation as tables and filters write it, and the label that its id holds, if it
+        does. The parts of a flattened one are written one by one."""
         found = [_PROPERTY.fullmatch(part) for part in relation.split("..")]
         if not self.wikidata or not all(found):
             return relation, ""
@@ -103,7 +103,7 @@ class Flavour:
         return "..".join(parts), ", ".join(filter(None, labels))
 
     def function(self) -> Function:
-        """The tool. Its examples are placeholders: models copy what looks like an id."""
+        """Return the tool. Its examples are placeholders: models copy what looks like an id."""
         sides = "outgoing: triples that begin at the entity; incoming: those that end there."
         only = "Show rows of these properties only."
         return Function(
@@ -149,7 +149,7 @@ def _bare(text: str) -> str:
 
 
 def sparql_json(columns: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
-    """The same as a SPARQL server's JSON; empty cells are left out, as servers do."""
+    """Return the same as a SPARQL server's JSON; empty cells are left out, as servers do."""
     bindings = [
         {name: {"type": cell.kind, "value": cell.text} for name, cell in named if cell.text}
         for named in (zip(columns, row, strict=True) for row in rows)
@@ -201,7 +201,7 @@ class SearchTools(NamedTopics):
         return self._function.form
 
     def topic_text(self) -> str:
-        """The topic entities with their ids, for the prompt."""
+        """Return the topic entities with their ids, for the prompt."""
         pairs = zip(self._topics, self._question.topic_entities, strict=True)
         return "{" + ", ".join(f"{n!r}: {self._flavour.show_id(t.id)!r}" for n, t in pairs) + "}"
 
@@ -211,7 +211,7 @@ class SearchTools(NamedTopics):
         return super().entity_id(name) or (bare if bare in self._ids else "")
 
     def choices(self, call: Call, argument: str) -> Sequence[str] | None:
-        """Ids that were shown, and the properties of an entity's side, where they were."""
+        """Return ids that were shown, and the properties of an entity's side, where they were."""
         if argument == "entity":
             return [self._flavour.show_id(one) for one in self._ids if not is_literal(one)]
         if argument != FILTER:
@@ -295,12 +295,12 @@ class SearchTools(NamedTopics):
         return id_cell(self._flavour.show_id(end.id)), TableCell("" if unnamed else shown.name)
 
     def _show(self, entity: Entity) -> Entity:
-        """The entity under the name that this episode shows."""
+        """Return the entity under the name that this episode shows."""
         self._ids[entity.id] = None
         return self._book.show_entity(entity)
 
     def _exists(self, entity_id: str) -> bool:
-        """Whether the graph has a node of that id that is named or stands in a triple."""
+        """Return whether the graph has a node of that id that is named or stands in a triple."""
         if entity_id in self._ids or self._graph.name(entity_id):
             return True
         return any(self._graph.relations_many([Side(entity_id, side) for side in Direction]))
@@ -341,7 +341,7 @@ def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) ->
 
 
 def _write_exemplars(protocol: ActionProtocol, settings: AgentSettings) -> Iterator[str]:
-    """The worked examples that the settings ask for, in the protocol's own words."""
+    """Yield the worked examples that the settings ask for, in the protocol's own words."""
     options = _options(settings)
     usual = "qald" if Flavour.of(settings).wikidata else "webqsp"
     dataset = usual if options.exemplars_of == "auto" else options.exemplars_of

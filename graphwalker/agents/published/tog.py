@@ -84,7 +84,7 @@ class Branching:
     ends: Sequence[Entity]
 
     def extend(self, scores: Mapping[str, float]) -> list[BeamPath]:
-        """The path with each end that has a score above 0."""
+        """Return the path with each end that has a score above 0."""
         path, score = self.path, self.path.score * self.score
         return [
             BeamPath(path.topic, (*path.steps, (self.hop, end)), score * scores[end.name])
@@ -96,7 +96,7 @@ class Branching:
 def choose_hops(
     rows: Sequence[Mapping[str, Any]], listed: Sequence[Hop], width: int
 ) -> list[tuple[Hop, float]]:
-    """The listed hops that were chosen, best first; others are passed over."""
+    """Return the listed hops that were chosen, best first; others are passed over."""
     found: dict[Hop, float] = {}
     for row in rows:
         hop = listed_hop(str(row.get("relation") or ""), listed)
@@ -178,7 +178,7 @@ class TogAgent(DialogueAgent):
 
 
 def _lines(paths: Sequence[BeamPath]) -> str:
-    """The paths, one a line; those without a step say nothing."""
+    """Return the paths, one a line; those without a step say nothing."""
     return "\n".join(str(path) for path in paths if path.steps)
 
 
@@ -213,14 +213,14 @@ class TogOracle(DecisionOracle):
 
 
 def _hops_behind(branches: Sequence[Branch], path: BeamPath) -> tuple[Hop, ...]:
-    """The hops that are left of the branch that the path goes along."""
+    """Return the hops that are left of the branch that the path goes along."""
     walked = path.hops
     same = (b for b in branches if b.topic.id == path.topic.id and b.hops[: len(walked)] == walked)
     return next((branch.hops[len(walked) :] for branch in same), ())
 
 
 def _common_tails(branches: Sequence[Branch], paths: Sequence[BeamPath]) -> list[Entity]:
-    """The tails of the beam's paths that every branch leads to."""
+    """Return the tails of the beam's paths that every branch leads to."""
     return shared(
         [
             [p.tail for p in paths if p.topic.id == branch.topic.id and p.hops == branch.hops]

@@ -80,7 +80,7 @@ def check(
 
 
 def _ground_and_show(loaded: "Loaded", graph: str, folder: Path, unresolved: str) -> "Loaded":
-    """The questions with the entities of a graph; ten of them are shown."""
+    """Return the questions with the entities of a graph; ten of them are shown."""
     from graphwalker.datasets.grounding import ground, settle
     from graphwalker.graphs.open import open_graph
 

@@ -135,7 +135,7 @@ def evaluate(
 
 
 def _listing(spec: str, settings: list[str] | None) -> tuple["KnowledgeGraph", "RelationsOf"]:
-    """The graph, and what an environment of these settings lists of an entity."""
+    """Return the graph, and what an environment of these settings lists of an entity."""
     from graphwalker.agents.environment import EnvironmentConfig
     from graphwalker.config import load_config
     from graphwalker.graphs.open import open_graph
@@ -149,7 +149,7 @@ def _listing(spec: str, settings: list[str] | None) -> tuple["KnowledgeGraph", "
 
 
 def _load_grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
-    """The questions of a file; own ones have the query that leads to their answers alone."""
+    """Return the questions of a file; own ones have the query that leads to their answers alone."""
     from graphwalker.datasets.base import load_questions
     from graphwalker.datasets.grounding import ground
     from graphwalker.datasets.loaders.other.own_questions import OWN
@@ -160,7 +160,7 @@ def _load_grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
 
 
 def _facts(about: dict[str, Any], digest: str) -> dict[str, Any]:
-    """The header for people: a line for each file."""
+    """Return the header for people: a line for each file."""
     sources = {
         source["file"]: f"{source['questions']:,} questions, {source['examples']:,} hops, "
         f"{source['unlisted']:,} not listed, weight {source['weight']:g}"

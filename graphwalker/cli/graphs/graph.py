@@ -340,7 +340,7 @@ def _open(spec: str, named_graph: str, wikidata: bool) -> Any:
 
 
 def _entities(opened: Any, other: Any, ids: list[str], count: int, seed: int) -> list[Any]:
-    """Those asked for, else an even sample of the named ones that the graph can list."""
+    """Return those asked for, else an even sample of the named ones that the graph can list."""
     from graphwalker.graphs.base import Entity
     from graphwalker.graphs.open import some_entities
     from graphwalker.graphs.sparql.graph import SparqlGraph

@@ -162,7 +162,7 @@ def serve(
 
 
 def _beside(given: CommandOptions, model: str, max_running: int) -> "Sessions":
-    """The sessions of a second model on the same graph, in its own environment."""
+    """Return the sessions of a second model on the same graph, in its own environment."""
     from graphwalker.serve.sessions import Sessions
 
     values = {**given.values, "policy.model": model}
@@ -171,7 +171,7 @@ def _beside(given: CommandOptions, model: str, max_running: int) -> "Sessions":
 
 
 def _tail(model: str) -> str:
-    """The end of a model's path, which tells it from another: `grpo/final`."""
+    """Return the end of a model's path, which tells it from another: `grpo/final`."""
     return "/".join(Path(model).parts[-2:])
 
 

@@ -89,7 +89,7 @@ def compare(
 
 
 def _model(given: CommandOptions) -> str:
-    """The model that all agents share, where one was given."""
+    """Return the model that all agents share, where one was given."""
     from graphwalker.config import read_settings
 
     read = read_settings(given.config, given.overrides, given.values)
@@ -116,8 +116,8 @@ def _find_named(agents: str, model: str) -> list[Named]:
 
 
 def _run(given: CommandOptions, named: Sequence[Named]) -> tuple[list[Path], list[str]]:
-    """The folders of the runs that have results, and what is missing. Settings are checked for all
-    agents before the first one runs."""
+    """Return the folders of the runs that have results, and what is missing. Settings are checked
+    for all agents before the first one runs."""
     from data_pipeline.exemplars import make_exemplars
     from eval.run.config import EvalConfig, run_eval
     from eval.run.records import failure_reason, has_predictions

@@ -86,7 +86,7 @@ def _checkpoints(given: CommandOptions, stage: str, layout: str) -> float:
 
 
 def _made_before(given: CommandOptions) -> list[str]:
-    """The folders that other sections of the config make before this one starts."""
+    """Return the folders that other sections of the config make before this one starts."""
     from graphwalker.config import read_settings
     from graphwalker.jobs.sections import made_before
 
@@ -95,7 +95,7 @@ def _made_before(given: CommandOptions) -> list[str]:
 
 
 def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
-    """All settings of the stage, checked; without a stage those that were given."""
+    """Return all settings of the stage, checked; without a stage those that were given."""
     from graphwalker.demo.models import config_models
 
     if not stage:

@@ -83,7 +83,7 @@ def _folder() -> Path:
 
 
 def _find(name: str) -> Path:
-    """The config of a table. Raises `UserError` listing the known ones."""
+    """Return the config of a table. Raises `UserError` listing the known ones."""
     known = sorted(path.stem for path in _folder().glob("*.yaml"))
     if name not in known:
         raise UserError(f"{name!r} is none of the papers' runs; known: {', '.join(known)}")

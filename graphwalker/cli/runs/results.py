@@ -131,7 +131,7 @@ Missing = Annotated[
 
 
 def _expected(questions: Path | None, missing: str) -> Callable[[], "ExpectedQuestions"] | None:
-    """What makes the questions that a run is counted over, anew for each run."""
+    """Return what makes the questions that a run is counted over, anew for each run."""
     from eval.score.expected import ExpectedQuestions
 
     if missing not in ("zero", "drop"):
@@ -199,7 +199,7 @@ def write_report(
     expected: Callable[[], "ExpectedQuestions"] | None = None,
     metrics: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The report of runs, and its table in the terminal; returns what report.json holds."""
+    """Return the report of runs, and its table in the terminal; returns what report.json holds."""
     from eval.report import report
     from graphwalker.runs import lock_folder
 

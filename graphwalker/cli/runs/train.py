@@ -95,8 +95,8 @@ def _train(
 
 
 def _layout(config: str) -> list[str]:
-    """The layout and the GPUs that the section `machine` of the whole file asks for; nothing for
-    one process, and where there is no GPU."""
+    """Return the layout and the GPUs that the section `machine` of the whole file asks for; nothing
+    for one process, and where there is no GPU."""
     from graphwalker.config import config_file, parse_config, read_settings
     from graphwalker.demo.check import Machine
 

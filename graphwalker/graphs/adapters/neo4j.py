@@ -197,7 +197,7 @@ class Neo4jGraph(PropertyGraph):
         return make_schema(*([tuple(row.values()) for row in self._ask(one)] for one in queries))
 
     def _has(self, label: str, key: str) -> bool:
-        """Whether some node of that label (any, for `""`) has the key."""
+        """Return whether some node of that label (any, for `""`) has the key."""
         return any(key in one.keys for one in self.schema().labels if label in ("", one.name))
 
     def _literals(self, entity_id: str) -> dict[str, list[str]]:
@@ -240,7 +240,7 @@ class Neo4jGraph(PropertyGraph):
 
 
 def open_neo4j(spec: str) -> Neo4jGraph:
-    """The database at `neo4j://host:7687`, or `...#database`. User and password stand in the
+    """Return the database at `neo4j://host:7687`, or `...#database`. User and password stand in the
     environment (NEO4J_USERNAME, NEO4J_PASSWORD). Raises `UserError`."""
     address, _, database = spec.partition("#")
     parts = urlsplit(address)
@@ -265,8 +265,8 @@ def open_neo4j(spec: str) -> Neo4jGraph:
 
 
 def quote_name(name: str) -> str:
-    """A name as Cypher has it, in back quotes. Raises `GraphError` for one that cannot be quoted
-    on all versions: some read backslashes in names as escapes, others do not."""
+    """Return a name as Cypher has it, in back quotes. Raises `GraphError` for one that cannot be
+    quoted on all versions: some read backslashes in names as escapes, others do not."""
     if "\\" in name:
         raise GraphError(f"the name {name!r} holds a backslash: it cannot stand in a query")
     return f"`{name.replace('`', '``')}`"

@@ -23,7 +23,7 @@ def from_networkx(graph: Any) -> MemoryGraph:
 
 
 def edge_relations(graph: Any) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Each edge as head, relation, tail and attributes; an undirected one both ways. Raises
+    """Yield each edge as head, relation, tail and attributes; an undirected one both ways. Raises
     `UserError` naming an edge without a relation."""
     edges = [
         (head, tail, key[0] if key else None, data) for head, tail, *key, data in _edges(graph)

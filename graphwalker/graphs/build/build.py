@@ -130,7 +130,7 @@ class _Compiler:
         self._unwanted = numbering.count_unwanted()
 
     def choose_names(self, ids_are_names: bool, names_from_ids: bool) -> Callable[[str], str]:
-        """What an entity without a name is called, by its id."""
+        """Return what an entity without a name is called, by its id."""
         if names_from_ids:
             return local_name
         if not ids_are_names or self._sorter.rows("named"):
@@ -190,17 +190,17 @@ class _Compiler:
 
 
 def _itself(entity_id: str) -> str:
-    """What an entity is called in a graph without names: its id, where that is no MID."""
+    """Return what an entity is called in a graph without names: its id, where that is no MID."""
     return "" if names_nothing(entity_id) else entity_id
 
 
 def _nothing(_: str) -> str:
-    """What an entity without a name is called in a graph that has names."""
+    """Return what an entity without a name is called in a graph that has names."""
     return ""
 
 
 def _has_no_names(source: Source) -> bool:
-    """Whether a file can give no names beside its ids."""
+    """Return whether a file can give no names beside its ids."""
     plain = source.kind == "triples" and source.table is None
     return plain and (source.is_json or not is_ntriples(source.path))
 

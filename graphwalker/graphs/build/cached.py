@@ -103,7 +103,7 @@ def _compile(
 
 
 def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
-    """The text that names the graph with the options that an error names."""
+    """Return the text that names the graph with the options that an error names."""
     wanted = {key: list(values) for key, values in options.items()}
     for key, value in _NAMED.findall(why):
         # Of several answers to one question the first.

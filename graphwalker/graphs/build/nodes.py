@@ -124,7 +124,7 @@ class _Run:
         return facts
 
     def _names_and_types(self, first: int, last: int) -> tuple[dict[int, str], dict[int, bytes]]:
-        """The names of these nodes, and the numbers of their types as they are stored."""
+        """Return the names of these nodes, and the numbers of their types as they are stored."""
         within = f"WHERE n >= {first} AND n < {last}"
         names = dict(self._sorter.records(f"SELECT n, name FROM named {within}"))
         nodes, kinds = self._sorter.columns(f"SELECT n, k FROM typed {within}", "n", "k")

@@ -37,7 +37,7 @@ class Numbering:
         self._sorter = sorter
 
     def steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
-        """What is done, in order, with its name."""
+        """Return what is done, in order, with its name."""
         return (
             ("sorting nodes", self._number_nodes),
             ("numbering edges", self._number_edges),
@@ -145,7 +145,7 @@ def _bytes(column: str) -> str:
 
 
 def numbers(table: str, column: str, alias: str) -> str:
-    """The numbers of the nodes in a column, row by row."""
+    """Return the numbers of the nodes in a column, row by row."""
     kind = _MENTIONS.index((table, column))
     within = f"place >= {kind << KIND} AND place < {kind + 1 << KIND}"
     return f"(SELECT n FROM number WHERE {within}) {alias}"

@@ -94,7 +94,7 @@ def _write_edges(sorter: Sorter, writer: LayoutWriter, relations: int) -> int:
 
 
 def _keys(numbers: list[Any], texts: Any, known: dict[str, int]) -> list[Any]:
-    """A row of numbers for each key of each relationship; `known` numbers the keys."""
+    """Return a row of numbers for each key of each relationship; `known` numbers the keys."""
     rows = [
         (place, known.setdefault(key, len(known)))
         for place, text in enumerate(texts)

@@ -104,7 +104,7 @@ def join_names(sorter: Sorter, path: Path | None) -> list[str]:
 
 
 def _equal_names(sorter: Sorter) -> tuple[dict[tuple[str, str], list[str]], int]:
-    """The ids in the order of files by name and type, and how many are doubtful."""
+    """Return the ids in the order of files by name and type, and how many are doubtful."""
     types = sorter.strings("SELECT DISTINCT type FROM type ORDER BY type")
     kinds = [plain_form(local_name(one)) for one in types]
     if not types:
@@ -186,7 +186,7 @@ def replace_ids(sorter: Sorter, ids: Mapping[str, str]) -> None:
 
 
 def _alike(odd: Iterable[str], plain: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """The plain spelling of each text that is not alone with it."""
+    """Return the plain spelling of each text that is not alone with it."""
     spelled = {one: other for one, other in zip(odd, plain, strict=True) if "://" not in one}
     spelled |= {one: one for one in known}
     groups: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ class GraphCall(NamedTuple):
 
 
 def answer(graph: KnowledgeGraph, calls: Sequence[GraphCall]) -> list[Any]:
-    """What the graph answers to each call, in one call of a batched form for each method."""
+    """Return what the graph answers to each call, in one call of a batched form for each method."""
     found: dict[GraphCall, Any] = {}
     methods = dict.fromkeys(call.method for call in calls)
     for method in methods:
@@ -38,12 +38,12 @@ def answer(graph: KnowledgeGraph, calls: Sequence[GraphCall]) -> list[Any]:
 
 
 def encode(result: Any) -> Any:
-    """The result as JSON data; `decode` gives it back."""
+    """Return the result as JSON data; `decode` gives it back."""
     return [_encode_item(item) for item in result] if isinstance(result, list) else result  # pyright: ignore[reportUnknownVariableType]
 
 
 def decode(method: str, data: Any) -> Any:
-    """The result of `method` from its JSON data. Raises `GraphError` where it is not one."""
+    """Return the result of `method` from its JSON data. Raises `GraphError` where it is not one."""
     try:
         return _DECODERS[method](data)
     except (TypeError, ValueError, KeyError, IndexError):
@@ -55,7 +55,7 @@ class AnsweringGraph(BatchedGraph):
 
     @abstractmethod
     def answer(self, calls: Sequence[GraphCall]) -> list[Any]:
-        """One result for each call, in their order. Raises `GraphError`."""
+        """Return one result for each call, in their order. Raises `GraphError`."""
 
     def resolve(self, name: str) -> list[Entity]:
         return self._one("resolve", name)

@@ -36,7 +36,7 @@ class DiskTier:
             ) from None
 
     def read(self, keys: Sequence[tuple[str, GraphCall]]) -> dict[tuple[str, GraphCall], Any]:
-        """The results of those calls that are known."""
+        """Return the results of those calls that are known."""
         texts = {_text(key): key for key in keys}
         rows: list[tuple[str, str]] = []
         wanted = list(texts)

@@ -21,7 +21,7 @@ class Tier(Protocol):
     """A slower store beneath the memory: what it returns counts as known."""
 
     def read(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        """The values of those keys that are known."""
+        """Return the values of those keys that are known."""
         ...
 
     def write(self, found: dict[Any, Any]) -> None:
@@ -45,7 +45,7 @@ class Cache:
         self.bytes = 0
 
     def get_many(self, keys: Sequence[K], compute: Callable[[list[K]], list[Any]]) -> list[Any]:
-        """The value of each key; `compute` gives those that nobody knows, in one call."""
+        """Return the value of each key; `compute` gives those that nobody knows, in one call."""
         found, mine, others = self._sort_out(keys)
         if mine:
             found.update(self._fly(mine, compute))

@@ -25,7 +25,7 @@ NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def decoding(method: F) -> F:
-    """A method of a graph with a `path`: what it raises over nonsense is a `GraphError`.
+    """Return a method of a graph with a `path`: what it raises over nonsense is a `GraphError`.
 
     A file is checked before it is read; this is for what happens to it later. Wrong arguments stay
     a `TypeError`.
@@ -51,7 +51,7 @@ def decoding(method: F) -> F:
 
 
 def refuse_arguments(method: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Raises `TypeError` for arguments that the method does not take."""
+    """Raise `TypeError` for arguments that the method does not take."""
     signature = inspect.signature(method)
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         if signature.parameters[name].annotation is str and not isinstance(value, str):
@@ -108,7 +108,7 @@ class CompiledGraph(KnowledgeGraph):
         self._layout.verify()
 
     def entity_at(self, index: int) -> Entity:
-        """The named entity at that place in id order, `0 <= index < size`."""
+        """Return the named entity at that place in id order, `0 <= index < size`."""
         if not 0 <= index < self.size:
             raise IndexError(index)
         number = self._entities[index]
@@ -116,7 +116,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @decoding
     def node_at(self, number: int) -> Entity:
-        """Any node, literals and CVT nodes included, by its place in id order."""
+        """Return any node, literals and CVT nodes included, by its place in id order."""
         return self._entity(number)
 
     @decoding
@@ -133,11 +133,11 @@ class CompiledGraph(KnowledgeGraph):
         return at < end and nodes[at] == other
 
     def relation_ids(self) -> list[str]:
-        """Every relation of the graph, sorted."""
+        """Return every relation of the graph, sorted."""
         return list(self._relation_ids)
 
     def relation_number(self, relation: str) -> int:
-        """The place of a relation among the sorted ones, -1 for one that is not there."""
+        """Return the place of a relation among the sorted ones, -1 for one that is not there."""
         return self._relation_at.get(relation, -1)
 
     @decoding
@@ -148,7 +148,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @decoding
     def resolve(self, name: str) -> list[Entity]:
-        """All entities of that name; literals have no names to be found by."""
+        """Return all entities of that name; literals have no names to be found by."""
         folded = fold(name)
         exact: list[Entity] = []
         others: list[Entity] = []
@@ -203,7 +203,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @decoding
     def listing_is_sound(self, node: int, direction: Direction) -> bool:
-        """Whether what is stored of a node's listing is what its edges say."""
+        """Return whether what is stored of a node's listing is what its edges say."""
         return self._hops.is_sound(node, direction)
 
     @decoding
@@ -257,7 +257,7 @@ class CompiledGraph(KnowledgeGraph):
         return next((node for node in found if self._id(node) == entity_id), -1)
 
     def _run(self, node: int, relation: str, direction: Direction) -> tuple[int, int]:
-        """Where the destinations of that group stand; an empty run when there are none."""
+        """Return where the destinations of that group stand; an empty run when there are none."""
         number = self._relation_at.get(relation)
         if node < 0 or number is None:
             return 0, 0

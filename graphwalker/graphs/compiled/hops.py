@@ -48,7 +48,7 @@ class Listings:
         return self._ends[self._ends_starts[entry] : self._ends_starts[entry + 1]].tolist()
 
     def _run(self, node: int) -> slice | None:
-        """The entries of a node."""
+        """Return the entries of a node."""
         at = bisect_left(self.nodes, node)
         if at == len(self.nodes) or self.nodes[at] != node:
             return None
@@ -104,7 +104,7 @@ class Hops:
         return self._list_relations(node, direction, self._listings[direction])
 
     def is_sound(self, node: int, direction: Direction) -> bool:
-        """Whether what is stored of a node is what the edges say."""
+        """Return whether what is stored of a node is what the edges say."""
         listings = self._listings[direction]
         walked = self._list_relations(node, direction, None)
         stored = listings.get(node) if listings else None
@@ -199,13 +199,13 @@ class Hops:
         return self._cross_run(node, start, end, far, side)[:limit]
 
     def cross(self, node: int, near: int, far: int, direction: Direction) -> list[int]:
-        """The nodes over one relation from the CVT nodes at the end of `near`, but not the node
-        itself, ascending."""
+        """Return the nodes over one relation from the CVT nodes at the end of `near`, but not the
+        node itself, ascending."""
         side = self._sides[direction]
         return self._cross_run(node, *side.run(node, near), far, side)
 
     def _cross_run(self, node: int, start: int, end: int, far: int, side: EdgeSide) -> list[int]:
-        """The nodes over `far` from the CVT nodes among those destinations."""
+        """Return the nodes over `far` from the CVT nodes among those destinations."""
         is_cvt = self._is_cvt
         if end - start >= MANY:
             return _far_ends(side, is_cvt, (start, end), far, node)
@@ -229,7 +229,7 @@ class Hops:
         return found
 
     def _without_cvts(self, side: EdgeSide, start: int, end: int, limit: int | None) -> list[int]:
-        """The first of these destinations that are no CVT nodes."""
+        """Return the first of these destinations that are no CVT nodes."""
         is_cvt = self._is_cvt
         if end - start < MANY:
             return [n for n in side.nodes[start:end].tolist() if not is_cvt[n]][:limit]
@@ -317,8 +317,8 @@ class _Behind(dict[int, str]):
 def _far_ends(
     side: EdgeSide, is_cvt: memoryview, run: tuple[int, int], relation: int, but: int
 ) -> list[int]:
-    """The nodes over `relation` from the CVT nodes in that run of `side.nodes`, ascending, each
-    once; no CVT node among them, nor `but`."""
+    """Return the nodes over `relation` from the CVT nodes in that run of `side.nodes`, ascending,
+    each once; no CVT node among them, nor `but`."""
     flags = np.asarray(is_cvt)
     found: Array = np.zeros(0, dtype=np.int64)
     for first in range(run[0], run[1], AT_ONCE):

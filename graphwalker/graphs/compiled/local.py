@@ -16,8 +16,8 @@ VARIABLE = "GRAPHWALKER_LOCAL_DISK"
 
 
 def local_copy(path: Path) -> Path:
-    """The copy of a compiled graph's folder (or lone file) on this node's disk, made if it is not
-    there; `path` itself where no disk is named. Raises `UserError` for a disk that cannot be
+    """Return the copy of a compiled graph's folder (or lone file) on this node's disk, made if it
+    is not there; `path` itself where no disk is named. Raises `UserError` for a disk that cannot be
     written or has no room."""
     disk = os.environ.get(VARIABLE, "").strip()
     if not disk or not path.exists():

@@ -83,7 +83,7 @@ class BlockWriter:
 
 
 def first_damage(path: Path, header: Header) -> int | None:
-    """The place of the first block that is not what was written, `None` where all are.
+    """Return the place of the first block that is not what was written, `None` where all are.
 
     Reads the file through, by several threads: about a gigabyte a second for each.
     """
@@ -115,8 +115,8 @@ def block_count(header: Header) -> int:
 
 
 def read_header(file: BinaryIO, path: Path) -> Header:
-    """Raises `UserError` for a foreign file and for one of another format, `GraphError` for one
-    that is damaged or does not make sense."""
+    """Raise `UserError` for a foreign file and for one of another format, `GraphError` for one that
+    is damaged or does not make sense."""
     space = file.read(HEADER_SPACE)
     if space[: len(MAGIC)] != MAGIC:
         raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
@@ -143,7 +143,7 @@ def read_header(file: BinaryIO, path: Path) -> Header:
 
 
 def header_bytes(header: Mapping[str, Any], path: Path) -> bytes:
-    """The first bytes of a file with that header."""
+    """Return the first bytes of a file with that header."""
     text = json.dumps(header).encode()
     if _PREFIX.size + len(text) > HEADER_SPACE:
         raise GraphError(f"{path}: header of {len(text)} bytes is too long")

@@ -43,8 +43,8 @@ class Stamp:
 
 
 def stamp_of(path: Path, checksum: str) -> Stamp:
-    """The stamp of the file as it is now. Whatever writes to a file changes its time of change
-    (ctime), even a copy that keeps the other times."""
+    """Return the stamp of the file as it is now. Whatever writes to a file changes its time of
+    change (ctime), even a copy that keeps the other times."""
     found = path.stat()
     try:
         machine = _MACHINE.read_text(encoding="ascii").strip()
@@ -60,7 +60,7 @@ _known: set[Stamp] = set()
 
 
 def is_kept(stamp: Stamp) -> bool:
-    """Whether this very file, unchanged since, was found whole."""
+    """Return whether this very file, unchanged since, was found whole."""
     if stamp in _known:
         return True
     for folder in _folders():
@@ -86,7 +86,7 @@ def keep(stamp: Stamp) -> None:
 
 
 def _folders() -> list[Path]:
-    """The user's cache, else a folder of the user's own among the temporary files."""
+    """Return the user's cache, else a folder of the user's own among the temporary files."""
     folders: list[Path] = []
     cache = os.environ.get("XDG_CACHE_HOME", "")
     with suppress(RuntimeError):  # no home
@@ -115,7 +115,7 @@ _COPIED = 1 << 20
 
 
 def typecode(largest: int) -> str:
-    """The narrowest unsigned integer type that holds `largest`."""
+    """Return the narrowest unsigned integer type that holds `largest`."""
     return next(code for code, width in WIDTHS.items() if largest < 1 << 8 * width)
 
 
@@ -156,13 +156,13 @@ class Layout:
         return {**self.counts, "bytes": len(self.map), **about}
 
     def array(self, name: str) -> memoryview:
-        """The integers of a section; indexing gives plain `int`s."""
+        """Return the integers of a section; indexing gives plain `int`s."""
         section = self.section(name)
         view = memoryview(self.map)[section.offset : section.offset + section.bytes]
         return view.cast(section.typecode)  # type: ignore[call-overload]
 
     def has(self, name: str) -> bool:
-        """Whether the file has a section of that name."""
+        """Return whether the file has a section of that name."""
         return name in self._sections
 
     def section_names(self) -> list[str]:
@@ -203,7 +203,7 @@ class Layout:
         keep(stamp)
 
     def _at(self, place: int) -> str:
-        """The block at that place, in words."""
+        """Return the block at that place, in words."""
         inside = [n for n, s in self._sections.items() if s.offset <= place < s.offset + s.bytes]
         return f"the block at byte {place:,}" + (f" (section {inside[0]})" if inside else "")
 
@@ -242,7 +242,7 @@ class LayoutWriter:
         self.section(name, code).write_ints(values)
 
     def array(self, name: str) -> memoryview:
-        """The integers of a section that is written."""
+        """Return the integers of a section that is written."""
         section = self._sections[name]
         section.close()
         if not section.path.stat().st_size:
@@ -271,7 +271,7 @@ class LayoutWriter:
 
 
 def graph_file(path: Path) -> Path:
-    """The file behind a path that a person gave: itself, or the one in that folder."""
+    """Return the file behind a path that a person gave: itself, or the one in that folder."""
     found = path / FILE_NAME if path.is_dir() else path
     if not path.exists():
         raise UserError(f"{path}: no such file or folder; make one with: graphwalker graph build")

@@ -33,7 +33,7 @@ class Rows:
         return self.end - self.first
 
     def of(self, nodes: Array) -> Array:
-        """Their rows; a literal has that of the next node with one."""
+        """Return their rows; a literal has that of the next node with one."""
         return np.where(nodes < self.first, nodes, np.maximum(nodes - self.gap, self.first))
 
 
@@ -70,7 +70,7 @@ class Nodes:
         return entity_id.decode(), name.decode()
 
     def types(self, node: int) -> Sequence[int]:
-        """The numbers of its types, ascending."""
+        """Return the numbers of its types, ascending."""
         if self._first <= node < self._end:
             return ()
         return memoryview(self._record(node)[2]).cast(self._type_code)  # type: ignore[call-overload]
@@ -96,7 +96,7 @@ class HashTable:
         return self.find_hash(crc32(key))
 
     def find_hash(self, hashed: int) -> Iterator[int]:
-        """Those under a hash of 32 bits that the caller made."""
+        """Yield those under a hash of 32 bits that the caller made."""
         slots, at = self._slots, 1 + (hashed * self._size >> 32)
         while (node := slots[at]) != EMPTY:
             yield node

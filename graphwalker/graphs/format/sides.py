@@ -36,7 +36,7 @@ class EdgeSide:
         self._known: dict[int, tuple[list[int], Sequence[int]]] = {}
 
     def span(self, node: int) -> tuple[int, int]:
-        """Where the edges of a node start and end."""
+        """Return where the edges of a node start and end."""
         if node >= self._first:
             if node < self._end:
                 return 0, 0
@@ -44,8 +44,8 @@ class EdgeSide:
         return self.starts[node], self.starts[node + 1]
 
     def around(self, node: int) -> tuple[list[int], Sequence[int]]:
-        """The relations of a node, ascending, and where the edges of each start; behind the last
-        of these, where they end."""
+        """Return the relations of a node, ascending, and where the edges of each start; behind the
+        last of these, where they end."""
         found = self._known.get(node)
         if found is None:
             found = self._find_runs(*self.span(node))
@@ -80,7 +80,7 @@ class EdgeSide:
         return self.start_array[self.rows.of(nodes)].astype(np.int64)
 
     def over(self, nodes: Array, relation: int) -> Array:
-        """The nodes at the other ends of all those nodes' edges of one relation."""
+        """Return the nodes at the other ends of all those nodes' edges of one relation."""
         starts = self.edges_at(nodes)
         sizes = self.edges_at(nodes + 1) - starts
         shifts: Array = starts - (sizes.cumsum() - sizes)

@@ -86,7 +86,7 @@ class TextBlocks:
         return data[ends[place] : ends[place + 1]]
 
     def _unpack(self, block: int) -> tuple[bytes, list[int]]:
-        """The strings of a block end to end, and where each of them starts and ends."""
+        """Return the strings of a block end to end, and where each of them starts and ends."""
         start, end = self._places[block], self._places[block + 1]
         try:
             unpacker = zlib.decompressobj(RAW, zdict=self._sample)
@@ -98,7 +98,7 @@ class TextBlocks:
 
 
 def read_words(layout: Arrays, name: str) -> list[str]:
-    """A short list of strings: relations or types."""
+    """Return a short list of strings: relations or types."""
     return json.loads(bytes(layout.array(name)))
 
 

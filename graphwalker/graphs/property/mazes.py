@@ -25,7 +25,7 @@ class Maze:
 
     @classmethod
     def parse(cls, rows: Sequence[str]) -> "Maze":
-        """The maze of a drawing. Raises `UserError` for what is none."""
+        """Return the maze of a drawing. Raises `UserError` for what is none."""
         cells = "".join(rows)
         if not rows or any(len(row) != len(rows) for row in rows) or set(cells) - set(".#SG"):
             raise UserError("a maze is drawn as n texts of n letters: . # S G")
@@ -35,7 +35,7 @@ class Maze:
         return cls(len(rows), walls, cells.index("S"), cells.index("G"))
 
     def draw(self) -> list[str]:
-        """What `parse` reads."""
+        """Return what `parse` reads."""
         marks = {self.start: "S", self.goal: "G", **dict.fromkeys(self.walls, "#")}
         n = self.size
         return ["".join(marks.get(row * n + k, ".") for k in range(n)) for row in range(n)]
@@ -75,7 +75,7 @@ class Maze:
         return before
 
     def shortest(self) -> list[int]:
-        """A shortest path from start to goal, both included; empty where there is none."""
+        """Return a shortest path from start to goal, both included; empty where there is none."""
         before = self.steps_from(self.start)
         if self.goal not in before:
             return []
@@ -90,7 +90,7 @@ class Maze:
         return [(a, b) for a in cells for b in self.open_beside(a) if a < b]
 
     def graph(self) -> MemoryPropertyGraph:
-        """The maze as GraphWalk's tools see it (section 3): walls are nodes, too."""
+        """Return the maze as GraphWalk's tools see it (section 3): walls are nodes, too."""
         nodes = [Node(str(cell), (CELL,), self._properties(cell)) for cell in range(self.size**2)]
         pairs = ((a, b) for a in range(self.size**2) for b in self.beside(a) if a < b)
         return MemoryPropertyGraph(nodes, (Edge(str(a), ADJACENT, str(b)) for a, b in pairs))

@@ -76,7 +76,7 @@ class PropertyGraphSet(GraphSet):
 
 
 def parse_graph(record: dict[str, Any]) -> MemoryPropertyGraph:
-    """The graph of a line. Raises `UserError` naming the field."""
+    """Return the graph of a line. Raises `UserError` naming the field."""
     try:
         if "maze" in record:
             return Maze.parse([str(row) for row in record["maze"]]).graph()
@@ -90,7 +90,7 @@ def parse_graph(record: dict[str, Any]) -> MemoryPropertyGraph:
 
 
 def graph_record(name: str, graph: MemoryPropertyGraph) -> dict[str, Any]:
-    """What `parse_graph` reads."""
+    """Return what `parse_graph` reads."""
     return {
         "name": name,
         "nodes": [[n.id, list(n.labels), dict(n.properties)] for n in graph.nodes.values()],

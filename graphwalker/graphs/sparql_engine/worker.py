@@ -107,7 +107,7 @@ class StoreReader:
         return write_rows(found, names, form, request["max_rows"], self._describe(request))
 
     def _describe(self, request: dict[str, Any]) -> Callable[[Any], Any]:
-        """How a term is shown: as its id, or in JSON."""
+        """Return how a term is shown: as its id, or in JSON."""
         is_foreign = request["is_ours"] and self._ids.base not in (FREEBASE, PLAIN)
 
         def describe(term: Any) -> Any:

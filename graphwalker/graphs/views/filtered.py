@@ -24,15 +24,15 @@ class FilteredGraph(OverGraph, BatchedGraph):
     """
 
     def keeps_relation(self, relation: str) -> bool:
-        """Whether triples of that relation are shown at all."""
+        """Return whether triples of that relation are shown at all."""
         return True
 
     def sifts(self, relation: str, direction: Direction) -> bool:
-        """Whether some triples of that relation may be hidden, seen from that side."""
+        """Return whether some triples of that relation may be hidden, seen from that side."""
         return False
 
     def keeps(self, head_id: str, relation: str, tail_id: str) -> bool:
-        """Whether that triple is shown; asked only where `sifts`."""
+        """Return whether that triple is shown; asked only where `sifts`."""
         return True
 
     def leads_to_cvts(self, relation: str, direction: Direction) -> bool:
@@ -135,7 +135,7 @@ def _look_at(side: Side, relation: str) -> tuple[str, str, Direction, int]:
 
 
 def _widen(step: Step, sifted: bool) -> Step:
-    """What to ask for at first: twice as many, and a few, where some may be hidden."""
+    """Return what to ask for at first: twice as many, and a few, where some may be hidden."""
     if step.limit is None or not sifted:
         return step
     return step._replace(limit=max(8, step.limit * 2))

@@ -40,14 +40,14 @@ class FreebaseSchema:
     """The inverse of a relation, both ways."""
 
     def end_type(self, relation: str, direction: Direction) -> str:
-        """The type at the far end of a relation, `""` where it is not known."""
+        """Return the type at the far end of a relation, `""` where it is not known."""
         if direction == Direction.OUT:
             return self.ranges.get(relation, "")
         # A Freebase relation is named after the type that it belongs to.
         return self.domains.get(relation, "") or relation.rpartition(".")[0]
 
     def ends_at_cvts(self, relation: str, direction: Direction) -> bool | None:
-        """Whether the far end is a CVT node; `None` where the schema does not say."""
+        """Return whether the far end is a CVT node; `None` where the schema does not say."""
         if FLATTENED in relation:
             return False
         kind = self.end_type(relation, direction)
@@ -93,7 +93,7 @@ def load_schema(folder: Path | str) -> FreebaseSchema:
 
 
 def load_predicates(path: Path | str) -> frozenset[str]:
-    """A whitelist: a JSON list of relation ids or IRIs, plain or .gz. Raises `UserError`."""
+    """Return a whitelist: a JSON list of relation ids or IRIs, plain or .gz. Raises `UserError`."""
     path = Path(path)
     try:
         data = json.loads(_read(path))
@@ -201,7 +201,7 @@ class FreebaseGraph(FilteredGraph):
 
 
 def relation_test(predicates: Collection[str] | None, skip: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a relation, or each half of a flattened one, is wanted and not skipped."""
+    """Return whether a relation, or each half of a flattened one, is wanted and not skipped."""
     wanted = None if predicates is None else frozenset(predicates)
     skipped = re.compile("|".join(map(fnmatch.translate, skip)) or r"(?!)").match
 
@@ -216,7 +216,7 @@ def relation_test(predicates: Collection[str] | None, skip: Sequence[str]) -> Ca
 
 
 def machine_id(text: str) -> str:
-    """The MID or relation id behind any usual spelling; other texts come back as they are.
+    """Return the MID or relation id behind any usual spelling; other texts come back as they are.
 
     >>> machine_id("http://rdf.freebase.com/ns/m.02mjmr"), machine_id("/m/02mjmr")
     ('m.02mjmr', 'm.02mjmr')

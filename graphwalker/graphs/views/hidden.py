@@ -47,7 +47,7 @@ class HiddenGraph(FilteredGraph):
         return fact not in self._hidden and (not self._below or self._draw(fact) >= self._below)
 
     def _canonical(self, head: str, relation: str, tail: str) -> IdTriple:
-        """One form for a fact and its inverse."""
+        """Return one form for a fact and its inverse."""
         inverse = self._inverses.get(relation)
         return (
             (head, relation, tail)

@@ -51,15 +51,15 @@ class NameIndex:
         return rows[0][0] if rows else ""
 
     def resolve(self, name: str) -> list[Entity]:
-        """All entities of that name or alias: names before aliases, exact before case-folded,
-        most types, then id."""
+        """Return all entities of that name or alias: names before aliases, exact before
+        case-folded, most types, then id."""
         query = "SELECT id, name, alias, types FROM names WHERE folded = ?"
         rows = self._rows(query, (_searchable(name),))
         rows.sort(key=lambda row: (row[2], row[1] != name, -row[3], row[0].encode()))
         return self._entities(dict.fromkeys(row[0] for row in rows)) if name else []
 
     def search(self, text: str, limit: int = 10) -> list[Found]:
-        """Entities whose name or alias looks most like `text`, the best first."""
+        """Return entities whose name or alias looks most like `text`, the best first."""
         wanted = _searchable(text)
         best: dict[str, tuple[float, bool, int, str]] = {}
         for entity_id, name, alias, types in self._candidates(wanted):
@@ -145,7 +145,7 @@ def build_index(rows: Iterable[NameRow], path: Path | str = ":memory:", **about:
 
 
 def name_rows(graph: KnowledgeGraph, aliases: Iterable[Sequence[str]] = ()) -> Iterator[NameRow]:
-    """The names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
+    """Yield the names of a graph, its alias triples, and `aliases` (id, alias) from elsewhere."""
     known = set(graph.relation_ids())
     relations = [relation for relation in ALIAS_RELATIONS if relation in known]
     for index in range(graph.size):
@@ -162,7 +162,7 @@ def name_rows(graph: KnowledgeGraph, aliases: Iterable[Sequence[str]] = ()) -> I
 
 
 def _searchable(text: str) -> str:
-    """What is typed, folded, without what SQLite cannot take: NUL and half characters."""
+    """Return what is typed, folded, without what SQLite cannot take: NUL and half characters."""
     return fold(text.replace("\0", " ").encode("utf-8", "replace").decode())
 
 
@@ -207,7 +207,7 @@ class AliasedGraph(FilteredGraph):
 
 
 def index_of(graph: KnowledgeGraph, index: NameIndex | None = None) -> NameIndex:
-    """The index given, else the one beside the graph, else one made now of a small graph."""
+    """Return the index given, else the one beside the graph, else one made now of a small graph."""
     beside = graph.path.parent / FILE_NAME if graph.path else None
     if index is None and beside is not None and beside.is_file():
         index = open_index(beside, graph.checksum)

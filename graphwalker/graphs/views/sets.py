@@ -23,24 +23,24 @@ class GraphSet(KnowledgeGraph):
 
     @abstractmethod
     def read_member(self, name: str) -> KnowledgeGraph:
-        """The graph of that name, read anew. Raises `UserError`."""
+        """Return the graph of that name, read anew. Raises `UserError`."""
 
     @abstractmethod
     def member_name(self, question: MemberQuestion) -> str: ...
 
     @abstractmethod
     def holds(self, name: str) -> bool:
-        """Whether a graph has that name."""
+        """Return whether a graph has that name."""
 
     def member(self, name: str) -> KnowledgeGraph:
-        """The graph of that name. Raises `UserError`."""
+        """Return the graph of that name. Raises `UserError`."""
         return self._member(name)
 
     def for_question(self, question: MemberQuestion) -> KnowledgeGraph:
         return self.member(self.member_name(question))
 
     def under(self, view: Callable[[KnowledgeGraph], KnowledgeGraph]) -> "GraphSet":
-        """The same set, each member under that view."""
+        """Return the same set, each member under that view."""
         changed = copy(self)
 
         def read(name: str) -> KnowledgeGraph:

@@ -74,7 +74,7 @@ class StatementGraph(OverGraph, BatchedGraph):
         ]
 
     def _names(self, entity_ids: Iterable[str]) -> dict[str, str]:
-        """The names of those that are statements with a value."""
+        """Return the names of those that are statements with a value."""
         wanted = list(dict.fromkeys(i for i in entity_ids if i.startswith(STATEMENT)))
         if not wanted:
             return {}
@@ -99,15 +99,15 @@ class StatementGraph(OverGraph, BatchedGraph):
 
 
 def property_labels(graph: KnowledgeGraph, pids: Sequence[str]) -> dict[str, str]:
-    """The labels of properties: the graph's own, else those of the properties used most, which a
-    dump of direct values lacks; `""` for others."""
+    """Return the labels of properties: the graph's own, else those of the properties used most,
+    which a dump of direct values lacks; `""` for others."""
     own = graph.names_many([ENTITY + pid for pid in pids])
     return {pid: name or usual_labels().get(pid, "") for pid, name in zip(pids, own, strict=True)}
 
 
 @cache
 def usual_labels() -> dict[str, str]:
-    """The English labels of the properties that Wikidata uses most."""
+    """Return the English labels of the properties that Wikidata uses most."""
     text = Path(__file__).with_name("wikidata_properties.tsv").read_text(encoding="utf-8")
     return dict(line.split("\t") for line in text.splitlines())
 
@@ -185,7 +185,7 @@ class WikidataGraph(OverGraph, BatchedGraph):
         return self.graph.names_many([inner_id(one) for one in entity_ids])
 
     def types(self, entity_id: str) -> list[str]:
-        """What the entity is an instance of (P31), as QIDs."""
+        """Return what the entity is an instance of (P31), as QIDs."""
         found = self.graph.neighbors(inner_id(entity_id), INSTANCE_OF, Direction.OUT)
         return sorted(outer_id(one.id) for one in found)
 
@@ -258,13 +258,13 @@ def outer_id(entity_id: str) -> str:
 
 
 def inner_id(entity_id: str) -> str:
-    """The IRI of `Q42` (or `wd:Q42`); other ids stay as they are."""
+    """Return the IRI of `Q42` (or `wd:Q42`); other ids stay as they are."""
     short = entity_id.removeprefix("wd:")
     return ENTITY + short if _ITEM.fullmatch(short) else entity_id
 
 
 def inner_relation(relation: str) -> str:
-    """The IRI of `wdt.P19.place_of_birth`; its label is not looked at."""
+    """Return the IRI of `wdt.P19.place_of_birth`; its label is not looked at."""
     match = _RELATION.fullmatch(relation)
     return PROPERTIES[match[1]] + match[2] if match else relation
 
@@ -283,7 +283,7 @@ def _outer_entities(found: Sequence[Entity]) -> list[Entity]:
 
 
 def vocabulary() -> "Vocabulary":
-    """How Wikidata's endpoints name and type things, for `SparqlGraph`."""
+    """Return how Wikidata's endpoints name and type things, for `SparqlGraph`."""
     from graphwalker.graphs.sparql.terms import RDFS_LABEL, Vocabulary
 
     # Of more than a hundred languages only these names are looked up.

@@ -186,7 +186,7 @@ def _escape_name(name: str) -> str:
 
 
 def _literal(literal: str) -> str:
-    """A literal in plain N-Triples: Virtuoso cannot hold the character NUL."""
+    """Return a literal in plain N-Triples: Virtuoso cannot hold the character NUL."""
     lexical = literal_name(literal)
     written = None if "\0" in lexical else text(lexical)
     if written is None:

@@ -182,8 +182,8 @@ def _empty(place: Path) -> Path:
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """Whether a server runs in the folder, its endpoint, and the triples of each graph, beside
-    those that were loaded where they differ."""
+    """Return whether a server runs in the folder, its endpoint, and the triples of each graph,
+    beside those that were loaded where they differ."""
     server = status(folder)
     if server is None:
         return {"running": False}

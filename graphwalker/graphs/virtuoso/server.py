@@ -154,7 +154,7 @@ def restart(server: Server, wait_s: float = 600.0) -> Server:
 
 
 def status(folder: Path) -> Server | None:
-    """The server that runs in the folder, `None` where none does."""
+    """Return the server that runs in the folder, `None` where none does."""
     try:
         found = json.loads((folder / STATE).read_text(encoding="utf-8"))
         server = Server(**found)
@@ -215,7 +215,7 @@ def _bytes(memory: str) -> int:
 
 
 def _password(folder: Path) -> str:
-    """The password of the folder's database, kept in its state file, which is private."""
+    """Return the password of the folder's database, kept in its state file, which is private."""
     if (folder / STATE).exists():
         return json.loads((folder / STATE).read_text(encoding="utf-8"))["password"]
     if (folder / "virtuoso.db").exists():
@@ -279,7 +279,7 @@ def _accepts(port: int) -> bool:
 
 
 def _is_ours(pid: int, folder: Path) -> bool:
-    """Whether that process is alive and works in that folder; a pid may be used again."""
+    """Return whether that process is alive and works in that folder; a pid may be used again."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state != "Z" and Path(f"/proc/{pid}/cwd").resolve() == folder

@@ -80,7 +80,7 @@ class DecodingBatch:
         device: Any,
         masks: GrammarMasks | None = None,
     ) -> "DecodingBatch":
-        """The rows before their first token; `stops` lists the tables."""
+        """Return the rows before their first token; `stops` lists the tables."""
         count, columns = len(jobs), max(job.budget for job in jobs)
         samplings = [job.request.sampling for job in jobs]
         draws = np.zeros((count, columns))
@@ -119,7 +119,7 @@ class DecodingBatch:
         )
 
     def join(self, other: "DecodingBatch") -> "DecodingBatch":
-        """The rows of both, the other's behind; of the same list of stop tables."""
+        """Return the rows of both, the other's behind; of the same list of stop tables."""
 
         def both(one: Tensor, two: Tensor) -> Tensor:
             if one.dim() > 1:
@@ -199,7 +199,7 @@ class DecodingBatch:
 
 
 def to_list(tensor: Any) -> list[Any]:
-    """A tensor as Python lists."""
+    """Return a tensor as Python lists."""
     return tensor.tolist()
 
 

@@ -82,7 +82,7 @@ class Placement:
             self.slot_index = slots[valid]
 
     def grow(self, buffer: Tensor) -> Tensor:
-        """The buffer, or a larger copy where the rows or slots do not fit."""
+        """Return the buffer, or a larger copy where the rows or slots do not fit."""
         rows, slots = self.size
         if rows <= buffer.shape[0] and slots <= buffer.shape[2]:
             return buffer

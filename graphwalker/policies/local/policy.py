@@ -237,7 +237,7 @@ class TransformersPolicy:
         return Placement(rows, slots, valid, width, size, self.max_context)
 
     def _forward(self, ids: Tensor, position: Tensor, width: int) -> Tensor:
-        """The logits after the last id, (rows, vocab); each id sees its own past."""
+        """Return the logits after the last id, (rows, vocab); each id sees its own past."""
         hidden = torch.arange(width, device=ids.device) > position[:, :, None]
         mask = torch.zeros(hidden.shape, dtype=self.model.dtype, device=ids.device)
         return self.model(
@@ -303,7 +303,7 @@ class TransformersPolicy:
     def _finish(
         self, job: Job, position: int, ids: list[int], logprobs: tuple[float, ...]
     ) -> Result:
-        """The completion of a row; its episode takes the ids over."""
+        """Return the completion of a row; its episode takes the ids over."""
         request, episode = job.request, job.episode
         completion = self._ends.completion(ids, logprobs, request.stop, len(episode.ids))
         episode.cached = position
@@ -320,7 +320,7 @@ def _count_shared(one: CachedEpisode, other: CachedEpisode) -> int:
 
 
 def _alike(lengths: Sequence[int]) -> int:
-    """How many of these, which fall, are fed together."""
+    """Return how many of these, which fall, are fed together."""
     padding = 0
     for number, length in enumerate(lengths):
         padding += lengths[0] - length

@@ -17,7 +17,7 @@ STOP_TAIL = 32
 
 
 def uniforms(request: Request, count: int) -> "np.ndarray[Any, Any]":
-    """The draws of one turn, from (seed, key, turn) alone, so a batch cannot change them."""
+    """Return the draws of one turn, from (seed, key, turn) alone, so a batch cannot change them."""
     digest = hashlib.blake2b(
         f"{request.sampling.seed}\0{request.key}\0{len(request.turns)}".encode(), digest_size=16
     )

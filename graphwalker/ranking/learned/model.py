@@ -76,7 +76,7 @@ def hash_text(text: str) -> int:
 
 @lru_cache(maxsize=4_096)
 def reading(question: str, entity: str) -> QuestionTerms:
-    """What the question says to somebody who stands at that entity."""
+    """Return what the question says to somebody who stands at that entity."""
     words, named = mask_entity(question, entity)
     marked = ["^", *words, "$"]
     pairs = (f"{a} {b}" for a, b in pairwise(marked))
@@ -91,7 +91,7 @@ def reading(question: str, entity: str) -> QuestionTerms:
 
 @lru_cache(maxsize=4_096)
 def options(relations: tuple[str, ...]) -> ListingKeys:
-    """The listing; entities of one type share theirs."""
+    """Return the listing; entities of one type share theirs."""
     numbers: dict[str, int] = {}
     keys: list[int] = []
     values: list[float] = []

@@ -40,7 +40,7 @@ class KnownQuestions:
         return cls(np.array(keys, np.uint64), np.array([folds[k] for k in keys], np.uint8))
 
     def fold(self, question: str, entity: str) -> int | None:
-        """The fold that holds out the question at that entity; at an entity where it was not
+        """Return the fold that holds out the question at that entity; at an entity where it was not
         trained, that of its first hop; `None` for a question that is new."""
         for key in (question_key(question, entity), question_key(question)):
             place = int(np.searchsorted(self.keys, np.uint64(key)))
@@ -147,7 +147,7 @@ def _write_arrays(out: object, arrays: dict[str, np.ndarray]) -> None:
 
 
 def read_about(folder: Path | str) -> About:
-    """The header. Raises `UserError` for a folder without one, or one of another version."""
+    """Return the header. Raises `UserError` for a folder without one, or one of another version."""
     path = Path(folder) / HEADER
     if not path.is_file():
         raise UserError(f"{folder}: no trained ranker (no {HEADER}); {_REMEDY}")
@@ -162,7 +162,7 @@ def read_about(folder: Path | str) -> About:
 
 
 def read_ranker(folder: Path | str) -> LearnedRanker:
-    """The ranker of that folder. Raises `UserError` for a damaged or foreign one."""
+    """Return the ranker of that folder. Raises `UserError` for a damaged or foreign one."""
     about, path = read_about(folder), Path(folder) / ARRAYS
     if not path.is_file():
         raise UserError(f"{path}: missing: {_REMEDY}")

@@ -44,8 +44,8 @@ class Example:
     """Every entity at which the question takes this hop, `entity` included."""
 
     def fold(self, folds: int, seed: int, whole_relations: float = 0.0) -> int:
-        """The fold that holds out this way of saying it; of that share of the relations, every way
-        in which a phrase says them."""
+        """Return the fold that holds out this way of saying it; of that share of the relations,
+        every way in which a phrase says them."""
         relation = f"{seed} relation {self.gold[0]}"
         if self.phrased and _hash_text(relation) < whole_relations * 2**64:
             return _hash_text(f"{relation} fold") % folds
@@ -67,7 +67,7 @@ class _Hop:
 
 
 def has_path(question: Question) -> bool:
-    """Whether the question says which relations lead to its answers."""
+    """Return whether the question says which relations lead to its answers."""
     return question.query is not None or bool(_path(question))
 
 
@@ -242,8 +242,8 @@ FIRST = (1, 5, 10, 20)
 def first_shares(
     questions: Sequence[Question], graph: KnowledgeGraph, listed: RelationsOf, rank: Ranker
 ) -> dict[str, Any]:
-    """The share of hops whose relation is among the first 1, 5, 10, 20 at the entity that it is
-    taken from; a hop that no listing holds counts as missed. `questions` are those that say
+    """Return the share of hops whose relation is among the first 1, 5, 10, 20 at the entity that it
+    is taken from; a hop that no listing holds counts as missed. `questions` are those that say
     their relations."""
     places: list[int] = []
     used = 0

@@ -49,7 +49,7 @@ class NodeIndex:
         self._scorer = scorer
 
     def search(self, text: str, label: str = "", limit: int = 10) -> list[NodeHit]:
-        """The nodes that fit the text best, of one label where one is given.
+        """Return the nodes that fit the text best, of one label where one is given.
 
         Nodes of that very name come first and alone. Equal scores are in id order.
         """
@@ -75,7 +75,7 @@ class NodeIndex:
         return found
 
     def nearest(self, text: str, label: str = "", limit: int = 5, share: float = 0.8) -> list[Any]:
-        """The hits whose score is at least that share of the best one's: always the best."""
+        """Return the hits whose score is at least that share of the best one's: always the best."""
         hits = self.search(text, label, limit)
         return [hit for hit in hits if hit.score >= share * hits[0].score]
 
@@ -86,7 +86,7 @@ class NodeIndex:
 def open_node_index(
     graph: KnowledgeGraph, kind: str = "bm25", folder: Path | str | None = None
 ) -> NodeIndex:
-    """The index of a graph's named nodes, from its file where it was made before.
+    """Return the index of a graph's named nodes, from its file where it was made before.
 
     `kind`: `bm25` (words), `tfidf` (words and letter trigrams, hashed: finds misspelt names) or
     `embed:MODEL` (a sentence-transformers model, by name or folder). The file stands in `folder`,

@@ -68,7 +68,7 @@ class Postings:
         return cls(kind, unique, idf, offsets, where, weights.astype(np.float32))
 
     def scores(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The documents that share a term with the text, and the score of each."""
+        """Return the documents that share a term with the text, and the score of each."""
         parts: list[tuple[Any, Any]] = []
         norm = 0.0
         for term, count in hash_terms(text, self.kind).items():
@@ -89,14 +89,14 @@ class Postings:
         return unique, total / (np.sqrt(norm) if norm else 1.0)
 
     def arrays(self) -> dict[str, Any]:
-        """What a file of it holds."""
+        """Return what a file of it holds."""
         names = ("terms", "idf", "offsets", "documents", "weights")
         return {name: getattr(self, name) for name in names}
 
 
 def hash_terms(text: str, kind: str) -> Counter[int]:
-    """The terms of a text as hashes: stems; for `tfidf` their letter trigrams besides, so that a
-    misspelt name is found."""
+    """Return the terms of a text as hashes: stems; for `tfidf` their letter trigrams besides, so
+    that a misspelt name is found."""
     found: Sequence[str] = stems(text)
     if kind == "bm25":
         return Counter(_hash(word) for word in found)
@@ -118,18 +118,18 @@ class Embeddings:
 
     @classmethod
     def of(cls, batches: Iterable[Sequence[str]], model: str) -> Self:
-        """The vectors of texts, batch by batch. Raises `UserError` where the model cannot be
+        """Return the vectors of texts, batch by batch. Raises `UserError` where the model cannot be
         loaded."""
         parts = [_encode(batch, model) for batch in batches]
         return cls(model, np.concatenate(parts).astype(np.float32))
 
     def scores(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Every node and its cosine with the text."""
+        """Return every node and its cosine with the text."""
         wanted = _encode([text], self.model)[0]
         return np.arange(len(self.vectors), dtype=np.int32), (self.vectors @ wanted).astype(float)
 
     def arrays(self) -> dict[str, Any]:
-        """What a file of it holds."""
+        """Return what a file of it holds."""
         return {"vectors": self.vectors}
 
 
@@ -141,8 +141,8 @@ def _encode(texts: Sequence[str], model: str) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=2)
 def sentence_model(model: str) -> Any:
-    """A model of sentence-transformers, from a folder or the local cache; nothing is downloaded.
-    Raises `UserError` where it, or the package, is not there."""
+    """Return a model of sentence-transformers, from a folder or the local cache; nothing is
+    downloaded. Raises `UserError` where it, or the package, is not there."""
     from graphwalker.pretrained.load import read_encoder
 
     return read_encoder(model)

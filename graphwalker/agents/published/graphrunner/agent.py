@@ -100,15 +100,15 @@ class RunnerTools(DecisionTools[RunnerOptions]):
         return self._execute(plan, standing)
 
     def signatures(self) -> str:
-        """The graph's schema, and example plans for it."""
+        """Return the graph's schema, and example plans for it."""
         schema = self.schema.describe(self._question.text, self._options.schema_edges)
         wanted = self._options.examples
         examples = examples_of(self.schema) if wanted == "auto" else wanted
         return f"{schema}\n{examples}" if examples else schema
 
     def _execute(self, plan: Sequence[PlanStep], standing: Sequence[frozenset[str]]) -> Observation:
-        """What the last step found: how many nodes, then each with its attributes, as far as the
-        token budget goes; what does not fit is counted."""
+        """Return what the last step found: how many nodes, then each with its attributes, as far as
+        the token budget goes; what does not fit is counted."""
         self._graph_calls, self._steps, hidden = 0, [], 0
         for number, step in enumerate(plan):
             nodes = self._run(step, standing[:number])
@@ -150,7 +150,7 @@ class RunnerTools(DecisionTools[RunnerOptions]):
         return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
 
     def _nearest(self, nodes: Sequence[Entity], node_type: str) -> list[Entity]:
-        """The first ring, at most `RINGS` hops away, that holds nodes of the type."""
+        """Return the first ring, at most `RINGS` hops away, that holds nodes of the type."""
         ring, seen = list(nodes), {node.id for node in nodes}
         for _ in range(RINGS):
             ring = [one for one in self._around(ring) if one.id not in seen]
@@ -207,7 +207,7 @@ class RunnerTools(DecisionTools[RunnerOptions]):
         )
 
     def _line(self, node: Entity) -> str:
-        """The name, and what else is known of the node."""
+        """Return the name, and what else is known of the node."""
         if not isinstance(self._graph, PropertyGraph) or is_literal(node.id):
             return quote(node.name)
         properties = self._graph.properties(node.id)

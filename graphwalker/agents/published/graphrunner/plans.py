@@ -34,7 +34,7 @@ class TraversalSchema:
     edges: Mapping[str, Mapping[tuple[str, str], int]]
 
     def ends(self, edge: str, standing: Iterable[str], direction: Direction) -> frozenset[str]:
-        """The types that the edge leads to from any of those."""
+        """Return the types that the edge leads to from any of those."""
         known, out = set(standing), direction is Direction.OUT
         return frozenset(
             (end if out else start)
@@ -43,7 +43,7 @@ class TraversalSchema:
         )
 
     def types(self, edge: str, direction: Direction) -> list[str]:
-        """The types that the edge leaves in that direction, most frequent first."""
+        """Return the types that the edge leaves in that direction, most frequent first."""
         counted: Counter[str] = Counter()
         for pair, count in self.edges[edge].items():
             counted[pair[direction is Direction.IN]] += count
@@ -64,7 +64,7 @@ class TraversalSchema:
         return near
 
     def reachable(self, standing: Iterable[str]) -> set[str]:
-        """The types on any path of up to `RINGS` edges, whatever their direction."""
+        """Return the types on any path of up to `RINGS` edges, whatever their direction."""
         ring, seen = set(standing), set[str]()
         for _ in range(RINGS):
             ring = {other for one in ring for other in self._near.get(one, ())} - seen
@@ -95,14 +95,14 @@ class TraversalSchema:
 
 
 def types_of(graph: KnowledgeGraph, entity: Entity) -> Sequence[str]:
-    """The types of a node; never none."""
+    """Return the types of a node; never none."""
     if is_literal(entity.id):
         return (VALUE,)
     return graph.types(entity.id) or (UNTYPED,)
 
 
 def traversal_schema(graph: KnowledgeGraph) -> TraversalSchema:
-    """The schema of a property graph, else one read from every node, CVT nodes crossed.
+    """Return the schema of a property graph, else one read from every node, CVT nodes crossed.
 
     Raises `UserError` for a graph without types that is too large to be read.
     """
@@ -171,8 +171,8 @@ class PlanFault(Exception):
 
 
 def read_plan(steps: Sequence[Any]) -> tuple[PlanStep, ...]:
-    """The steps of a plan in JSON. Raises `PlanFault` at the first that has no known action or not
-    its arguments."""
+    """Return the steps of a plan in JSON. Raises `PlanFault` at the first that has no known action
+    or not its arguments."""
     if not steps:
         raise PlanFault("empty", "the plan has no step")
     if len(steps) > MOST_STEPS:
@@ -181,7 +181,7 @@ def read_plan(steps: Sequence[Any]) -> tuple[PlanStep, ...]:
 
 
 def types_of_steps(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[frozenset[str]]:
-    """The types that each step leads to: a step stands on those of the one before it.
+    """Return the types that each step leads to: a step stands on those of the one before it.
 
     Raises `PlanFault` at the first step that the graph's structure does not allow.
     """
@@ -196,14 +196,14 @@ def types_of_steps(plan: Sequence[PlanStep], schema: TraversalSchema) -> list[fr
 
 @cache
 def shipped_plans() -> Sequence[tuple[str, str, list[Any]]]:
-    """The example plans: question, thought, steps in JSON."""
+    """Return the example plans: question, thought, steps in JSON."""
     text = Path(__file__).with_name("examples.toml").read_text(encoding="utf-8")
     plans = tomllib.loads(text)["plan"]
     return [(plan["question"], plan["thought"], json.loads(plan["steps"])) for plan in plans]
 
 
 def examples_of(schema: TraversalSchema) -> str:
-    """The shipped plans that this graph could execute, each behind its question."""
+    """Return the shipped plans that this graph could execute, each behind its question."""
     return "\n".join(
         f"Example question: {question}\n{json.dumps({'thought': thought, 'plan': steps})}"
         for question, thought, steps in shipped_plans()
@@ -220,7 +220,7 @@ def _is_sound(steps: Sequence[Any], schema: TraversalSchema) -> bool:
 
 
 def describe_step(step: PlanStep) -> str:
-    """The step in a few words, for people and for a model that plans again."""
+    """Return the step in a few words, for people and for a model that plans again."""
     match step:
         case {"node_finding_hint": hint, "node_type": node_type}:
             return f"{FIND}({quote(hint[:100])}, {node_type[:100]})"
@@ -235,7 +235,7 @@ def describe_step(step: PlanStep) -> str:
 
 
 def source_step(node: str) -> int:
-    """The number in `$3`, 0 for a hint."""
+    """Return the number in `$3`, 0 for a hint."""
     return int(node[1:]) if node[:1] == "$" and node[1:].isascii() and node[1:].isdigit() else 0
 
 
@@ -262,8 +262,8 @@ def _read_step(number: int, raw: Any) -> PlanStep:
 
 
 def _is_formed(action: str, fields: Mapping[str, Any]) -> bool:
-    """Whether the arguments are those of the action: texts, or `["$1", "edge type"]`, with the
-    direction behind or without."""
+    """Return whether the arguments are those of the action: texts, or `["$1", "edge type"]`, with
+    the direction behind or without."""
     if fields.keys() not in _ARGUMENTS[action]:
         return False
     if action != COMMON:
@@ -284,7 +284,7 @@ def _are_texts(values: Sequence[Any]) -> bool:
 def _types_after(
     step: PlanStep, standing: Sequence[frozenset[str]], schema: TraversalSchema
 ) -> frozenset[str]:
-    """The types that a step leads to."""
+    """Return the types that a step leads to."""
     if not standing and step["action"] != FIND:
         raise PlanFault("first_step", f"nothing was found yet: the first step is {FIND}")
     match step:
@@ -333,7 +333,7 @@ def _common_schema_types(
 
 
 def hint_types(edge: str, schema: TraversalSchema) -> frozenset[str]:
-    """The types among which a hint is looked for: those that the edge leaves."""
+    """Return the types among which a hint is looked for: those that the edge leaves."""
     return frozenset(schema.types(edge, Direction.OUT))
 
 

@@ -64,8 +64,8 @@ class ExtractorConfig(OptionalChatConfig):
 
 
 def make_extractor(config: ExtractorConfig) -> Extract | None:
-    """A reader of rows out of words, where a server is named. It raises `PolicyError` where that
-    fails."""
+    """Return a reader of rows out of words, where a server is named. It raises `PolicyError` where
+    that fails."""
     if not config.chats:
         return None
     folder = Path(config.cache_dir or cache_folder() / "extractor")
@@ -123,7 +123,7 @@ def agent_of(
     show: Callable[[Any, Question], str],
     time: Callable[[AgentSettings], str] = lambda settings: "",
 ) -> Callable[[ActionProtocol, Prompt, AgentSettings], Agent]:
-    """The agent of the preset of that name, with tools or without."""
+    """Return the agent of the preset of that name, with tools or without."""
 
     def agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
         if settings.options.get("tools", True):
@@ -136,8 +136,8 @@ def agent_of(
 
 
 def write_graph(tools: PropertyTools, question: Question) -> str:
-    """Every node and every relationship, as one JSON object. Raises `UserError` for a graph that
-    cannot list its nodes."""
+    """Return every node and every relationship, as one JSON object. Raises `UserError` for a graph
+    that cannot list its nodes."""
     graph = tools.graph
     if not graph.size:
         raise UserError("options.tools=false: the graph cannot list its nodes, so none are shown")
@@ -293,7 +293,7 @@ class GraphWalkOracle(PresetOracle):
         return Call(tool, {"label": label, "property_name": key, "property_value": value})
 
     def _sweeping_property(self, label: str) -> str:
-        """The first property that all nodes of the label have, their key at last."""
+        """Return the first property that all nodes of the label have, their key at last."""
         (known,) = (one for one in self._full.schema().labels if one.name == label)
         shared = [key for key, count in sorted(known.keys.items()) if count == known.nodes]
         return next((key for key in shared if key != "key"), "key")

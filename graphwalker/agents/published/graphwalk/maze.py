@@ -69,7 +69,7 @@ class MazeTools:
         return self._next(str(call.arguments["node_id"]).strip())
 
     def choices(self, call: Call, argument: str) -> Sequence[str] | None:
-        """The start, the goal and the open cells that were shown."""
+        """Return the start, the goal and the open cells that were shown."""
         return [*self._shown] if argument == "node_id" else None
 
     def entity_id(self, name: str) -> str:
@@ -193,7 +193,7 @@ class MazeOracle(PresetOracle):
 
 
 def _unmarked_cells(text: str) -> list[str]:
-    """The open cells that were never visited, the nearest to the goal first."""
+    """Return the open cells that were never visited, the nearest to the goal first."""
     found = [(float(far), cell) for cell, far, marked in _SHOWN.findall(text) if marked == "false"]
     return [cell for _, cell in sorted(found, key=lambda one: one[0])]
 

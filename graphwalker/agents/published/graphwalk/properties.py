@@ -179,8 +179,8 @@ class PropertyTools:
         return observation
 
     def _unknown_schema(self, side: str, name: str, key: str) -> Observation | None:
-        """The mistake of a call that names no label or type of relationship, or no property of
-        it."""
+        """Return the mistake of a call that names no label or type of relationship, or no property
+        of it."""
         owners = self._keys[side]
         what, text, known = "label" if side == "node" else "type of relationship", name, [*owners]
         if name in owners:
@@ -201,7 +201,7 @@ class PropertyTools:
         return [entity for one in same for entity in self.graph.find(label, key, one)]
 
     def _as_named(self, entity: Entity) -> Entity:
-        """A node as results call it: by its `key` where it has one."""
+        """Return a node as results call it: by its `key` where it has one."""
         key = self.graph.node_properties(entity.id).get("key")
         return Entity(entity.id, str(key) if key is not None else entity.name or entity.id)
 
@@ -236,8 +236,8 @@ def graph_of(graph: KnowledgeGraph, question: Question) -> PropertyGraph:
 
 
 def schema_table(schema: Schema) -> str:
-    """A row for each property of a label, and of a type of relationship between two labels; one
-    without properties has a row alone."""
+    """Return a row for each property of a label, and of a type of relationship between two labels;
+    one without properties has a row alone."""
     rows: list[tuple[str, str, str, str]] = []
     for label in schema.labels:
         pattern = f"(:{label.name})"
@@ -250,7 +250,7 @@ def schema_table(schema: Schema) -> str:
 
 
 def only_label(graph: PropertyGraph, node: str) -> str | Sequence[str]:
-    """The label of a node, or its labels where it has several."""
+    """Return the label of a node, or its labels where it has several."""
     labels = graph.types(node)
     return labels[0] if len(labels) == 1 else labels
 
