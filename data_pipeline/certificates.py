@@ -63,7 +63,7 @@ def absent_fault(query: Query, run: Execution, max_frontier: int) -> str:
 
 
 def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
-    """Whether some entity on the way has no next hop: the agent would meet an error there."""
+    """Tell whether some entity on the way has no next hop: the agent would meet an error there."""
     paths = [*zip((b.hops for b in query.branches), run.frontiers, strict=True)]
     paths.append((query.tail, run.tail_frontiers))
     return any(
@@ -124,7 +124,7 @@ def other_reading(
     answers: Sequence[Entity] | None = None,
     inverse: Callable[[Hop], Hop | None] = lambda _: None,
 ) -> str:
-    """A reading of the phrases that gives other answers, described; `""` where there is none.
+    """Return a reading of the phrases that gives other answers, described, `""` for none.
 
     `run` is the query's own; `answers` those of the question, where they may differ. Readings
     that give nothing are no rival: a reader sees by the graph that they were not meant. Nor are

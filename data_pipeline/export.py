@@ -238,7 +238,7 @@ def _plain(messages: Sequence[Message]) -> PlainMessages:
 
 
 def _write_parquet(rows: Iterator[ExportRow], path: Path, columns: Mapping[str, str]) -> int:
-    """The rows as Parquet with exactly these columns, in their order; one step, by a rename."""
+    """Return the rows as Parquet with exactly these columns, in order; one step, by a rename."""
     import duckdb
 
     lines, partial = path.with_suffix(".rows.jsonl"), path.with_suffix(".partial")

@@ -86,7 +86,7 @@ class Trained:
     def compare(
         self, questions: Iterator[Mapping[str, Any]], config: BenchConfig
     ) -> dict[str, Any]:
-        """What the finished benchmark shares with the corpora, counted again from its file."""
+        """Tell what the finished benchmark shares with the corpora, counted again from its file."""
         records = list(questions)
         shared = Counter(self._shared(record) for record in records)
         known = sum(

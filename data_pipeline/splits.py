@@ -84,7 +84,7 @@ def _is_one_hop(query: Query) -> bool:
 
 
 def _path(question: Question) -> tuple[str, ...]:
-    """What `test-path` questions do not share with training: as in `Splits.path_held_out`."""
+    """Tell what `test-path` questions do not share with training: as in `Splits.path_held_out`."""
     own = question.query.path if question.query else ("",)
     query = question.query
     topics = [query.branches[0].topic.id] if query and _is_one_hop(query) else []

@@ -101,7 +101,7 @@ def make(
 
 
 def tests_of(graph: KnowledgeGraph, config: SamplingConfig) -> TestFiles | None:
-    """The test questions that the config names, which nothing that is made may come close to."""
+    """Return the test questions that the config names, which nothing made may come close to."""
     if not isinstance(config, SynthConfig) or not config.against:
         return None
     inverse = lexicon_of(graph, config.phrases_file).inverse

@@ -110,7 +110,7 @@ def write_json(
 
 
 def read_json(path: Path | str, remedy: str = "make it again") -> dict[str, Any]:
-    """The object of a JSON file. Raises `UserError` with the `remedy` where there is none."""
+    """Return the object of a JSON file. Raises `UserError` with the `remedy` for none."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -64,7 +64,7 @@ def mean_interval(
     share: bool = True,
     clusters: Sequence[Hashable] | None = None,
 ) -> tuple[float, Interval]:
-    """The mean and its interval by the rules above; `share` is False for counts such as turns.
+    """Get the mean and its interval by the rules above; `share` is False for counts such as turns.
 
     `clusters` names the question of each value, where one question may have several.
     """
@@ -123,8 +123,8 @@ def bootstrap(
 def _bca_levels(
     means: "np.ndarray[Any, Any]", mean: float, influence: "np.ndarray[Any, Any]"
 ) -> tuple[float, float]:
-    """Which quantiles of the resampled `means` (resamples,) are the ends, from the `influence` of
-    each question (questions,) on the mean (Efron and Tibshirani 1993, (14.10) and (14.15))."""
+    """Get which quantiles of the resampled `means` (resamples,) are the ends, from the `influence`
+    of each question (questions,) on the mean (Efron and Tibshirani 1993, (14.10) and (14.15))."""
     spread = float((influence**2).sum())
     slack = 1e-12 * max(1.0, abs(mean))  # sums in another order differ in the last digits
     below = float((means < mean - slack).mean() + (abs(means - mean) <= slack).mean() / 2)

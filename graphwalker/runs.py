@@ -234,7 +234,7 @@ def _is_dead(owner: str) -> bool:
 
 
 def stored_facts(path: Path) -> dict[str, Any]:
-    """What a run was begun with, from its file. Raises `UserError` for one that is damaged."""
+    """Return what a run was begun with, from its file. Raises `UserError` for one damaged."""
     if path.suffix == ".json":
         return read_json(path, _REMEDY)
     from omegaconf import OmegaConf

@@ -159,7 +159,7 @@ class ErringWalk(QueryWalk):
         self.say(thoughts.back(self.view.name(entity), aim.sought, self.rng))
 
     def _dead_ends(self, found: Iterable[Entity]) -> list[Entity]:
-        """Those of the entities that lack the relation of the next hop, where there is one."""
+        """Return those of the entities that lack the relation of the next hop."""
         wanted = [hop.relation for hop, _ in self.later[:1]]
         return [
             e for e in found for r in wanted if not is_literal(e.id) and not self.view.has(e, r)

@@ -9,13 +9,13 @@ from graphwalker.question import Question
 
 
 def resolve_given(question: Question, graph: KnowledgeGraph) -> Question:
-    """The question with its query executed; a synthesized one, which has phrases, as it is."""
+    """Get the question with its query executed; a synthesized one, which has phrases, as it is."""
     is_ready = question.wording is not None or EXECUTED in question.annotations
     return question if is_ready else resolve_one(question, graph)
 
 
 def refusal(question: Question) -> str:
-    """Why the expert cannot play the question, `""` where it can: it has no query (the reason of
+    """Return why the expert cannot play the question, else `""`: it has no query (the reason of
     `dataset resolve`), or its query finds other answers than the gold ones (`superset`)."""
     if question.query is None:
         return str(question.annotations.get(NO_QUERY, "no_path"))

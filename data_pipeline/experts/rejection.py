@@ -61,7 +61,7 @@ class ExpertGoal(Goal):
         return super().next_structure() if self.kept.total() < self.total else None
 
     def window(self, size: int) -> list[Question]:
-        """The next questions, no more than are wanted if all of them are kept, nor than `size`."""
+        """Return the next questions, no more than are wanted if all are kept, nor than `size`."""
         found: list[Question] = []
         for name, quota in self.quota.items():
             fresh = (q for q in self._questions.get(name, ()) if unit(q) not in self._ended)

@@ -66,7 +66,7 @@ class Distinct:
 
 
 def query_of(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]]:
-    """The query of a walk or question made here, and its relation path as splits spell it."""
+    """Get the query of a walk or question made here, and its relation path as splits spell it."""
     found = stored_query(record)
     assert found is not None
     return found

@@ -81,7 +81,7 @@ class Shards:
                 )
 
     def streams(self, goal: Goal, pool: Pool[Any, Unit]) -> Streams:
-        """The attempts to come of each structure. The pool makes those that no shard has tried.
+        """Get the attempts to come of each structure. The pool makes those that no shard has tried.
 
         Raises `UserError` when an attempt that a shard counts is not in its files.
         """

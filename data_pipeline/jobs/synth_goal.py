@@ -224,7 +224,7 @@ class SynthGoal(Goal):
         self._made[structure] += kept
 
     def _rival(self, stream: str, query: Query, path: tuple[str, ...]) -> str:
-        """Why a walk duplicates or over-represents earlier records; `""` where it does not."""
+        """Return why a walk duplicates or over-represents earlier records, else `""`."""
         structure, step, _ = parse_stream(stream)
         if self._distinct.holds_query(query):
             return "duplicate"

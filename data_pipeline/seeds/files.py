@@ -50,7 +50,7 @@ def read_seeds(files: Sequence[Path], progress: Tick | None = None) -> FoundSeed
 
 
 def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> FoundSeeds:
-    """All relations of a graph and its named entities, at most `entities` evenly spread ones.
+    """Get all relations of a graph and its named entities, at most `entities` evenly spread ones.
 
     Raises `UserError` for a graph without either.
     """

@@ -71,7 +71,7 @@ class HopShares:
         }
 
     def names_at(self, listing: Listing, most: int) -> set[str]:
-        """The names of the hops that lead from an entity to at most so many, by its listing."""
+        """Get the names of the hops that lead from an entity to at most so many, by its listing."""
         sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
         hops = [Hop(r, d) for d, side in sides for r, ends in side.items() if ends <= most]
         return {str(self._own[hop]) for hop in hops if hop in self._own}

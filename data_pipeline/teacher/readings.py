@@ -129,7 +129,7 @@ class TextReadings:
         return any(noun in nouns_of_type(kind) for end in ends for kind in self._graph.types(end))
 
     def _best(self, hop: Hop, words: frozenset[str]) -> frozenset[str]:
-        """The words of the hop's best phrase in the text, none where it has no phrase there."""
+        """Get the words of the hop's best phrase in the text, none where it has no phrase there."""
         entailed = (phrase for phrase in self._phrases(hop) if phrase <= words)
         return max(entailed, key=lambda p: (_weight(p), sorted(p)), default=frozenset[str]())
 

@@ -62,7 +62,7 @@ class Teacher:
         return ""
 
     def with_thoughts(self, trajectory: Trajectory) -> Trajectory:
-        """The trajectory with the teacher's thoughts; calls and observations stay as they are."""
+        """Return the trajectory with the teacher's thoughts; calls and observations stay as is."""
         return trajectory
 
 
@@ -128,7 +128,7 @@ class ChatTeacher(Teacher):
     def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
-        """The surface: one fault is enough. Raises `UserError` where every question has one."""
+        """Check the surface: one fault is enough. Raises `UserError` where every question has one."""
         faults = quality.surface(text, query, (), between)
         if self._english and not is_english(text, (topic.name for topic in query.topics)):
             faults = ("it is not in English", *faults)

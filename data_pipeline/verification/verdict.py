@@ -110,7 +110,7 @@ class FileVerdict:
 
 
 def card_digest(path: Path) -> str:
-    """The digest of the file on the data card that lies beside it; `""` where there is none."""
+    """Return the digest of the file on the data card that lies beside it, `""` for none."""
     card = path.parent / CARD
     found = read_json(card).get("digests") if card.is_file() else None
     return str(found.get(path.name, "")) if isinstance(found, dict) else ""

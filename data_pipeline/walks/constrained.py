@@ -87,7 +87,7 @@ class ConstraintWalker(Walker):
     def _of_a_type(
         self, query: Query, candidates: Sequence[Entity], rng: random.Random
     ) -> Constraint | str:
-        """One that keeps the candidates of a type by whose noun the others are not called."""
+        """Get one that keeps the candidates of a type by whose noun the others are not called."""
         types = {entity.id: self.graph.types(entity.id) for entity in candidates}
         kinds = {kind for found in types.values() for kind in found}
         apart = [k for k in sorted(kinds) if tells_apart(k, candidates, types.__getitem__)]
@@ -223,8 +223,8 @@ class _Found:
 
 
 def sample_three(walker: Walker, rng: random.Random, avoided: frozenset[str]) -> Walk | str:
-    """A walk whose every two branches share an entity that the third one lacks, or the reason why
-    this attempt found none. Drawing branches blindly finds one in thousands of attempts."""
+    """Get a walk whose every two branches share an entity that the third one lacks, or the reason
+    why this attempt found none. Drawing branches blindly finds one in thousands of attempts."""
     base = walker.sample("1-hop", rng, avoided)
     if isinstance(base, str):
         return base
@@ -245,7 +245,7 @@ def sample_three(walker: Walker, rng: random.Random, avoided: frozenset[str]) ->
 
 
 def _branches(walker: Walker, meet: Entity, rng: random.Random) -> Iterator[_Found]:
-    """Every branch of one hop that leads to the meeting entity among a few, in random order."""
+    """Get every branch of one hop that leads to the meeting entity among a few, in random order."""
     listing, rules = walker.listed(meet.id), walker.rules
     sides = ((Direction.OUT, listing.out), (Direction.IN, listing.into))
     hops = [Hop(r, d) for d, side in sides for r in sorted(side)]

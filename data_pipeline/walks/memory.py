@@ -117,12 +117,12 @@ class WalkedPlaces:
         return (hop, inverse) if inverse else (hop,)
 
     def _hops(self, entity_id: str) -> list[Hop]:
-        """The hops that walks may take from there whose domain is what the entity is about."""
+        """Get the hops that walks may take from there whose domain is what the entity is about."""
         hops = filter(self.takes, self.all_hops(entity_id))
         return self._judge.central(entity_id, list(hops))
 
     def _into(self, entity_id: str) -> list[Hop]:
-        """The hops from there to what other branches may start from, which take them back."""
+        """Get the hops from there to what other branches may start from, which take them back."""
         takes = self.takes
         hops = [hop for hop in self.all_hops(entity_id) if takes(reversed_hop(hop))]
         return self._judge.central(entity_id, hops)

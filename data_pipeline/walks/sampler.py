@@ -175,7 +175,7 @@ class Walker:
     def draw_start(
         self, rng: random.Random, avoided: frozenset[str]
     ) -> tuple[Entity, tuple[Hop, ...]] | None:
-        """An entity to start from, and the ways to write the first hop where that is drawn, too."""
+        """Return an entity to start from, and the ways to write the first hop where drawn."""
         return self.seeds.draw_start(rng, self.rules.usable_topic, TOPIC_TRIES, avoided)
 
     def _join(
@@ -237,7 +237,7 @@ class Walker:
         return [hop for hop in hops if hop not in taken]
 
     def _targets(self, path: _Path, hop: Hop, is_end: bool, search: _Search) -> list[Entity]:
-        """The entities that the hop leads to where the path ends; none where it leads back."""
+        """Get the entities that the hop leads to where the path ends; none where it leads back."""
         entities = path.entities
         before = entities[-2].id if path.hops else ""
         literals = self.rules.literals and is_end and not search.is_part

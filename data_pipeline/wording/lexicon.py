@@ -258,7 +258,7 @@ def hand_written_inverses() -> Mapping[Hop, Hop]:
 
 @cache
 def entry_from_id(hop: Hop, nouns: Nouns = NOTHING_KNOWN, label: str = "") -> Entry:
-    """The entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
+    """Get the entry of a hop that nobody wrote down, from its id and what the graph knows of it."""
     wording = generated_entry(hop.relation, hop.direction, nouns, label)
     return Entry(
         phrases=tuple(text for text in (wording.phrase, wording.nested) if text),

@@ -262,8 +262,8 @@ def _is_label(name: str) -> bool:
 
 
 def most_used(graph: KnowledgeGraph, name: str) -> list[str]:
-    """The relations of the graph, ways through CVT nodes among them, most used first; counted
-    around the entities that are looked at. Raises `UserError` for a graph that lists none."""
+    """Return the relations of the graph, ways through CVT nodes among them, most used first;
+    counted around the entities looked at. Raises `UserError` for a graph that lists none."""
     counts: Counter[str] = Counter()
     for entity in spread(graph, COUNTED):
         counts.update(dict(graph.flat_relations(entity.id, Direction.OUT)))

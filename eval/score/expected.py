@@ -170,7 +170,7 @@ class ExpectedQuestions:
         return [name for name in self._questions if name not in self._seen]
 
     def blanks(self) -> Iterator[Prediction]:
-        """A record without an answer for each missing question; none where they are dropped."""
+        """Get a record without an answer for each missing question; none where they are dropped."""
         like = self._like
         episode = like.scored.keys() - {"recovery_given_error"}
         for name in () if self.drop else self.missing:

@@ -64,7 +64,7 @@ class Episode:
             self.cut_turns += bool(written) and self.turns[-1].error == "malformed"
 
     def _no_room(self, completion: Completion) -> PolicyError | None:
-        """The failure of a prompt that is longer than the context for its exemplars alone."""
+        """Get the failure of a prompt that is longer than the context for its exemplars alone."""
         shown, tokens = len(self._environment.exemplars), completion.prompt_tokens
         line = (
             f"environment.exemplars={shown}: with them the prompt takes {tokens:,} tokens and "

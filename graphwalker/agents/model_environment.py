@@ -315,7 +315,7 @@ def format_of(
 def _environment(
     model: Path, own: ModelEnvironment, given: EnvironmentConfig, trust: Sequence[str] = ()
 ) -> tuple[EnvironmentConfig, list[str]]:
-    """The model's environment with what the user set, and what differs from the model's own."""
+    """Get the model's environment with what the user set, and what differs from the model's own."""
     explicit, file = given.explicit(), model / MODEL_FILE
     # The same preset may stand in another module today than when the model was trained.
     found = {**own.environment, "preset": explicit.pop("preset", own.environment["preset"])}

@@ -29,7 +29,7 @@ class Prompt:
 
     @classmethod
     def load(cls, name: str, own: Mapping[str, str] | None = None) -> "Prompt":
-        """One of `own` (a preset's texts by name), a shipped one, or the user's file by path.
+        """Get one of `own` (a preset's texts by name), a shipped one, or the user's file by path.
 
         Raises `UserError`.
         """
@@ -80,7 +80,7 @@ def is_shipped(name: str) -> bool:
 
 
 def prompt_text(name: str, own: Mapping[str, str] | None = None) -> str:
-    """The text of a prompt, as `Prompt.load` finds it; a model's `graphwalker.json` holds one, too.
+    """Get the text of a prompt, as `Prompt.load` finds it; a model's `graphwalker.json` holds one.
 
     Raises `UserError`.
     """

@@ -246,7 +246,7 @@ KINDS: Mapping[str, Any] = {kind.kind: kind for kind in (Names, Rows, PathAnswer
 
 
 def read_gold(record: object) -> GoldAnswer | None:
-    """The gold of a question's record, `None` for none. Raises `UserError` naming the field."""
+    """Get the gold of a question's record, `None` for none. Raises `UserError` naming the field."""
     if record is None:
         return None
     if not isinstance(record, dict):

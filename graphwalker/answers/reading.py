@@ -25,7 +25,7 @@ class FoundAnswer(NamedTuple):
 
 
 def read_rows(text: str) -> tuple[list[AnswerRow], FoundAnswer] | None:
-    """The rows of a message: its last JSON list of objects, or its last object; `None` without.
+    """Get the rows of a message: its last JSON list of objects, or its last object; `None` without.
 
     >>> read_rows('So it is ```json\\n[{"count": 3}]\\n```')[1].how
     'fenced'

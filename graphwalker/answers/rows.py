@@ -169,7 +169,7 @@ def _number(text: str) -> str:
 
 
 def _stands_in(row: AnswerRow, text: str) -> bool:
-    """Whether each text of the row stands there, as JSON; numbers may be counted, not read."""
+    """Tell whether each text of the row stands there, as JSON; numbers may be counted, not read."""
     cells = [value for value in row.values() if isinstance(value, str)]
     return all(json.dumps(value, ensure_ascii=False) in text for value in cells)
 

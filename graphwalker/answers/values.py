@@ -62,7 +62,7 @@ def value_key(text: str) -> str:
 
 
 def answer_key(name: str) -> str:
-    """The form in which answers without ids are compared: of a value what it means, else its name.
+    """Get the form where answers without ids are compared: of a value what it means, else its name.
 
     >>> answer_key("4 August 1961") == answer_key("1961-08-04-08:00")
     True

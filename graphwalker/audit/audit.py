@@ -137,7 +137,7 @@ def _is_known(graph: KnowledgeGraph, entity_id: str) -> bool:
 
 
 def _named_in(question: Question) -> list[str]:
-    """The gold answers that the question names, but for yes, no and what is hardly a name."""
+    """Get the gold answers that the question names, but for yes, no and what is hardly a name."""
     text = f" {' '.join(_WORD.findall(fold(question.text)))} "
     names = (answer.name for answer in question.answers if not is_literal(answer.id))
     return [n for n in names if len(n) > 2 and f" {' '.join(_WORD.findall(fold(n)))} " in text]

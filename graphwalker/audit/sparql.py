@@ -24,7 +24,7 @@ class NotExecutedError(UserError):
 
 
 def run_sparql(graph: KnowledgeGraph, text: str) -> list[Entity]:
-    """What the query selects, each once, or whether it holds (ASK). Raises `NotExecutedError`,
+    """Tell what the query selects, each once, or whether it holds (ASK). Raises `NotExecutedError`,
     `GraphError` when the graph fails, and another `UserError` without Oxigraph."""
     shape = _read(text)
     if _OUTSIDE.search(shape.text):

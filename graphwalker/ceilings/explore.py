@@ -84,7 +84,7 @@ class Explorer:
                     yield from (((hop,), seen) for hop in both[1:])
 
     def take(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
-        """What is shown at the end of the hops, which are one relation, from every entity."""
+        """Return what is shown at the end of the hops, being one relation, from every entity."""
         found: dict[str, Entity] = {}
         calls = here.calls
         for start in here.ends:
@@ -160,7 +160,7 @@ def ends_of(seen: Observation, starts: Sequence[Entity], hops: Sequence[Hop]) ->
 
 
 def branches(explorer: Explorer, query: Query) -> list[Reached]:
-    """The gold walk of each branch of the query; what one has been shown the next ones know."""
+    """Get the gold walk of each branch of the query; what one has been shown the next ones know."""
     walked: list[Reached] = []
     for branch in query.branches:
         start = explorer.start(branch.topic, walked[-1].known if walked else frozenset())
@@ -247,7 +247,7 @@ class DirectedExplorer(Explorer):
 
 
 def explorer_for(environment: Environment, question: Question) -> Explorer:
-    """The explorer of the environment's tools. Raises `UserError` where the oracle has none."""
+    """Get the explorer of the environment's tools. Raises `UserError` where the oracle has none."""
     if directed := abilities_of(environment.speaker).directed:
         return DirectedExplorer(environment, question, directed)
     return Explorer(environment, question)

@@ -165,7 +165,7 @@ class KnowledgeGraph(Protocol):
         return browse.contains(self, item)
 
     def __getitem__(self, name: str | Entity) -> list[Triple]:
-        """The triples of an entity, by its name or id. Raises `KeyError` with names like it."""
+        """Get the triples of an entity, by its name or id. Raises `KeyError` with names like it."""
         return browse.facts_of(self, name)
 
     def sparql(self, query: str, timeout_s: float = 60.0) -> "list[dict[str, Entity]] | bool":
@@ -189,7 +189,7 @@ class KnowledgeGraph(Protocol):
         return _ABOVE["subgraph"](self, entities, hops)
 
     def to_pandas(self) -> Any:
-        """A DataFrame of all triples: ids in `head`, `relation`, `tail`, and two of names."""
+        """Get a DataFrame of all triples: ids in `head`, `relation`, `tail`, and two of names."""
         return browse.to_pandas(self)
 
     def to_networkx(self) -> Any:
@@ -201,7 +201,7 @@ class KnowledgeGraph(Protocol):
         return browse.to_pyg(self)
 
     def describe(self) -> Any:
-        """A DataFrame with a row for each relation: its triples, heads, tails, an example."""
+        """Get a DataFrame with a row for each relation: its triples, heads, tails, an example."""
         return browse.count_relations(self)
 
     def stats(self) -> dict[str, int | str]:

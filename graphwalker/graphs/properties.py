@@ -91,7 +91,7 @@ class PropertyGraph(KnowledgeGraph, Protocol):
         ...
 
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
-        """The values of a key among the nodes of a label, most frequent first, then by text."""
+        """Get the values of a key among the nodes of a label, most frequent first, then by text."""
         ...
 
     def relationship_values(
@@ -147,7 +147,7 @@ def value_literal(value: Value) -> str:
 
 
 def literal_value(literal: str) -> Value:
-    """The property value of a literal's id, `value_literal` undone; other datatypes are texts.
+    """Get the property value of a literal's id, `value_literal` undone; other datatypes are texts.
 
     >>> literal_value('"1964"^^<http://www.w3.org/2001/XMLSchema#integer>')
     1964

@@ -72,7 +72,7 @@ class EnvironmentClient:
         self.close()
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The data of the reply. A step that was played before its reply was lost is not played
+        """Get the data of the reply. A step that was played before its reply was lost is not played
         again. Raises `UserError` where the server refuses, and `GraphError` where it is not there.
         """
         from websockets.exceptions import ConnectionClosed, InvalidHandshake

@@ -100,12 +100,12 @@ class WalkOracle(DecisionOracle, ABC):
         return turn
 
     def ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
-        """The entities that the turn's triples show at the end of the hop from any of these."""
+        """Get the entities that the turn's triples show at the end of the hop from any of these."""
         return [end for here in frontier for end in self.view.triple_ends(turn, here, hop)]
 
 
 def read_gold(question: Question, seen: str) -> tuple[str, ...]:
-    """The gold text where all of it, or each of its parts, is to be read in what was seen."""
+    """Get the gold text where all of it, or each of its parts, is to be read in what was seen."""
     gold = question.gold.texts()[0] if question.gold else ""
     known = fold(seen)
     right = fold(gold) in known or all(fold(part) in known for part in gold.split(", "))

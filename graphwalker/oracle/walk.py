@@ -221,7 +221,7 @@ class QueryWalk:
         self._pending.append(thought)
 
     def _speak(self, thought: str) -> str:
-        """The thought, opened by what the turn before it gave and by what waits to be told."""
+        """Get the thought, opened by what the turn before it gave and by what waits to be told."""
         opened = [self.view.findings(self.rng), self.view.regret(self.rng), *self._pending]
         self._pending = []
         return " ".join(filter(None, (*opened, thought)))

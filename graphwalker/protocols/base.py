@@ -82,5 +82,5 @@ class ActionProtocol(Protocol):
         ...
 
     def hint(self, tool: str) -> str:
-        """An example call of the tool, as a completion writes it; `""` for an unknown one."""
+        """Get an example call of the tool, as a completion writes it; `""` for an unknown one."""
         ...

@@ -111,7 +111,7 @@ class FormProtocol:
 
 
 def _advice(form: str) -> str:
-    """What to write; an agent that asks for another form puts it in the place of this one."""
+    """Tell what to write; an agent that asks for another form puts it in the place of this one."""
     return f"write one JSON object, such as {form}"
 
 

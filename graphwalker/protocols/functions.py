@@ -38,7 +38,7 @@ class AnswerForm(Protocol):
     """An answer as a message writes it, for prompts and error texts."""
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
-        """The thought before the answer, and the answer; `None` where the text holds none."""
+        """Get the thought before the answer, and the answer; `None` where the text holds none."""
         ...
 
     def write(self, answer: FinalAnswer) -> str:

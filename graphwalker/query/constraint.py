@@ -114,7 +114,7 @@ def kind_of(literal: str) -> ValueKind | None:
 
 
 def values_of(graph: KnowledgeGraph, entity_id: str, constraint: Constraint) -> tuple[str, ...]:
-    """What the constraint filters the entity by: its types, or the values of the relation."""
+    """Tell what the constraint filters the entity by: its types, or the values of the relation."""
     if constraint.kind == "type":
         return tuple(graph.types(entity_id))
     return literals_of(graph, entity_id, constraint.relation)
@@ -129,7 +129,7 @@ def literals_of(graph: KnowledgeGraph, entity_id: str, relation: str) -> tuple[s
 def filter_candidates(
     graph: KnowledgeGraph, constraint: Constraint, candidates: Sequence[Entity]
 ) -> tuple[Entity, ...]:
-    """The candidates that the constraint keeps, in their order, by their values in the graph."""
+    """Return the candidates that the constraint keeps, in order, by their values in the graph."""
     values = {c: values_of(graph, c.id, constraint) for c in candidates}
     than = constraint.than
     return choose_candidates(

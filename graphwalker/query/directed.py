@@ -79,7 +79,7 @@ Readings = tuple[Hop, ...]
 
 
 def groupings(parts: Sequence[Readings]) -> Iterator[list[Readings]]:
-    """The parts, and with any two that are beside one another as one hop through a CVT node."""
+    """Get the parts, and with any two that are beside one another as one hop through a CVT node."""
     if len(parts) < 2:
         yield list(parts)
         return

@@ -55,7 +55,7 @@ _MORE = re.compile(r"\b(?:FILTER|ORDER|LIMIT|GROUP|HAVING|COUNT|ASK|VALUES)\b|[|
 
 
 def says_all(query: Query, sparql: str) -> bool:
-    """Whether a walk of the text's patterns is all that it asks: no condition is left out."""
+    """Tell whether a walk of the text's patterns is all that it asks: no condition is left out."""
     bare = _PREFIX.sub(" ", sparql)
     hops = sum(len(branch.hops) for branch in query.branches) + len(query.tail)
     return len(_TRIPLE.findall(bare)) == hops and not _MORE.search(bare)
@@ -79,7 +79,7 @@ def _readings(found: dict[Entity, list[_Step]], avoids: bool) -> Iterator[Query]
 
 
 def _path(triples: Sequence[Pattern], start: str, end: str) -> list[_Step]:
-    """The shortest way from one node of the pattern to another, empty where there is none."""
+    """Return the shortest way from one node of the pattern to another, empty for none."""
     ways: dict[str, list[_Step]] = {start: []}
     waiting = [start]
     for here in waiting:
@@ -113,7 +113,7 @@ def _id(term: str) -> str:
 
 
 def from_s_expression(text: str) -> str:
-    """An s-expression of GrailQA as SPARQL. Raises `UserError` for a function that is not read.
+    """Turn an s-expression of GrailQA into SPARQL. Raises `UserError` for a function that is not read.
 
     >>> from_s_expression("(JOIN (R a.b.c) m.1)")
     'SELECT DISTINCT ?x WHERE { ?v1 :a.b.c ?x . VALUES ?v1 { :m.1 } }'

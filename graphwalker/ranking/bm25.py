@@ -54,7 +54,7 @@ def bm25_stems(question: str, entity: str, relations: tuple[str, ...]) -> Sequen
 
 
 def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
-    """The relations, best first; equal scores by relation id, whatever the order they came in.
+    """Get the relations, best first; equal scores by relation id, whatever the order they came in.
 
     >>> rank_relations("Where was she born?", ("b.film.genre", "a.person.born_in"))
     ('a.person.born_in', 'b.film.genre')
@@ -64,7 +64,7 @@ def rank_relations(query: str, relations: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def stem_scores(text: str, relations: tuple[str, ...]) -> tuple[float, ...]:
-    """What BM25 over stems and letter trigrams gives each of these relations, which are sorted."""
+    """Tell what BM25 over stems and letter trigrams gives each of these relations, being sorted."""
     return _scores(stem_terms(text), relations, stem_terms)
 
 

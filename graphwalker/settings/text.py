@@ -119,7 +119,7 @@ def _references_in(text: str) -> list[str]:
 
 
 def _place_named(place: tuple[str, ...], reference: str) -> tuple[str, ...]:
-    """The place that a reference names: `${.a}` is beside its own, `${..a}` a level above."""
+    """Get the place that a reference names: `${.a}` is beside its own, `${..a}` a level above."""
     name = reference.strip()
     dots = len(name) - len(name.lstrip("."))
     above = place[: max(0, len(place) - dots)] if dots else ()

@@ -80,7 +80,7 @@ def _find_format(tokenizer: Any, model: str) -> FormatSetting:
 
 
 def _same_ids(fmt: ChatFormat, tokenizer: Any) -> bool:
-    """Whether the format writes the probe's conversations and prompts as the template does."""
+    """Tell whether the format writes the probe's conversations and prompts as the template does."""
     for start in (0, 1):
         for length in (2, 4):
             opened = _PROBE[start:length]

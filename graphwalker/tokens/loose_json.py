@@ -11,7 +11,7 @@ _TRAILING_COMMA = re.compile(r",\s*([}\]])")
 
 
 def first_value(text: str, opening: str) -> Any:
-    """The JSON value that begins at the first `opening` of the text, `None` where there is none."""
+    """Return the JSON value that begins at the first `opening` of the text, `None` for none."""
     fenced = _FENCE.search(text)
     text = fenced[1] if fenced else text
     start = text.find(opening)
@@ -26,7 +26,7 @@ def first_value(text: str, opening: str) -> Any:
 
 
 def string_list(answer: str) -> list[str] | None:
-    """The strings of a JSON array, or of the only array in a JSON object; `None` for neither.
+    """Get the strings of a JSON array, or of the only array in a JSON object; `None` for neither.
 
     >>> string_list('Here you are: ["a.b.c", "d.e.f"')
     ['a.b.c', 'd.e.f']

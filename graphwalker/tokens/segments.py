@@ -100,7 +100,7 @@ def prompt_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenize
 
 
 def extension_ids(messages: Iterable[Message], fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    """What follows a completion: `messages` (observations), up to the next place to write."""
+    """Tell what follows a completion: `messages` (observations), up to the next place to write."""
     ids = _markup(fmt.after_turn, tokenizer)
     for message in messages:
         ids += _context_ids(message, True, fmt, tokenizer)
@@ -130,7 +130,7 @@ def closed_ids(ids: Sequence[int], fmt: ChatFormat, tokenizer: Tokenizer) -> lis
 
 
 def end_of_turn_id(fmt: ChatFormat, tokenizer: Tokenizer) -> int:
-    """The id that ends an assistant message. Raises `UserError` if the tokenizer has none."""
+    """Get the id that ends an assistant message. Raises `UserError` if the tokenizer has none."""
     token = tokenizer.convert_tokens_to_ids(fmt.end_of_turn)
     if token is None or token == tokenizer.unk_token_id:
         raise UserError(

@@ -119,7 +119,7 @@ def _read_turns(
 
 
 def looked_at(action: Mapping[str, Any]) -> str:
-    """The entity that a call is about: its argument `entity`, else its first text; else `""`.
+    """Get the entity that a call is about: its argument `entity`, else its first text; else `""`.
 
     >>> looked_at({"tool": "look", "arguments": {"entity": "Ann"}})
     'Ann'

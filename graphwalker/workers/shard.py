@@ -62,7 +62,7 @@ class Shard:
 
 
 def shard_folders(out: Path, mark: str) -> list[Path]:
-    """The shards' folders of a run in order, each with the file `mark`, which is written last.
+    """Get the shards' folders of a run in order, each with the file `mark`, which is written last.
 
     Raises `UserError` naming the shards that are missing or unfinished.
     """

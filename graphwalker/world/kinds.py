@@ -189,7 +189,7 @@ class World:
         return f"m.1{_encode(index * 32 + number)}"
 
     def choose(self, target: str, skew: float, rng: random.Random) -> int:
-        """The place of a random entity of a kind (`film`) or of a role (`person/director`)."""
+        """Get the place of a random entity of a kind (`film`) or of a role (`person/director`)."""
         kind, _, role = target.partition("/")
         count, place = self.spans[kind].count, rng.random() ** skew
         if not role:

@@ -119,7 +119,7 @@ def accepted_actions(trajectory: Trajectory) -> list[float]:
 def turn_credit(
     trajectories: Sequence[Trajectory], samples: int, earned: TurnReward = accepted_actions
 ) -> list[list[float]]:
-    """The normalised credit of each turn of each episode, groups of `samples` being neighbours.
+    """Get the normalised credit of each turn of each episode, groups of `samples` being neighbours.
 
     Infrastructure failures get zeros and count in no mean.
     """

@@ -41,7 +41,7 @@ class OutageError(GraphWalkerError, RuntimeError):
 
 
 def step_seed(seed: int, step: int) -> int:
-    """The sampling seed of a trainer step, so a resumed run draws what it would have drawn."""
+    """Get the sampling seed of a trainer step, so a resumed run draws what it would have drawn."""
     return int.from_bytes(hashlib.blake2b(f"{seed}:{step}".encode(), digest_size=6).digest())
 
 

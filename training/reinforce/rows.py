@@ -73,8 +73,8 @@ def with_contexts(
     pad_id: int,
     score: dict[str, LogProbabilities],
 ) -> Columns:
-    """The batch with `count` rows more: each context has the advantage of its episode, and is in
-    the loss where that is. Rows beyond the contexts are there to make the number whole: they are
+    """Get the batch with `count` rows more: each context has the advantage of its episode, and is
+    in the loss where that is. Rows beyond the contexts are there to make the number whole: they are
     not kept. `score` computes the log-probabilities that the batch has of its own rows, by name."""
     device = batch["prompt_ids"].device
     empty = EpisodeTokens([pad_id], [pad_id], [0], [0.0], [-1])

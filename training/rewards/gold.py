@@ -86,7 +86,7 @@ def progress(walks: GoldWalks) -> Callable[[Trajectory], list[float]]:
 
 
 def frontier(trajectory: Trajectory, steps: Sequence[GoldStep]) -> float:
-    """The potential at the end: the share of the gold walk's entities that the tools showed."""
+    """Get the potential at the end: the share of the gold walk's entities that the tools showed."""
     return (potentials(trajectory, steps) or [0.0])[-1]
 
 

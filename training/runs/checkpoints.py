@@ -39,7 +39,7 @@ def digest(path: Path) -> str:
 
 
 def digests(files: Mapping[str, str], model: str) -> dict[str, str]:
-    """The digest of each file that a run reads, by its setting, and of a model in a folder."""
+    """Get the digest of each file that a run reads, by its setting, and of a model in a folder."""
     folder = {"model": model} if Path(model).is_dir() else {}
     return {setting: digest(Path(path)) for setting, path in {**files, **folder}.items()}
 

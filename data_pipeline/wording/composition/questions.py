@@ -51,7 +51,7 @@ class ProgrammaticTeacher(Phraser):
     """The gender of an entity, for words such as `wife`."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
-        """One question, or `None` where none can be worded (no phrase, or the answer leaks)."""
+        """Get one question, or `None` where none can be worded (no phrase, or the answer leaks)."""
         if not query.branches or not all(branch.hops for branch in query.branches):
             return None
         longest = max(len(branch.hops) for branch in query.branches) + len(query.tail)

@@ -143,7 +143,7 @@ def more_lines(hidden: int) -> str:
 
 
 def listed_hop(text: str, known: Sequence[Hop]) -> Hop | None:
-    """The hop of that text among those listed; one without `~` may also be the incoming one."""
+    """Get the hop of that text among those listed; one without `~` may also be the incoming one."""
     wanted = parse_hop(text.strip()) if text.strip() else None
     if wanted in known:
         return wanted

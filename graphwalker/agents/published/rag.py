@@ -72,7 +72,7 @@ class RagTools(DecisionTools[TextRagOptions]):
         self._hops, self._each = self._options.around
 
     def retrieve(self) -> Observation:
-        """The nodes nearest to the question, then triples ring by ring, cut at the budget."""
+        """Get the nodes nearest to the question, then triples ring by ring, cut at the budget."""
         hits = self._shared.index.search(self._question.text, limit=self._options.nodes)
         nodes = [self._book.show_entity(hit.entity) for hit in hits]
         budget = self._options.tokens * CHARS_PER_TOKEN

@@ -66,7 +66,7 @@ class RogAgent(DialogueAgent):
 
 
 def retrieve_paths(tools: PathTools, options: RogOptions, call: Call) -> Observation:
-    """The instances of the planned paths from every topic entity, at most `options.paths`."""
+    """Get the instances of the planned paths from every topic entity, at most `options.paths`."""
     texts = [
         [text.strip() for text in path if text.strip("~ ")] for path in call.arguments["paths"]
     ]

@@ -161,7 +161,7 @@ def sparql_json(columns: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> 
 def write_result(
     rows: Sequence[Sequence[TableCell]], options: SearchOptions, hidden: int = 0, too_many: int = 0
 ) -> str:
-    """A table under its count: of rows, or (`too_many`) of the properties of so many rows."""
+    """Get a table under its count: of rows, or (`too_many`) of the properties of so many rows."""
     write = markdown if options.output == "markdown" else sparql_json
     table, count = write(PROPERTIES if too_many else ROWS, rows), len(rows) + hidden
     if not too_many:

@@ -8,7 +8,7 @@ from graphwalker.graphs.memory import MemoryGraph
 
 
 def from_networkx(graph: Any) -> MemoryGraph:
-    """The triples of a networkx graph, taken over once: later changes of `graph` are not seen.
+    """Get the triples of a networkx graph, taken over once: later changes of `graph` are not seen.
 
     A node's id is its text; its name the attribute `name`, else the id (`name=""` makes a
     mediator); its types the attribute `types`. A relation is the edge's attribute `relation`, else

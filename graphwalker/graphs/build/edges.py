@@ -50,7 +50,7 @@ def write_side(
 
 
 def _new_edges(last: Array, edges: Array) -> Array:
-    """Which edges are not those before them. Raises `GraphError` if the rows are unsorted."""
+    """Get which edges are not those before them. Raises `GraphError` if the rows are unsorted."""
     step: Array = np.diff(edges, axis=1, prepend=last)
     same_node = step[0] == 0
     same_run = same_node & (step[1] == 0)

@@ -98,7 +98,7 @@ class _Run:
 
 
 def _heavy(side: EdgeSide, is_cvt: Array) -> Iterator[int]:
-    """The nodes with a listing worth storing, in order; CVT nodes are not listed themselves."""
+    """Get the nodes with a listing worth storing, in order; CVT nodes are not listed themselves."""
     for first in range(0, len(is_cvt), NODES_AT_ONCE):
         nodes = np.arange(first, min(len(is_cvt), first + NODES_AT_ONCE) + 1)
         edges = side.edges_at(nodes)

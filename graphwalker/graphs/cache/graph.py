@@ -54,7 +54,7 @@ class Cache:
         return [found[key] for key in keys]
 
     def _sort_out(self, keys: Sequence[K]) -> tuple[dict[K, Any], list[K], dict[K, Future[Any]]]:
-        """What is known, what this thread takes upon itself, and what others are computing."""
+        """Tell what is known, what this thread takes upon itself, and what others are computing."""
         found: dict[K, Any] = {}
         mine: list[K] = []
         others: dict[K, Future[Any]] = {}

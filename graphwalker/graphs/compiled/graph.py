@@ -121,7 +121,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @decoding
     def node_number(self, entity_id: str) -> int:
-        """The place of a node in id order, -1 for one that is not there; read from the file."""
+        """Get the place of a node in id order, -1 for one that is not there; read from the file."""
         return self._look_up(entity_id)
 
     @decoding

@@ -39,7 +39,7 @@ class Listings:
         return list(zip(self._pairs(run), self._counts[run].tolist(), strict=True))
 
     def first_ends(self, node: int, near: int, far: int) -> list[int]:
-        """The first nodes behind a pair of relations; an empty list where none are stored."""
+        """Get the first nodes behind a pair of relations; an empty list where none are stored."""
         run = self._run(node)
         listed = self._pairs(run) if run else []
         if run is None or (near, far) not in listed:
@@ -218,7 +218,7 @@ class Hops:
         return sorted([other for other in found if not is_cvt[other]])
 
     def _find_halves(self, relation: str, direction: Direction) -> tuple[int, int]:
-        """The numbers of a flattened relation's halves, the nearer one first; -1 for none."""
+        """Get the numbers of a flattened relation's halves, the nearer one first; -1 for none."""
         first, _, second = relation.partition(FLATTENED)
         pair = (first, second) if direction == Direction.OUT else (second, first)
         near, far = (self._at.get(half, -1) for half in pair)

@@ -76,7 +76,7 @@ class EdgeSide:
         return self.relations[start:end].tolist(), self.nodes[start:end].tolist()
 
     def edges_at(self, nodes: Array) -> Array:
-        """Where the edges of each node start; of the number behind the last, where all end."""
+        """Tell where the edges of each node start; of the number behind the last, where all end."""
         return self.start_array[self.rows.of(nodes)].astype(np.int64)
 
     def over(self, nodes: Array, relation: int) -> Array:

@@ -41,7 +41,7 @@ class Maze:
         return ["".join(marks.get(row * n + k, ".") for k in range(n)) for row in range(n)]
 
     def beside(self, cell: int) -> Iterator[int]:
-        """The cells above, left, right and below, walls too, in the order of their numbers."""
+        """Get the cells above, left, right and below, walls too, in the order of their numbers."""
         row, column = divmod(cell, self.size)
         if row > 0:
             yield cell - self.size

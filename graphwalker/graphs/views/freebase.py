@@ -57,7 +57,7 @@ class FreebaseSchema:
         return False if kind and known else None
 
     def inverse_of(self, relation: str) -> str:
-        """The inverse of a relation, of a flattened one by its halves; `""` where there is none."""
+        """Return the inverse of a relation, of a flattened one by its halves, `""` for none."""
         if FLATTENED not in relation:
             return self.inverses.get(relation, "")
         first, _, second = relation.partition(FLATTENED)

@@ -44,7 +44,7 @@ class GraphLayers(Config):
 
 
 def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
-    """The graph under its layers; the graph itself where there are none. Raises `UserError`."""
+    """Get the graph under its layers; the graph itself where there are none. Raises `UserError`."""
     # Once, not in each worker; an endpoint would be asked.
     if not layers.wikidata and not graph.is_remote and parent_process() is None:
         _hint_wikidata(graph)

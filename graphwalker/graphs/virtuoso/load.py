@@ -196,7 +196,7 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 def _beside_loaded(server: Server, graph: str, held: int) -> int | str:
-    """The triples of a graph without its marks; more words where they are not those loaded."""
+    """Get the triples of a graph without its marks; more words where they are not those loaded."""
     query = f"sparql select ?p ?o from <{graph}> {{ <{MARKED}> ?p ?o }};"
     rows = [line.split() for line in sql(server, query)]
     if not rows:

@@ -313,7 +313,7 @@ class TransformersPolicy:
 
 
 def _count_shared(one: CachedEpisode, other: CachedEpisode) -> int:
-    """The ids that both begin with and that are in the cache; the other's last one is left."""
+    """Get the ids that both begin with and that are in the cache; the other's last one is left."""
     most = min(one.cached, len(one.ids), len(other.ids) - 1)
     pairs = zip(one.ids[:most], other.ids, strict=False)
     return next((number for number, (a, b) in enumerate(pairs) if a != b), most)

@@ -289,7 +289,7 @@ def _fetch(hop: Hop) -> dict[str, Any]:
 
 
 def _answer(question: Question, turn: Turn) -> tuple[str, ...]:
-    """The gold answers where all are to be read in what was retrieved; else what was found."""
+    """Get the gold answers where all are to be read in what was retrieved; else what was found."""
     if question.gold is not None:
         return read_gold(question, turn.observation)
     query = question.query

@@ -225,7 +225,7 @@ class PropertyTools:
 
 
 def graph_of(graph: KnowledgeGraph, question: Question) -> PropertyGraph:
-    """The property graph that the question is about. Raises `UserError` where there is none."""
+    """Return the property graph that the question is about. Raises `UserError` for none."""
     graph = graph.for_question(question)
     if isinstance(graph, PropertyGraph):
         return graph
