@@ -47,7 +47,7 @@ def dumps_bytes(record: Any) -> bytes:
 
 @contextmanager
 def whole_file(path: Path | str, errors: str = "strict") -> Generator[TextIO, None, None]:
-    """A text file that appears under its name when it is whole: written beside it, renamed."""
+    """Write a text file beside its place, and rename it when it is whole."""
     with whole_bytes(path) as raw:
         out = TextIOWrapper(cast(Any, raw), encoding="utf-8", errors=errors, newline="\n")
         yield out
@@ -56,7 +56,7 @@ def whole_file(path: Path | str, errors: str = "strict") -> Generator[TextIO, No
 
 @contextmanager
 def whole_bytes(path: Path | str) -> Generator[BinaryIO, None, None]:
-    """As `whole_file`, for bytes."""
+    """Write bytes as `whole_file` does."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
@@ -187,8 +187,8 @@ def _too_long(path: Path, number: int) -> UserError:
 
 @contextmanager
 def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
-    """A UTF-8 text file, gzipped or not. Whatever is wrong with it is a `UserError`, a line beyond
-    the limit as well."""
+    """Open a UTF-8 text file, gzipped or not. Raises `UserError` for whatever is wrong with it, such
+    as a line beyond the limit."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path)
@@ -276,11 +276,11 @@ class JsonlAppender:
         self.append_line(dumps(record))
 
     def append_line(self, line: str) -> None:
-        """A record that is written out already."""
+        """Append a record that is already JSON."""
         self.append_bytes(line.encode() + b"\n")
 
     def append_bytes(self, line: bytes) -> None:
-        """The same, encoded already, with the newline at its end."""
+        """Append a record that is already encoded, with the newline at its end."""
         while line:
             line = line[self._out.write(line) :]
         if time.monotonic() - self._synced > SYNC_EVERY_S:

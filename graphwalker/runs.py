@@ -127,15 +127,15 @@ def lock_folder(folder: Path) -> Generator[None, None, None]:
 
 @contextmanager
 def locked_file(path: Path) -> Generator[None, None, None]:
-    """The same for a command whose result is one file, or a folder that only appears when it is
-    whole: the lock stands beside it."""
+    """Be the one process that writes a file, or a folder that only appears when it is whole: the
+    lock stands beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold(path.with_name(f".{path.name}{LOCK}"), path):
         yield
 
 
 def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function that writes a folder, for which it is `lock_folder` as long as it runs.
+    """Decorate a function that writes a folder: `lock_folder` holds as long as it runs.
 
     `argument` is the parameter that names the folder, or `parameter.field`. Of the processes of one
     training run (`RANK`) the first takes the lock for all.

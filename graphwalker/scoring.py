@@ -263,7 +263,7 @@ def _retrieval(shown: Sequence[Entity], gold: GoldSet) -> dict[str, float]:
 
 
 def _is_grounded(trajectory: Trajectory, shown: Sequence[Entity]) -> bool:
-    """Every answered entity was shown in some observation."""
+    """Return whether every answered entity was shown in some observation."""
     predictions = predicted_entities(trajectory)
     ids = {entity.id for entity in shown if entity.id}
     names = {normalise(entity.name) for entity in shown}

@@ -313,7 +313,7 @@ def check_version(record: dict[str, Any]) -> None:
 
 
 def _provenance_to_json(provenance: dict[str, Any]) -> dict[str, Any]:
-    """With `errors` as a text in JSON: a list that is empty in one file and not in another has no
+    """Write `errors` as a JSON text: a list that is empty in one file and not in another has no
     type that libraries such as `datasets` read both with."""
     if "errors" not in provenance:
         return provenance

@@ -238,7 +238,7 @@ def _with_queries(
     ]
     if without := check_queries(resolved, config.asks_gold_walk):
         log.warning(
-            "WARNING: %d of %d questions have no query: %s pay nothing there",
+            "WARNING: %d of %d questions have no query: %s give 0 for those questions",
             without, len(resolved), ", ".join(config.asks_gold_walk),
         )  # fmt: skip
     return resolved

@@ -69,7 +69,7 @@ class ExpertGoal(Goal):
         return found[: min(size, self.total - self.kept.total())]
 
     def end(self, question: Question, kept: bool) -> None:
-        """The question of a window is over."""
+        """End the question of a window."""
         self._ended.add(unit(question))
         self.count(question.structure, kept)
 

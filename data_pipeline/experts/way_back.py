@@ -20,7 +20,7 @@ class WayBack(OraclePolicy):
     name = "way-back"
 
     def repeat(self, turns: tuple[Turn, ...]) -> None:
-        """The turns that the next episode begins with."""
+        """Set the turns that the next episode begins with."""
         self._repeated = turns
 
     def submit(self, request: Request) -> None:

@@ -191,7 +191,7 @@ def _refuse_without_attempts(out: Path, files: Sequence[str]) -> None:
 def open_ledger(
     out: Path, stage: str, config: Config, facts: Mapping[str, Any], files: Sequence[str]
 ) -> Generator[Ledger, None, None]:
-    """The ledger of a folder that no other process writes, made with these settings and no others.
+    """Open the ledger of a folder that no other process writes, made with these settings alone.
     A run that is refused before it has made anything leaves the folder to others.
 
     Raises `UserError` naming the process, or the setting that differs.

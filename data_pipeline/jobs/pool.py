@@ -35,7 +35,7 @@ or judges): opens the graph and returns what makes one record of one job."""
 def open_pool(
     build: Build, graph: Path | str, config: SamplingConfig | ExpertConfig, out: Path
 ) -> Generator[Pool[Any, Any], None, None]:
-    """The pool that the config asks for. What is made is the same for any."""
+    """Open the pool that the config asks for. What is made is the same for any."""
     if isinstance(config, SamplingConfig) and (config.teacher.chats or config.judge.chats):
         chatting = [chat for chat in (config.teacher, config.judge) if chat.chats]
         threads = max(chat.concurrency for chat in chatting)

@@ -67,7 +67,7 @@ class Shards:
     """All shards of a run, each of them finished."""
 
     def __init__(self, out: Path) -> None:
-        """Raise `UserError` naming a shard that is missing, unfinished or of another making."""
+        """Raise `UserError` naming a shard that is missing, unfinished, or of another run."""
         self.folders = shard_folders(out, CARD)
         self._tried = [_tried_counts(folder) for folder in self.folders]
         runs = [read_json(folder / RUN, AGAIN) for folder in self.folders]

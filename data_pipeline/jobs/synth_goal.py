@@ -28,7 +28,7 @@ relations that it keeps off."""
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a run makes: of each job, by `build`; written as `files`, the last one its product."""
+    """The `files` of a run, the last one its product, and `build`, which makes their records."""
 
     name: str
     build: Callable[..., Callable[[AttemptNumber], Unit]]

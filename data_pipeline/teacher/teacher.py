@@ -128,7 +128,7 @@ class ChatTeacher(Teacher):
     def check(
         self, text: str, query: Query, draft: Draft, between: Sequence[Entity]
     ) -> quality.Verdict:
-        """Check the surface: one fault is enough. Raises `UserError` where every question has one."""
+        """Check the surface. Raises `UserError` where every question has a fault."""
         faults = quality.surface(text, query, (), between)
         if self._english and not is_english(text, (topic.name for topic in query.topics)):
             faults = ("it is not in English", *faults)

@@ -100,7 +100,7 @@ REPLAYED = frozenset(f"{what} differs" for what in ("context", "observation", "l
 
 
 def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Replayer | None) -> None:
-    """What is known at the end: the file as a whole, and what was compared with nothing."""
+    """Note what is known at the end: the file as a whole, and what was compared with nothing."""
     verdict.trajectories, verdict.replayed = check.trajectories, check.replayed
     verdict.digests = check.digests
     if check.unexecuted:
@@ -199,7 +199,7 @@ class Verifier:
         return Failure(number, name, *fault) if fault else None
 
     def faults(self, claim: Claim) -> Iterator[Flaw]:
-        """Everything that is wrong, what the rest depends on first."""
+        """Yield the faults, root causes first."""
         unknown = [*self._topics(claim), *self._relations_of(claim.query)]
         yield from unknown
         if unknown:

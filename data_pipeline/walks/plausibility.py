@@ -60,7 +60,7 @@ class PlausibilityConfig(Config):
     the graph. Relations between topic and answer are then those of `describing.txt`."""
 
     def step(self, step: int) -> "PlausibilityConfig":
-        """Return the rule that is in force when it has given way so many times."""
+        """Return the rule relaxed `step` times."""
         if step == 0 or not self.on:
             return self
         return self.model_copy(
@@ -161,7 +161,7 @@ class Plausibility:
         return cls(config, relations, Company(()), (), None, None, lambda hop: None)
 
     def step(self, step: int) -> "Plausibility":
-        """As it judges when it has given way so many times."""
+        """Return this rule relaxed `step` times."""
         return replace(self, config=self.config.step(step))
 
     def allows(self, hop: Hop, alone: bool = False) -> bool:

@@ -38,7 +38,7 @@ UNSPECIFIC = (
 
 
 def mentions(text: str, name: str) -> bool:
-    """Does the name stand in the text as whole words, whatever the case?"""
+    """Return whether the name stands in the text as whole words, whatever the case."""
     wanted, folded = name.strip().casefold(), text.casefold()
     start = folded.find(wanted) if wanted else -1
     while start >= 0:

@@ -87,7 +87,7 @@ class WalkArchive:
     def open_run(
         self, name: str, usage: Mapping[str, Mapping[str, float]] | None = None
     ) -> RunPages:
-        """The walks added from now on are those of this run."""
+        """Count the walks added from now on to this run."""
         for run in self.runs[-1:]:
             run.close()
         room = self.runs[-1].room if self.runs else MESSAGES
@@ -95,13 +95,13 @@ class WalkArchive:
         return self.runs[-1]
 
     def add(self, trajectory: Trajectory) -> None:
-        """A walk of the newest run. Another one of the same question and sample is not added."""
+        """Add a walk of the newest run, unless it has one of the same question and sample."""
         row = self._row(trajectory)
         if row not in self.runs[-1].rows:
             self.runs[-1].add(row, trajectory)
 
     def add_sample(self, question_id: str, right: bool) -> None:
-        """A sampled episode of the newest run, of a question that it has a walk of."""
+        """Add a sampled episode of the newest run, of a question that it has a walk of."""
         row = self._rows.get(f"{question_id}#0")
         if row is not None:
             counts = self.runs[-1].samples.setdefault(row, [0, 0])

@@ -138,7 +138,7 @@ class _Svg:
 
 @contextmanager
 def figure(name: str, width: float, height: float) -> Any:
-    """A figure and its `_Svg`, drawn on leaving; nothing global of matplotlib is changed."""
+    """Open a figure and its `_Svg`, drawn on leaving; matplotlib's globals stay as they are."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

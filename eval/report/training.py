@@ -57,7 +57,7 @@ class TrainingRun:
 
 
 def is_training_run(folder: Path) -> bool:
-    """A folder that SFT or GRPO wrote."""
+    """Return whether SFT or GRPO wrote the folder."""
     return (folder / METRICS).is_file() and (folder / "config.yaml").is_file()
 
 

@@ -245,7 +245,7 @@ class _FailuresInARow:
         self._left, self._ended = deque(keys), dict[str, str | None]()
 
     def add(self, key: str, error: str | None) -> None:
-        """An episode ended; `error`: why it failed."""
+        """Count an episode that ended; `error` says why it failed."""
         self._ended[key] = error
         while self._left and self._left[0] in self._ended:
             failure = self._ended.pop(self._left.popleft())

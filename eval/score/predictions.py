@@ -172,7 +172,7 @@ def _parse_record(record: Any, parse: Parse, place: str) -> Prediction:
 
 
 def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None) -> Prediction:
-    """Read our own form; `answers` are the gold of a record that carries none. Raises `BadField`."""
+    """Read our own form; `answers` are the gold of a record without any. Raises `BadField`."""
     if "answers" in record:
         answers = read_answers(record, "answers")
     known = ids_of(answers or ())

@@ -81,7 +81,7 @@ class Inbox:
             self._open.discard(task.sample)
 
     def close(self, cancel: bool = False) -> None:
-        """No more questions; `cancel` ends the episodes under way, too."""
+        """Take no more questions; `cancel` ends the episodes under way, too."""
         with self._lock:
             self._closed = True
             if cancel:
@@ -338,7 +338,7 @@ class _Run:
             log.warning(cut, running.task.key, self._policy.name, most)
 
     def _log_retry(self, line: str) -> None:
-        """The first one is told: a server that is down would fill a log."""
+        """Log the first retry alone: a server that is down would fill a log."""
         log.log(logging.INFO if self._retry_logged else logging.WARNING, line)
         self._retry_logged = True
 

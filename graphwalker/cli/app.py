@@ -153,7 +153,7 @@ def _missing_extra(error: ModuleNotFoundError) -> str | None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     console.log_warnings()
     if not sys.stderr.isatty():  # transformers' bars of loaded weights fill a log
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

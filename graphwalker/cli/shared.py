@@ -244,7 +244,7 @@ def json_text(rows: Mapping[str, Any]) -> str:
 
 
 def show(title: str, rows: Mapping[str, Any], as_json: bool = False) -> None:
-    """A result, as a table or as JSON."""
+    """Print a result as a table or as JSON."""
     if as_json:
         console.echo(json_text(rows))
     else:

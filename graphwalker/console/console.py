@@ -41,29 +41,29 @@ LINE_EVERY_S = 60.0
 
 
 def note(text: str) -> None:
-    """A line for the person who watches."""
+    """Print a line for the person who watches."""
     err.print(escape(as_typed(text)), highlight=False, soft_wrap=True)
 
 
 def hint(text: str) -> None:
-    """A command to type next, on standard output."""
+    """Print a command to type next, on standard output."""
     echo(as_typed(text))
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """A line as it is, for a person or a pipe; commands in an error are those of this shell."""
+    """Print a line as it is; commands in an error are those of this shell."""
     typer.echo(printable(as_typed(text) if err else text), nl=nl, err=err)
 
 
 def log_warnings() -> None:
-    """What is logged as a warning or worse is a line for the person who watches, too."""
+    """Print what is logged as a warning or worse."""
     handler = logging.StreamHandler()
     handler.setFormatter(PrintableFormatter("%(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def silent(*_: object, **__: object) -> None:
-    """A tick for work that shows its own progress."""
+    """Do nothing: the tick of work that shows its own progress."""
 
 
 class _Figures(ProgressColumn):
@@ -75,7 +75,7 @@ class _Figures(ProgressColumn):
 
 @contextmanager
 def progress(label: str, every_s: float = LINE_EVERY_S) -> Generator[ProgressTick]:
-    """A bar with rate, figures and remaining time on a terminal; a line a minute elsewhere.
+    """Show a bar with rate, figures and remaining time; without a terminal, a line a minute.
 
     Where nothing happens for a minute, a line says what is waited for.
     """
@@ -199,7 +199,7 @@ def clock(seconds: float) -> str:
 
 
 def facts(title: str, rows: Mapping[str, Any]) -> None:
-    """A two-column table of whatever a stage reports; nested values on lines of their own."""
+    """Print what a stage reports in two columns; nested values have lines of their own."""
     table = Table(title=escape(title), show_header=False)
     for key, value in _flat(rows):
         table.add_row(escape(key), escape(value))
@@ -219,13 +219,13 @@ def _flat(rows: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 
 
 def show_turn(number: int, turn: "Turn") -> None:
-    """A turn: its thought, its action, and what came back."""
+    """Print a turn: its thought, its action, and what came back."""
     for text, style in turn.lines(number):
         out.print(Text(text, style=style))
 
 
 def show_answer(trajectory: "Trajectory") -> None:
-    """The last line of an episode."""
+    """Print the last line of an episode."""
     out.print(Text(trajectory.ending(), style="bold red" if trajectory.answer is None else "bold"))
 
 

@@ -139,7 +139,7 @@ def published_as(*names: str, default: object = ...) -> Any:
 
 
 def null_is(empty: Callable[[], object]) -> BeforeValidator:
-    """Reads null as an empty value."""
+    """Read null as an empty value."""
     return BeforeValidator(lambda value: empty() if value is None else value)
 
 

@@ -196,7 +196,7 @@ def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[],
 
 
 def _refuse_local_base(config: Path) -> None:
-    """An adapter names the model below it: a path of this machine is of no use to others."""
+    """Refuse an adapter whose base is a path of this machine, of no use to others."""
     base = read_json(config).get("base_model_name_or_path") if config.is_file() else None
     if base and (Path(base).is_absolute() or Path(base).is_dir()):
         raise UserError(

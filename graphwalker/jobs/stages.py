@@ -72,7 +72,7 @@ def last_mark(run: Path, stage: JobStage, part: int) -> str:
 
 
 def is_done(run: Path, stage: JobStage, part: int) -> bool:
-    """Its product is there, and its last job did not end badly."""
+    """Return whether its product is there, and its last job did not end badly."""
     mark = last_mark(run, stage, part)
     failed = mark.startswith("ended") and mark != "ended 0"
     return stage.product(part).exists() and not failed

@@ -64,7 +64,7 @@ class SearchSpeaker(Directed):
     def __init__(
         self, shown: Callable[[str], str] = str, relation: Callable[[str], str] = str
     ) -> None:
-        """How an id of the graph is written, and a relation."""
+        """Take how an id of the graph is written, and a relation."""
         self._shown = shown
         self._relation = relation
 

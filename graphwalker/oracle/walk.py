@@ -217,7 +217,7 @@ class QueryWalk:
         return turn
 
     def say(self, thought: str) -> None:
-        """A thought to open the next step with."""
+        """Keep a thought to open the next step with."""
         self._pending.append(thought)
 
     def _speak(self, thought: str) -> str:

@@ -106,5 +106,5 @@ class Policy(Protocol):
         ...
 
     def release(self, key: str) -> None:
-        """The episode of that key is over: whatever was kept for it can go."""
+        """Forget what was kept for the episode of that key, which is over."""
         ...

@@ -131,5 +131,5 @@ class Transcripts:
         return self.ends.waits_in_thought(ids, request.stop)
 
     def release(self, key: str) -> None:
-        """The episode is over."""
+        """Forget the episode, which is over."""
         self._episodes.pop(key, None)

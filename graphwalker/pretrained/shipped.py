@@ -166,7 +166,7 @@ def pack_adapter(run: Path, out: Path) -> str:
 
 @contextmanager
 def _workplace(out: Path) -> Iterator[Path]:
-    """A folder beside `out`, so that the result is renamed into place, never half there."""
+    """Make a folder beside `out`, so that the result is renamed into place, never half there."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already and holds no model; choose another --out")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -113,7 +113,7 @@ def _id(term: str) -> str:
 
 
 def from_s_expression(text: str) -> str:
-    """Turn an s-expression of GrailQA into SPARQL. Raises `UserError` for a function that is not read.
+    """Turn an s-expression of GrailQA into SPARQL. Raises `UserError` for an unknown function.
 
     >>> from_s_expression("(JOIN (R a.b.c) m.1)")
     'SELECT DISTINCT ?x WHERE { ?v1 :a.b.c ?x . VALUES ?v1 { :m.1 } }'

@@ -167,7 +167,7 @@ def dev_questions(path: str, limit: int) -> list[Question]:
 
 @contextmanager
 def attention_of_engine(model: Any) -> Generator[None]:
-    """The engine keeps its own cache and masks, which flash attention does not take."""
+    """Use the attention of the engine, whose cache and masks flash attention does not take."""
     before = model.config._attn_implementation
     if before in ("sdpa", "eager"):
         yield

@@ -41,7 +41,7 @@ class ModelCopy:
 
 
 def whole(weights: Tensor) -> Tensor:
-    """All of a tensor that FSDP2 shares out, in each process (a collective); others as they are."""
+    """Gather an FSDP2-sharded tensor in each process (a collective); return others as they are."""
     return weights.full_tensor() if isinstance(weights, DTensor) else weights
 
 

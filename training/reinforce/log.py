@@ -100,7 +100,7 @@ class StepLog:
     def write(
         self, step: int, logs: dict[str, Any], facts: dict[str, float | None], batch: Batch
     ) -> None:
-        """A line of metrics and some episodes. Raises `CollapseError` past the monitor's limits."""
+        """Write metrics and some episodes. Raises `CollapseError` past the monitor's limits."""
         now = time.monotonic()
         fresh = batch.step == step - 1  # not a further iteration on the same episodes
         generation = batch.seconds if fresh else 0.0

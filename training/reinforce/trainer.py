@@ -247,7 +247,7 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         self._record.write(self.state.global_step, logs, facts, self.rollouts.batch)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
-        """No card: the run folder's config says more."""
+        """Write no card: the run folder's config says more."""
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         # While the monitor counts steps beyond a limit, nothing is removed: it might be the

@@ -52,7 +52,7 @@ def claim_run(config: TrainingConfig, inputs: Mapping[str, str], free: Collectio
 
 
 def record_length(config: TrainingConfig, free: Collection[str]) -> None:
-    """At the end of a run: its config is the one that it ended with, its files are whole."""
+    """Record the config that a run ended with, and the sizes of its files."""
     if rank() == 0:
         folder = Path(config.output_dir)
         if changed_settings(config, free):
@@ -78,7 +78,7 @@ def is_longer(differences: Mapping[str, tuple[Any, Any]]) -> bool:
 
 
 def check_length(config: TrainingConfig) -> None:
-    """Raise `UserError` for a run that is further already than its config asks for."""
+    """Raise `UserError` for a run that is already past the configured steps."""
     folder = Path(config.output_dir)
     steps = getattr(config, "steps", 0) or getattr(config, "max_steps", 0)
     done = last_checkpoint(folder)

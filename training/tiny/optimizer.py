@@ -47,7 +47,7 @@ class MuonAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step; gradients of the matrices are used up."""
+        """Take one step; gradients of the matrices are used up."""
         for group in self.param_groups:
             if group["muon"]:
                 self._move([w for w in group["params"] if w.grad is not None], float(group["lr"]))
@@ -72,8 +72,8 @@ class MuonAdamW(torch.optim.AdamW):
 
 
 def orthogonal(matrices: Sequence[Tensor], steps: int = 5) -> list[Tensor]:
-    """Of each matrix roughly the nearest one with all singular values 1, of the same shape (rows,
-    columns); those of one shape are iterated together."""
+    """Return roughly the nearest matrix to each whose singular values are all 1, of the same shape
+    (rows, columns); those of one shape are iterated together."""
     a, b, c = QUINTIC
     wide = [matrix.T if matrix.shape[0] > matrix.shape[1] else matrix for matrix in matrices]
     found = list(matrices)

@@ -200,5 +200,5 @@ class Phraser:
         if clauses:
             return clauses
         made = [f"is {phrase}" for phrase in entry.phrases]
-        # One that is a clause of the whole lexicon's is held out, where it is not among this one's.
+        # Held-out clauses are those of the whole lexicon that this one lacks.
         return [text for text in made if not self.lexicon.readings(text)] or made

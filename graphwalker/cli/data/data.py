@@ -66,9 +66,8 @@ def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:
 
 
 def _leave_objects() -> None:
-    """As the process ends, its objects are left to the system: to look for cycles among the
-    millions that a stage leaves takes seconds. DuckDB reports what is not freed as leaks, and so
-    is spared."""
+    """Leave the objects to the system as the process ends: looking for cycles among the millions
+    of a stage takes seconds. DuckDB reports what is not freed as leaks, so it is spared."""
     if "duckdb" not in sys.modules:
         gc.freeze()
 

@@ -60,7 +60,7 @@ def verify(
 
 
 def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None:
-    """The verdict as lines or as JSON. Raises `GraphWalkerError` for one that is not good."""
+    """Print the verdict as lines or as JSON. Raises `GraphWalkerError` for one that is not good."""
     if as_json:
         console.echo(json.dumps({"file": str(file), "graph": graph, **verdict.to_json()}))
     else:

@@ -159,7 +159,7 @@ def _run(given: CommandOptions, named: Sequence[Named]) -> tuple[list[Path], lis
 def _show(
     runs: "Sequence[NamedRun]", out: Path | None, base: str, most: int, as_json: bool, seed: int
 ) -> None:
-    """The tables in the terminal, or JSON, and the page where a folder for it is known."""
+    """Print the tables, or JSON, and write the page where a folder for it is known."""
     from eval.analysis.comparison import (
         changes,
         changes_table,

@@ -179,7 +179,7 @@ def report(
 
 
 def write_training_report(runs: Sequence[Path], out: Path, title: str = TITLE) -> None:
-    """The page of training runs, and its table in the terminal."""
+    """Write the page of training runs, and print its table."""
     from eval.report import training
     from eval.tables import as_terminal
     from graphwalker.runs import lock_folder

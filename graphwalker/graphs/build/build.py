@@ -236,7 +236,7 @@ def _several(paths: Path | Sequence[Path] | None) -> Sequence[Path]:
 
 @contextmanager
 def _workplace(out: Path) -> Generator[Path, None, None]:
-    """An empty folder beside `out`, gone when the build ends; what a killed one left is removed."""
+    """Make an empty folder beside `out` for the build; what a killed one left is removed."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; give a folder for the graph")
     work = out.with_name(f".{out.name}.building-{os.getpid()}")

@@ -125,7 +125,7 @@ class Numbering:
         run("DROP TABLE type")
 
     def _choose_names(self) -> None:
-        """The best name is the one of lowest rank: among equals the first line of a names file, the
+        """Choose the name of lowest rank: among equals the first line of a names file, the
         least text of an RDF file, whose triples have no order that other backends could know."""
         self._sorter.run(
             "CREATE TABLE candidate AS SELECT n, name, rank FROM name POSITIONAL JOIN"

@@ -139,7 +139,7 @@ class _Check:
                 self._hold(sound, f"the listing, {side}, of node {node}")
 
     def _follow(self, graph: CompiledGraph, entity_id: str) -> None:
-        """The first edge of each relation is there from its other end, too."""
+        """Check that the first edge of each relation is there from its other end, too."""
         for direction in Direction:
             for relation, count in graph.relations(entity_id, direction):
                 (other,) = graph.neighbors(entity_id, relation, direction, 1)

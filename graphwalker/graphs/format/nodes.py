@@ -124,6 +124,6 @@ class HashTableWriter:
         self._next = int(places[-1]) + 1
 
     def close(self) -> None:
-        """Every slot that a hash may have, and an empty one behind."""
+        """Fill every slot that a hash may have, and an empty one behind."""
         rest = max(self._size - self._next, 0) + 1
         self._section.write_ints(np.full(rest, EMPTY, dtype=np.int64))

@@ -56,7 +56,7 @@ class Maze:
         return [other for other in self.beside(cell) if other not in self.walls]
 
     def distance(self, cell: int) -> float:
-        """As the crow flies to the goal."""
+        """Return the distance to the goal as the crow flies."""
         if cell in self.walls:
             return WALL_DISTANCE
         (row, column), (to_row, to_column) = divmod(cell, self.size), divmod(self.goal, self.size)

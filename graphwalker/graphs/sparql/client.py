@@ -255,7 +255,7 @@ class SparqlClient:
         return rows
 
     def _choose(self) -> Endpoint:
-        """The first endpoint that is trusted, else the one whose rest is over first."""
+        """Return the first trusted endpoint, else the one with the earliest retry time."""
         for endpoint in self._endpoints:
             if not endpoint.ready:
                 continue

@@ -156,7 +156,7 @@ def _move(buffer: Tensor, source: Tensor, target: Tensor, swap: bool) -> None:
 
 @contextmanager
 def shared_heads_read_once(model: Any) -> Generator[None]:
-    """Where several query heads share keys, decode without the copies that `sdpa` makes of them.
+    """Decode without the copies that `sdpa` makes of keys that several query heads share.
 
     Decoding reads the whole cache for every pass, so with a quarter of the heads it is about
     that much faster.

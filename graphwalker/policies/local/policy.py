@@ -212,7 +212,7 @@ class TransformersPolicy:
             todo = todo[rows:]
 
     def _feed(self, episodes: Sequence[CachedEpisode], length: int) -> None:
-        """One pass over the next ids of each episode, at most `length`."""
+        """Run one pass over the next ids of each episode, at most `length`."""
         device = self.model.device
         counts = [min(e.pending, length) for e in episodes]
         ids = np.zeros((len(episodes), max(counts)), dtype=np.int64)

@@ -201,7 +201,7 @@ class Trainer:
         gold: NDArray[np.int64],
         seen_by: Floats,
     ) -> None:
-        """One example. `gold`: places in the listing, at least one; `seen_by`: (models,), the
+        """Learn one example. `gold`: places in the listing, at least one; `seen_by`: (models,), the
         weight of the example in each model, 0 where it is held out."""
         read, listed = reading(question, entity), options(relations)
         cells = cross_places(listed, read, BITS)

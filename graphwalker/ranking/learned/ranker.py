@@ -138,7 +138,7 @@ def write_ranker(ranker: LearnedRanker, folder: Path | str) -> LearnedRanker:
 
 
 def _write_arrays(out: object, arrays: dict[str, np.ndarray]) -> None:
-    """As `numpy.savez_compressed`, but the same bytes for the same arrays: no time of day."""
+    """Write arrays as `numpy.savez_compressed` does, but without a time of day in the bytes."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:  # pyright: ignore
         for name, array in arrays.items():
             data = io.BytesIO()
