@@ -187,8 +187,8 @@ def _too_long(path: Path, number: int) -> UserError:
 
 @contextmanager
 def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
-    """Open a UTF-8 text file, gzipped or not. Raises `UserError` for whatever is wrong with it, such
-    as a line beyond the limit."""
+    """Open a UTF-8 text file, gzipped or not. Raises `UserError` for whatever is wrong with it,
+    such as a line beyond the limit."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path)

@@ -122,7 +122,7 @@ def f1_of(precision: float, recall: float) -> float:
 
 
 def squad_em(predictions: TextList, answers: TextList) -> float:
-    """Return 1.0 where a prediction equals an answer in SQuAD's normal form (Rajpurkar et al. 2016).
+    """Return 1 where a prediction equals an answer in SQuAD's normal form (Rajpurkar et al. 2016).
 
     >>> squad_em(["The Oslo."], ["Oslo", "Bergen"]), squad_em(["Oslo city"], ["Oslo"])
     (1.0, 0.0)

@@ -14,7 +14,7 @@ from graphwalker.trajectory import StopReason, Trajectory, Turn
 
 
 class Episode:
-    """One rollout of one question, with its own tools. `ask`: what it waits for, `None` at its end."""
+    """One rollout of one question, with its own tools. `ask`: what it waits for, or `None`."""
 
     def __init__(self, question: Question, sample: int, environment: Environment) -> None:
         self.key = f"{question.id}#{sample}"
