@@ -38,6 +38,24 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
+def test_the_pages_can_be_read_in_two_hours() -> None:
+    pages = (page for page in (ROOT / "docs").glob("*.md") if page.name != "settings.md")
+    words = (word for page in pages for word in page.read_text(encoding="utf-8").split())
+    assert sum(bool(re.search(r"\w", word)) for word in words) <= 22_000
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_a_page_has_a_command_on_its_first_screen(page: Path) -> None:
+    if page.stem in WITHOUT_COMMANDS:
+        return
+    start = page.read_text(encoding="utf-8")[:1500]
+    assert re.search(r"^(?:```|    graphwalker )", start, re.M), "which command is the page about?"
+
+
+WITHOUT_COMMANDS = {"faq", "threat-model"}
+"""Pages of answers and of rules."""
+
+
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 TRAINS = {"train"}
 """Notebooks that train for minutes."""
