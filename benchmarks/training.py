@@ -13,6 +13,8 @@ import json
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import end_of_turn_id, prompt_ids
 from training.config import SftConfig
-from training.supervised.data import Rows, as_dataset, plan_steps, read_rows
+from training.supervised.batches import plan_steps
+from training.supervised.rows import Rows, read_rows
 from training.tiny.optimizer import MARK
 
 SEED = 0
@@ -98,10 +101,11 @@ def sft_figures(demo: Demo, steps: int) -> dict[str, Any]:
         settings["model"] = _for_adamw(settings["model"], f"{folder}/model")
         config = parse_config(SftConfig, settings, "benchmark, sft")
         tokenizer = AutoTokenizer.from_pretrained(config.model)
-        rows = read_rows(config, tokenizer)
-        del rows.rows[len(rows.rows) // ROWS * ROWS :]  # no step with fewer rows
+        rows = read_rows(config, tokenizer, Path(folder, "rows"))
+        whole = len(rows.lengths) // ROWS * ROWS  # no step with fewer rows
+        rows = _select(rows, range(whole))
         plan = [step[0] for step in plan_steps(rows.lengths, config, 1)]
-        planned = Rows([rows.rows[index] for step in plan for index in step])
+        planned = _select(rows, [index for step in plan for index in step])
         ours = _ours(config, tokenizer, rows)
         same = _plain(config, tokenizer, planned, "sequential")
         usual = _plain(config, tokenizer, rows, "random")
@@ -118,6 +122,11 @@ def sft_figures(demo: Demo, steps: int) -> dict[str, Any]:
         "first_loss": ours["losses"][0],
         "last_loss": ours["losses"][-1],
     }
+
+
+def _select(rows: Rows, places: Sequence[int]) -> Rows:
+    lengths = [rows.lengths[place] for place in places]
+    return replace(rows, dataset=rows.dataset.select(places), lengths=lengths)
 
 
 def _for_adamw(model: str, to: str) -> str:
@@ -182,7 +191,7 @@ def _plain(config: SftConfig, tokenizer: Any, rows: Rows, order: str) -> dict[st
             seed=config.seed,
             train_sampling_strategy=order,
         ),
-        train_dataset=as_dataset(rows),
+        train_dataset=rows.dataset,
         processing_class=tokenizer,
     )
     for callback in (PrinterCallback, ProgressCallback):

@@ -1,5 +1,7 @@
 """A dry run: the data, the model without weights, one batch: checked before anything is trained."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphwalker.agents.episode import Episode
@@ -56,14 +58,15 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
 
 
 def _sft(config: SftConfig, tokenizer: Any, gpus: int) -> DryRunFacts:
-    from training.supervised.data import Collator, as_dataset, plan_steps, read_rows
+    from training.supervised.batches import Collator, plan_steps
+    from training.supervised.rows import read_rows
 
-    rows = read_rows(config, tokenizer)
+    with TemporaryDirectory() as folder:
+        rows = read_rows(config, tokenizer, Path(folder))
+        plan = plan_steps(rows.lengths, config, gpus * config.gradient_accumulation)
+        batch = Collator(0)([rows.dataset[row if row >= 0 else ~row] for row in plan[0][0]])
     environment = in_their_environment(config).environment
     check_evaluation(config, rows.longest_turn)
-    plan = plan_steps(rows.lengths, config, gpus * config.gradient_accumulation)
-    dataset = as_dataset(rows)
-    batch = Collator(0)([dataset[row if row >= 0 else ~row] for row in plan[0][0]])
     return {
         **rows.facts(),
         "longest turn": rows.longest_turn,

@@ -114,7 +114,6 @@ def make_trainer(
     config: GrpoConfig, questions: list[Question], environment: Environment, start: int = 0
 ) -> Any:
     """Return the trainer of that config, to resume after step `start`."""
-    from datasets import Dataset
     from transformers import PrinterCallback
 
     from training.models.lora import lora_config
@@ -138,7 +137,7 @@ def make_trainer(
         model=read_model(config.model, dtype="float32"),
         reward_funcs=episode_reward,
         args=arguments,
-        train_dataset=Dataset.from_dict({"prompt": question_order(config, questions)}),
+        train_dataset=question_rows(config, questions),
         processing_class=tokenizer,
         callbacks=[Clock(record, config.max_seconds)],
         peft_config=lora_config(config.lora) if config.lora else None,
@@ -153,14 +152,15 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
     """Replay and evaluation, where the config asks for them."""
     from training.evaluation.callback import RolloutEvaluation
     from training.evaluation.dev_set import DevSet, dev_questions
-    from training.supervised.data import Demonstrations
     from training.supervised.replay import Replay
+    from training.supervised.rows import Demonstrations
 
     tokenizer = trainer.processing_class
     if config.replay:
         files = Demonstrations(config.replay.data, config.format, config.max_context)
         rows, weight = config.replay.rows, config.replay.weight
-        trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed)
+        cache = Path(config.output_dir) / "rows"
+        trainer.replay = Replay.read(files, rows, weight, tokenizer, config.seed, cache)
     if settings := config.evaluation:
         dev_set = DevSet(
             dev_questions(settings.questions, settings.limit),
@@ -184,6 +184,22 @@ def add_parts(trainer: Any, config: GrpoConfig, environment: Environment) -> Non
         )
         trainer.evaluation.trainer = trainer
         trainer.add_callback(trainer.evaluation)
+
+
+def question_rows(config: GrpoConfig, questions: list[Question]) -> Any:
+    """Return the questions of all batches as a `datasets.Dataset`; a `prompt` is the id of one."""
+    from datasets import Dataset
+
+    asked = {question.id: question for question in questions}
+    columns = {
+        "prompt": list(asked),
+        "question": [question.text for question in asked.values()],
+        "topics": [[topic.name for topic in q.topic_entities] for q in asked.values()],
+        "answers": [[answer.name for answer in q.answers] for q in asked.values()],
+    }
+    place = {key: number for number, key in enumerate(asked)}
+    order = [place[key] for key in question_order(config, questions)]
+    return Dataset.from_dict(columns).select(order)
 
 
 def question_order(config: GrpoConfig, questions: list[Question]) -> list[str]:

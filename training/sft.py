@@ -25,7 +25,8 @@ from training.runs.environment import (
     write_run_environment,
 )
 from training.runs.resuming import claim_run, record_length
-from training.supervised.data import plan_steps, read_rows
+from training.supervised.batches import plan_steps
+from training.supervised.rows import read_rows
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ def _train(config: SftConfig, out: Path) -> Path:
     check_whole(config.model)
     tokenizer = read_tokenizer(config.model)
     config = with_format(config, tokenizer)
-    rows = read_rows(config, tokenizer)
+    rows = read_rows(config, tokenizer, out / "rows")
     if rank() == 0:
         facts = rows.facts()
         claim(out, facts, "data.json", foreign="data.json")

@@ -10,11 +10,12 @@ from training.dry_run import dry_run
 def test_the_first_batch_is_that_of_the_run(place, tmp_path) -> None:
     from transformers import AutoTokenizer
 
-    from training.supervised.data import plan_steps, read_rows
+    from training.supervised.batches import plan_steps
+    from training.supervised.rows import read_rows
 
     config = sft_config(place, tmp_path / "run", batch_size=8, tokens_per_step=0)
     told = dry_run(config)
-    rows = read_rows(config, AutoTokenizer.from_pretrained(place / "model"))
+    rows = read_rows(config, AutoTokenizer.from_pretrained(place / "model"), tmp_path / "rows")
     lengths = [rows.lengths[i] for i in plan_steps(rows.lengths, config, 1)[0][0]]
     assert f"input_ids (8, {max(lengths)})" in told["first pass"]
     assert told["real tokens in it"] == sum(lengths) > told["trained tokens in it"] > 0

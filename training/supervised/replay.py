@@ -5,13 +5,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from graphwalker.tokens.segments import IGNORED, Row
-from training.supervised.data import Collator, Demonstrations, Rows, read_rows
+from graphwalker.tokens.segments import IGNORED
+from training.supervised.batches import Collator, PlannedRows
+from training.supervised.rows import Demonstrations, Rows, read_rows
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +35,22 @@ class Replay:
 
     def __init__(self, rows: Rows, per_step: int, weight: float, pad_id: int, seed: int) -> None:
         self.weight = weight
-        self._rows, self._per_step, self._seed = rows.rows, min(per_step, len(rows.rows)), seed
+        self._rows, self._lengths = PlannedRows(rows.dataset), rows.lengths
+        self._per_step, self._seed = min(per_step, len(self._rows)), seed
         self._collate = Collator(pad_id)
 
     @classmethod
     def read(
-        cls, source: Demonstrations, per_step: int, weight: float, tokenizer: Any, seed: int
+        cls,
+        source: Demonstrations,
+        per_step: int,
+        weight: float,
+        tokenizer: Any,
+        seed: int,
+        cache: Path,
     ) -> "Replay":
         """Raises `UserError` where no row is left."""
-        rows = read_rows(source, tokenizer)
+        rows = read_rows(source, tokenizer, cache)
         log.info("replay: %s", ", ".join(f"{name} {n:,}" for name, n in rows.facts().items()))
         return cls(rows, per_step, weight, tokenizer.pad_token_id or 0, seed)
 
@@ -49,18 +58,16 @@ class Replay:
         """Row numbers of that optimizer step, counted from 0, the longest first."""
         round_, first = divmod(number * self._per_step, len(self._rows))
         rows = islice(self._order(round_), first, first + self._per_step)
-        return sorted(rows, key=lambda row: (-len(self._rows[row].input_ids), row))
+        return sorted(rows, key=lambda row: (-self._lengths[row], row))
 
     def part(self, step: int, place: int, of: int) -> ReplayPart:
         """Pass number `place` of the `of` passes of all processes."""
-        rows = [self._rows[i] for i in self.step(step)]
+        rows = self.step(step)
         edges = [round(k * len(rows) / of) for k in range(of + 1)]
-        mine = rows[edges[place] : edges[place + 1]]
-        if not mine:
-            # Processes that share parameters out must run as many passes as each other.
-            mine = [Row(rows[-1].input_ids, [IGNORED] * len(rows[-1].labels))]
-        batch = self._collate([{"input_ids": r.input_ids, "labels": r.labels} for r in mine])
-        total = sum(_count(row) for row in rows)
+        # Processes that share parameters out must run as many passes as each other.
+        mine = rows[edges[place] : edges[place + 1]] or [~rows[-1]]
+        batch = self._collate([self._rows[i] for i in mine])
+        total = sum(_count(self._rows[i]) for i in rows)
         return ReplayPart(batch["input_ids"], batch["attention_mask"], batch["labels"], total)
 
     def _order(self, round_: int) -> Iterator[int]:
@@ -86,5 +93,5 @@ def replay_loss(model: Any, part: ReplayPart, selective: bool) -> Tensor:
     return total / max(1, part.of)
 
 
-def _count(row: Row) -> int:
-    return sum(label != IGNORED for label in row.labels[1:])
+def _count(row: dict[str, Any]) -> int:
+    return int((row["labels"][1:] != IGNORED).sum())

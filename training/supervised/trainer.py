@@ -32,14 +32,8 @@ from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
 from training.runs.saving import WholeCheckpoints
-from training.supervised.data import (
-    Collator,
-    PackingCollator,
-    PlannedRows,
-    Rows,
-    StepPlan,
-    as_dataset,
-)
+from training.supervised.batches import Collator, PackingCollator, PlannedRows, StepPlan
+from training.supervised.rows import Rows
 from training.tiny.optimizer import own_optimizer
 
 log = logging.getLogger(__name__)
@@ -78,7 +72,7 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
         super().__init__(
             model=model,
             args=arguments,
-            train_dataset=as_dataset(rows),
+            train_dataset=rows.dataset,
             processing_class=tokenizer,
             data_collator=PackingCollator() if config.packing else Collator(_pad_id(tokenizer)),
             callbacks=callbacks,

@@ -94,7 +94,7 @@ def test_replay_adds_the_weighted_mean_cross_entropy_of_its_rows(world, tmp_path
     rows = [trainer.replay._rows[i] for i in trainer.replay.step(0)]
     total, count = torch.zeros(()), 0
     for row in rows:
-        ids, labels = torch.tensor([row.input_ids]), torch.tensor(row.labels[1:])
+        ids, labels = torch.tensor(row["input_ids"])[None], torch.tensor(row["labels"][1:]).long()
         logits = trainer.model(ids).logits[0, :-1]
         total = total + cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
         count += int((labels != -100).sum())

@@ -25,7 +25,7 @@ from support.grpo_batches import (
 )
 from support.grpo_toy import SMALL, questions
 from support.run_toys import grpo_config, largest_difference, lines
-from training.grpo import question_order, run_grpo
+from training.grpo import question_order, question_rows, run_grpo
 from training.grpo_config import GrpoConfig
 from training.reinforce.arguments import trl_arguments
 from training.reinforce.engines import BudgetPolicy, RolloutEngine
@@ -255,6 +255,10 @@ def test_batches_are_whole_for_processes_and_iterations(grpo_world, tmp_path, mo
     once = grpo_config(grpo_world, tmp_path / "a", steps=4)
     twice = grpo_config(grpo_world, tmp_path / "b", steps=4, iterations=2)
     assert question_order(twice, questions()) == question_order(once, questions())[:8]
+    rows = question_rows(once, questions())
+    assert rows["prompt"][:] == question_order(once, questions())
+    asked = {question.id: question for question in questions()}
+    assert all(asked[row["prompt"]].text == row["question"] for row in rows)
     with pytest.raises(ValueError, match="multiple of iterations"):
         grpo_config(grpo_world, tmp_path / "c", steps=5, iterations=2)
     monkeypatch.setenv("WORLD_SIZE", "3")

@@ -17,7 +17,8 @@ from support.run_toys import sft_config, walk
 from training.config import SftConfig
 from training.runs.command import parse_arguments
 from training.sft import run_sft
-from training.supervised.data import plan_steps, read_rows
+from training.supervised.batches import plan_steps
+from training.supervised.rows import read_rows
 
 
 def settings(place: Path, **values) -> SftConfig:
@@ -40,12 +41,11 @@ def model(place):
 
 
 @pytest.fixture(scope="session")
-def batch(place, tokenizer):
-    from training.supervised.data import Collator
+def batch(place, tokenizer, tmp_path_factory):
+    from training.supervised.batches import Collator
 
-    rows = read_rows(settings(place), tokenizer).rows[:6]
-    records = [{"input_ids": row.input_ids, "labels": row.labels} for row in rows]
-    return Collator(tokenizer.pad_token_id)(records)
+    rows = read_rows(settings(place), tokenizer, tmp_path_factory.mktemp("rows"))
+    return Collator(tokenizer.pad_token_id)(list(rows.dataset.take(6)))
 
 
 @pytest.fixture(scope="session")
@@ -145,18 +145,18 @@ def test_a_model_folder_that_is_not_there_is_named(place) -> None:
     assert not (place / "nomodel").exists()
 
 
-def test_long_rows_and_failures_of_ours_are_set_aside_and_counted(place, tokenizer) -> None:
-    everything = read_rows(settings(place), tokenizer)
+def test_long_rows_and_failures_of_ours_are_set_aside_and_counted(place, tokenizer, tmp_path):
+    everything = read_rows(settings(place), tokenizer, tmp_path)
     limit = sorted(everything.lengths)[10]
-    rows = read_rows(settings(place, max_length=limit), tokenizer)
+    rows = read_rows(settings(place, max_length=limit), tokenizer, tmp_path)
     assert rows.too_long == sum(length > limit for length in everything.lengths) > 0
-    assert len(rows.rows) + rows.too_long == 64
+    assert len(rows.dataset) + rows.too_long == 64
     path = place / "failed.jsonl"
     failures = (StopReason.GRAPH_ERROR, StopReason.POLICY_ERROR)
     walks = [walk(0), *(replace(walk(1), stop=stop) for stop in failures)]
     write_jsonl(path, [w.to_json() for w in walks])
-    rows = read_rows(settings(place, data=(str(path),)), tokenizer)
-    assert (len(rows.rows), rows.failed) == (1, 2)
+    rows = read_rows(settings(place, data=(str(path),)), tokenizer, tmp_path)
+    assert (len(rows.dataset), rows.failed) == (1, 2)
 
 
 def test_a_plan_holds_every_row_once_per_epoch_within_its_budget_for_all_processes(place) -> None:
@@ -181,14 +181,15 @@ def test_the_papers_values_are_the_defaults_and_other_words_are_refused() -> Non
         load_config(SftConfig, None, ["model=m", "data=[a]", "output_dir=o", "max_lenght=3"])
 
 
-def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokenizer) -> None:
+def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokenizer, tmp_path):
     erred = replace(walk(3), provenance={"errors": [{"turn": 0, "slip": True}]})
     write_jsonl(place / "erred.jsonl", [erred.to_json()])
     data = (str(place / "erred.jsonl"),)
     texts = []
     for masked in (False, True):
-        (row,) = read_rows(settings(place, data=data, mask_injected_errors=masked), tokenizer).rows
-        texts.append(tokenizer.decode([label for label in row.labels if label >= 0]))
+        config = settings(place, data=data, mask_injected_errors=masked)
+        (row,) = read_rows(config, tokenizer, tmp_path).dataset
+        texts.append(tokenizer.decode([label for label in row["labels"] if label >= 0]))
     end = FORMATS["inline"].end_of_turn
     assert texts[0] == "".join(turn.completion + end for turn in erred.turns)
     assert texts[1] == "".join(turn.completion + end for turn in erred.turns[1:])

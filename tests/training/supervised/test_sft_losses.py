@@ -15,7 +15,8 @@ from graphwalker.tokens.segments import IGNORED
 from support.run_toys import curve, lines, sft_config, weights
 from training.runs.distributed import uses_bfloat16
 from training.sft import run_sft
-from training.supervised.data import Collator, PackingCollator, plan_steps, read_rows
+from training.supervised.batches import Collator, PackingCollator, plan_steps
+from training.supervised.rows import Rows, read_rows
 from training.supervised.trainer import PlannedTrainer
 
 
@@ -25,11 +26,15 @@ def tokenizer(place):
 
 
 @pytest.fixture(scope="module")
-def records(place, tokenizer) -> list[dict[str, Any]]:
+def rows(place, tokenizer, tmp_path_factory) -> Rows:
+    return read_rows(sft_config(place, place / "r"), tokenizer, tmp_path_factory.mktemp("rows"))
+
+
+@pytest.fixture(scope="module")
+def records(rows) -> list[dict[str, Any]]:
     """Six rows of unequal length."""
-    rows = read_rows(sft_config(place, place / "r"), tokenizer).rows[:6]
-    assert len({len(row.input_ids) for row in rows}) > 2
-    return [{"input_ids": row.input_ids, "labels": row.labels} for row in rows]
+    assert len(set(rows.lengths[:6])) > 2
+    return list(rows.dataset.take(6))
 
 
 def plain_model(place, **options) -> Any:
@@ -50,7 +55,7 @@ def by_hand(model, rows) -> tuple[Any, int]:
 def trainer(place, out, **values) -> PlannedTrainer:
     config = sft_config(place, out, **values)
     tokenizer: Any = AutoTokenizer.from_pretrained(config.model)
-    rows = read_rows(config, tokenizer)
+    rows = read_rows(config, tokenizer, out / "rows")
     plan = plan_steps(rows.lengths, config, config.gradient_accumulation)
     return PlannedTrainer(config, tokenizer, rows, plan, 0)
 
@@ -58,19 +63,14 @@ def trainer(place, out, **values) -> PlannedTrainer:
 @pytest.mark.long
 @pytest.mark.parametrize(("accumulation", "packing"), [(1, False), (3, True)])
 def test_the_loss_and_gradient_of_a_step_equal_a_hand_computation(
-    accumulation, packing, place, tmp_path
+    accumulation, packing, place, rows, tmp_path
 ) -> None:
     values = {"tokens_per_step": 0, "batch_size": 7, "max_steps": 1, "packing": packing}
     config = sft_config(place, tmp_path / "r", gradient_accumulation=accumulation, **values)
-    tokenizer: Any = AutoTokenizer.from_pretrained(config.model)
-    rows = read_rows(config, tokenizer)
     (step,) = plan_steps(rows.lengths, config, accumulation)
     assert len({len(part) for part in step}) == (1 if accumulation == 1 else 2)  # unequal parts
-    chosen = [rows.rows[i] for part in step for i in part]
     model = plain_model(place)
-    total, count = by_hand(
-        model, [{"input_ids": row.input_ids, "labels": row.labels} for row in chosen]
-    )
+    total, count = by_hand(model, [rows.dataset[i] for part in step for i in part])
     (total / count).backward()
     norm = math.sqrt(sum(float((p.grad**2).sum()) for p in model.parameters()))
     run_sft(config)
@@ -172,8 +172,8 @@ def test_a_run_cut_up_otherwise_learns_the_same(place, plain, tmp_path, settings
 
 
 @pytest.mark.long
-def test_rows_set_aside_are_listed_with_their_lengths(place, plain, tokenizer) -> None:
-    lengths = read_rows(sft_config(place, place / "r"), tokenizer).lengths
+def test_rows_set_aside_are_listed_with_their_lengths(plain, rows) -> None:
+    lengths = rows.lengths
     report = json.loads((plain / "lengths.json").read_text())
     longer = {f"q{i}#0/0": length for i, length in enumerate(lengths) if length > LIMIT}
     assert report["left_out"] == longer and longer
