@@ -86,9 +86,7 @@ def small_demo(out: Path, overrides: list[str]) -> Demo:
 def prepare(out: Path, overrides: list[str]) -> Demo:
     """Make world, data, and an agent of 250 steps of stage 1, unless they exist."""
     demo = small_demo(out, overrides)
-    demo.make_data()
-    demo.make_model()
-    demo.train_stage("a little of stage 1", "sft1")
+    demo.run([*demo.data_stages(), *demo.model_stages(), demo.training_stage("SFT stage 1")])
     return demo
 
 

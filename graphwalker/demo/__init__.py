@@ -1,7 +1,6 @@
 """The road of `graphwalker demo`, from nothing to a report."""
 
 from graphwalker.demo.config import DemoConfig, shipped_config
-from graphwalker.demo.demo import BESIDE, Demo, run_demo
-from graphwalker.demo.stages import Stage
+from graphwalker.demo.demo import Demo, run_demo
 
-__all__ = ["BESIDE", "Demo", "DemoConfig", "Stage", "run_demo", "shipped_config"]
+__all__ = ["Demo", "DemoConfig", "run_demo", "shipped_config"]

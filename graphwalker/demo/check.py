@@ -5,16 +5,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphwalker.config import Config, parse_config
 from graphwalker.demo.models import config_models
+from graphwalker.demo.needs import is_inside, look_at_places, needed_extras
+from graphwalker.config import Config, parse_config
 from graphwalker.demo.money import estimate_money
-from graphwalker.demo.needs import look_at_places, needed_extras
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
 from graphwalker.doctor.places import look_at_disk, look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import UserError
 from graphwalker.jobs.road import JobsConfig
-from graphwalker.jobs.sections import ChainSection, MakeConfig, ReportConfig, read_sections
+from graphwalker.jobs.sections import (
+    OWN,
+    ChainSection,
+    MakeConfig,
+    OwnConfig,
+    ReportConfig,
+    read_sections,
+)
 
 if TYPE_CHECKING:
     from training.config import SftConfig
@@ -59,13 +66,16 @@ def _is_needed(one: Diagnosis, extras: set[str]) -> bool:
     return not one.what.startswith("extra ") or one.what.removeprefix("extra ") in extras
 
 
-def parse_section(section: ChainSection) -> Config:
+OTHERS: dict[str, type[Config]] = {"make": MakeConfig, "report": ReportConfig, OWN: OwnConfig}
+
+
+def parse_section(section: ChainSection, source: str = "") -> Config:
     """Return a section as its command reads it. Raises `UserError` for the first mistake."""
-    known: dict[str, type[Config]] = {**config_models(), "make": MakeConfig, "report": ReportConfig}
+    known = {**config_models(), **OTHERS}
     model = known[section.kind]
     places = {"graph", "output_dir", "questions"} - set(model.model_fields)
     own = {key: value for key, value in section.settings.items() if key not in places}
-    return parse_config(model, own, section.name)
+    return parse_config(model, own, source or section.name)
 
 
 def check_sections(settings: Mapping[str, Any], source: str) -> None:
@@ -96,6 +106,11 @@ def _inputs(settings: Mapping[str, Any], sections: list[ChainSection]) -> Iterat
         if section.kind == "make":
             words = cast(list[str], section.settings.get("command") or [])
             files = [word for word in words[2:3] if "/" in word and word not in seen]
+            seen.update(files)
+            yield from look_at_files(section.name, files) if files else ()
+        elif section.kind == OWN:
+            inputs = cast(list[str], section.settings.get("inputs") or [])
+            files = [one for one in inputs if one not in seen and not is_inside(one, made)]
             seen.update(files)
             yield from look_at_files(section.name, files) if files else ()
         elif section.kind != "report":

@@ -1,25 +1,39 @@
 """The whole road on this machine: world, data, three stages of training, evaluation, report.
 
-`DemoData.make_data` and `Demo.train` are its table of contents; each stage does what the command
-or script of that stage does, with its section of the config.
+`Demo.stages` is its table of contents. Each stage runs the command of that stage on its section of
+the config.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphwalker.config import Config
 from graphwalker.console import console
+from graphwalker.config import write_config
 from graphwalker.demo.config import DemoConfig, Settings
-from graphwalker.demo.data import QUESTIONS, DemoData
-from graphwalker.demo.launch import launch
-from graphwalker.demo.stages import Stage
-from graphwalker.errors import IncompleteError, lacks_extra
+from graphwalker.demo.data import check_benchmarks, make_tiny_model, merge_tests
+from graphwalker.errors import IncompleteError, UserError, lacks_extra
+from graphwalker.jobs.local import is_done, run_section
+from graphwalker.jobs.sections import QUESTIONS, ChainSection, kind_of
+from graphwalker.jobs.times import Stage, StageTimes
 from graphwalker.runs import one_writer
 
+if TYPE_CHECKING:
+    from eval.run.config import EvalConfig
+
+ENTITIES = 3000
+"""Named entities of the fictional world."""
+SEEDS = 10
+"""Seeds that the sections of one run may use."""
+DATA = {
+    "GraphSynth": "synth",
+    **{f"questions, {name}": name for name in QUESTIONS},
+    "GraphRoll": "experts",
+}
 TRAINED = {"SFT stage 1": "sft1", "SFT stage 2": "sft2", "GRPO": "grpo"}
-"""The stages of training, each with its section."""
+"""Stages by their titles, each with its section."""
 ALONE: Settings = {"baselines": "never", "ceiling": "never"}
 BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
 """Evaluations of the same questions share the baselines and the ceiling of one of them."""
@@ -34,9 +48,7 @@ def run_demo(config: DemoConfig) -> dict[str, Any]:
     check_modules()
     demo = Demo(config)
     demo.check_settings()
-    demo.check_questions()
-    demo.make_data()
-    demo.train()
+    demo.run(demo.stages())
     return demo.report()
 
 
@@ -47,61 +59,112 @@ def check_modules() -> None:
             raise lacks_extra(f"the demo trains a model, and {module} is not installed", "train")
 
 
-class Demo(DemoData):
+class Demo:
     """One run folder. Every stage resumes where a killed run of the same settings stopped."""
 
+    def __init__(self, config: DemoConfig) -> None:
+        self.config, self.out = config, Path(config.run)
+        self.graph, self.model = config.graph, config.model
+        self.test_file = Path(str(config.eval.get("questions", "")))
+        self.times = StageTimes(self.out)
+
+    def section(self, name: str) -> Settings:
+        """Return the settings of a section, with the seed of this run."""
+        values: Settings = dict(getattr(self.config, name))
+        if "seed" in values:
+            values["seed"] += SEEDS * self.config.seed
+        return values
+
     def check_settings(self) -> None:
-        """Raises `UserError` for a mistake in any section, before the first stage starts."""
-        from data_pipeline.config import ExpertConfig, SynthConfig
-        from data_pipeline.teacher.config import TeacherConfig
-        from eval.run.config import EvalConfig
-        from graphwalker.agents.environment import EnvironmentConfig
-        from graphwalker.jobs.road import JobsConfig
-        from training.config import SftConfig
-        from training.grpo_config import GrpoConfig
+        """Raise `UserError` for a mistake in any section, before the first stage starts."""
+        from graphwalker.demo.models import config_models
+        from graphwalker.demo.check import parse_section
 
-        sections: dict[str, type[Config]] = {
-            "environment": EnvironmentConfig,
-            "teacher": TeacherConfig,
-            "jobs": JobsConfig,
-            "synth": SynthConfig,
-            **dict.fromkeys(QUESTIONS, SynthConfig),
-            "experts": ExpertConfig,
-            "sft1": SftConfig,
-            "sft2": SftConfig,
-            "grpo": GrpoConfig,
-            "eval": EvalConfig,
-        }
-        for name, model in sections.items():
-            if self.section(name):
-                self.parse_section(model, name)
+        for name, values in self.config:
+            kind = kind_of(name) or name
+            if isinstance(values, dict) and values and kind in config_models():
+                section = ChainSection(name, kind, self.section(name))
+                parse_section(section, f"the road's section {name}")
+        check_benchmarks(Path(str(self.config.grpo.get("questions", ""))), self.config.benchmarks)
 
-    # --- training
+    def run(self, stages: Sequence[Stage]) -> None:
+        """Run these stages, in order."""
+        write_config(self.config, self.out)
+        self.times.run_all(stages)
 
-    def train(self) -> None:
-        """Two stages of SFT, then GRPO."""
-        self.make_model()
+    def stages(self) -> list[Stage]:
+        """Return every stage: the data, then the model after each of its stages of training."""
+        folder = self._place("eval")
+        stages = [*self.data_stages(), *self.model_stages()]
+        first = (Path(self.model), folder / "untrained", UNTRAINED)
+        stages.append(self.evaluation(*first, "evaluate untrained"))
         for title, name in TRAINED.items():
-            self.train_stage(title, name)
+            stages.append(self.training_stage(title))
+            more = BESIDE if name == "grpo" else {}
+            model = self._place(name) / "final"
+            stages.append(self.evaluation(model, folder / name, more, f"evaluate {title}"))
+        return [*stages, *self._benchmark_stages()]
 
-    def make_model(self) -> None:
-        """The untrained agent, where the config names a model inside the run."""
-        if self._is_own(Path(self.model)):
-            self.times.run(Stage("tiny model", self._make_tiny))
+    def data_stages(self) -> list[Stage]:
+        """Return what makes everything that training and evaluation read."""
+        world = Path(self.graph)
+        stages = [Stage("world", self._make_world)] if self._is_own(world) else []
+        for title, name in DATA.items():
+            if self.section(name):
+                work = partial(self._run_section, name)
+                stages.append(Stage(title, lambda _, work=work: work(), own_bar=True))
+        return [*stages, Stage("test questions", self._merge_tests)]
 
-    def train_stage(self, title: str, name: str) -> None:
-        """Train as `accelerate launch training/SCRIPT.py --config RUN/config.yaml#NAME` does."""
-        script = "grpo" if name == "grpo" else "sft"
-        if (self._place(name) / "final").is_dir():
-            return
-        overrides = [f"seed={self.section(name).get('seed', self.config.seed)}"]
-        work = partial(launch, script, self.out / "config.yaml", name, overrides)
-        self.times.run(Stage(title, lambda _: work(), own_bar=True))
+    def model_stages(self) -> list[Stage]:
+        """Return what makes the untrained agent, where the config names a model inside the run."""
+        own = self._is_own(Path(self.model))
+        return [Stage("tiny model", self._make_tiny)] if own else []
+
+    def training_stage(self, title: str) -> Stage:
+        """Return a stage of training: `accelerate launch training/SCRIPT.py` on its section."""
+        name = TRAINED[title]
+        done = partial(is_done, self._row(name))
+        return Stage(title, lambda _: self._run_section(name), own_bar=True, is_done=done)
+
+    def _row(self, name: str) -> ChainSection:
+        self._place(name)
+        return ChainSection(name, kind_of(name), self.section(name))
+
+    def _run_section(self, name: str) -> None:
+        """Run a section's command. A graph that has fewer questions gives what it has."""
+        row, seed = self._row(name), self.section(name).get("seed", self.config.seed)
+        try:
+            run_section(row, self.out / "config.yaml", overrides=[f"seed={seed}"], quiet=True)
+        except IncompleteError:
+            if not Path(row.last_file).exists():
+                raise
+
+    def _is_own(self, path: Path) -> bool:
+        """Whether the path lies inside the run."""
+        return self.out.resolve() in path.resolve().parents
+
+    def _place(self, name: str, key: str = "output_dir") -> Path:
+        if not (value := self.section(name).get(key)):
+            raise UserError(f"the road's section {name} has no {key}; see configs/demo.yaml")
+        return Path(value)
+
+    def _make_world(self, _: console.ProgressTick) -> None:
+        from graphwalker.world.generate import make_world
+
+        if not Path(self.graph).exists():
+            make_world(ENTITIES, self.config.seed, Path(self.graph).parent)
+
+    def _merge_tests(self, _: console.ProgressTick) -> None:
+        files = [
+            [self._place(name) / "questions.jsonl" for name in names if self.section(name)]
+            for names in (("synth", "rl", "practice"), ("test", "test_words"))
+        ]
+        merge_tests(*files, self.test_file)
 
     def _make_tiny(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig
+        from graphwalker.config import parse_config
         from graphwalker.datasets.base import load_questions
-        from graphwalker.demo.data import make_tiny_model
         from graphwalker.graphs.browse import shown_relations
         from graphwalker.graphs.open import open_graph
         from training.tiny.config import demo_model
@@ -111,44 +174,48 @@ class Demo(DemoData):
         # As the tokenizer of a pretrained model knows the words that people ask in.
         questions = load_questions(self._place("grpo", "questions"))
         texts = [question.text for question in questions]
-        environment = self.parse_section(EnvironmentConfig, "environment")
+        environment = parse_config(EnvironmentConfig, self.config.environment, "environment")
         make_tiny_model(config, corpus, graph, Path(self.model), environment, texts)
 
     # --- evaluation
 
-    def evaluate(self, model: Path, folder: Path, more: Settings, title: str) -> None:
-        """Run a model on the test questions, or on those that `more` names; with `BESIDE` also the
-        baselines and the ceiling."""
-        self.times.run(self.evaluation(model, folder, more, title))
-
     def evaluation(self, model: Path, folder: Path, more: Settings, title: str) -> Stage:
-        """Return the evaluation of a model as a stage."""
-        from eval.run.config import EvalConfig, run_eval
+        """Return the evaluation of a model on the test questions, or on those that `more` names;
+        with `BESIDE` also of the baselines and the ceiling."""
+
+        def evaluate(tick: console.ProgressTick) -> None:
+            from eval.run.config import run_eval
+
+            run_eval(self.eval_config(model, folder, more), tick)
+
+        return Stage(title, evaluate)
+
+    def eval_config(self, model: Path, folder: Path, more: Settings) -> "EvalConfig":
+        """Return the settings of an evaluation. As in GRPO, no turn as long as those that the model
+        was shown is cut."""
+        from graphwalker.demo.check import parse_section
         from training.runs.environment import longest_turn
 
         given = self.section("eval")
         policy = {**given.get("policy", {}), "model": str(model)}
         own: Settings = {"output_dir": str(folder), "policy": policy}
-        config = self.parse_section(EvalConfig, "eval", {**given, **ALONE, **more, **own})
-        if "max_tokens" in config.model_fields_set:
-            # As in GRPO, no turn as long as those that the model was shown is cut.
-            cap = max(config.max_tokens, longest_turn(str(model)))
-            config = config.model_copy(update={"max_tokens": cap})
-        return Stage(title, partial(run_eval, config))
+        values = {**given, **ALONE, **more, **own}
+        if "max_tokens" in values:
+            values["max_tokens"] = max(values["max_tokens"], longest_turn(str(model)))
+        config: Any = parse_section(ChainSection("eval", "eval", values))
+        return config
 
     def report(self) -> dict[str, Any]:
-        """Evaluate every stage, write the report, print its table."""
+        """Write the report of all stages, and print its table."""
         from eval.report.report import StageResult, console_table, write_report
         from eval.tables import missing_note
 
         folder = self._place("eval")
         stages = [StageResult("untrained", folder / "untrained", None, 0.0)]
-        self.evaluate(Path(self.model), folder / "untrained", UNTRAINED, "evaluate untrained")
         for title, name in TRAINED.items():
-            run, more = self._place(name), BESIDE if name == "grpo" else {}
-            self.evaluate(run / "final", folder / name, more, f"evaluate {title}")
+            log = self._place(name) / "metrics.jsonl"
             seconds = self.times.seconds.get(title, 0.0)
-            stages.append(StageResult(title, folder / name, run / "metrics.jsonl", seconds))
+            stages.append(StageResult(title, folder / name, log, seconds))
         report = write_report(
             self.out,
             stages,
@@ -171,21 +238,30 @@ class Demo(DemoData):
             raise IncompleteError(f"{'; '.join(lost)}; the same command resumes the run")
         return report
 
+    def _benchmark_stages(self) -> list[Stage]:
+        """Question files from elsewhere, answered greedily before and after GRPO."""
+        return [
+            self.evaluation(
+                self._place(run) / "final",
+                self._benchmark_folder(name, run),
+                {"questions": path, "samples": 0, **(BESIDE if run == "grpo" else {})},
+                f"benchmark {name}, {title}",
+            )
+            for name, path in self.config.benchmarks.items()
+            for title, run in list(TRAINED.items())[1:]
+        ]
+
+    def _benchmark_folder(self, name: str, run: str) -> Path:
+        return self._place("eval") / f"benchmark-{name}-{run}"
+
     def _benchmarks(self) -> dict[str, Any]:
-        """Figures on question files from elsewhere before and after GRPO, the paired gain, and what
-        baselines without a model reach on them."""
+        """Return their figures, the paired gain, and what baselines without a model reach."""
         from eval.report.beside import benchmark_figures
 
         figures: dict[str, Any] = {}
-        for name, path in self.config.benchmarks.items():
-            folders: dict[str, Path] = {}
-            for stage in ("SFT stage 2", "GRPO"):
-                run = TRAINED[stage]
-                folder = self._place("eval") / f"benchmark-{name}-{run}"
-                more = {"questions": path, "samples": 0, **(BESIDE if run == "grpo" else {})}
-                title = f"benchmark {name}, {stage}"
-                self.evaluate(self._place(run) / "final", folder, more, title)
-                folders[stage] = folder
+        for name in self.config.benchmarks:
+            runs = list(TRAINED.items())[1:]
+            folders = {title: self._benchmark_folder(name, run) for title, run in runs}
             figures[name] = benchmark_figures(folders)
             for title, row in figures[name].items():
                 shown = {k: v for k, v in row.items() if k in HEADLINE or "minus" in title}

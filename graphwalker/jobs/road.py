@@ -13,12 +13,24 @@ from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
-from graphwalker.jobs.sections import ChainSection, check_folder, command_of, read_sections, texts
-from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
+from graphwalker.jobs.sections import (
+    CARD,
+    KINDS,
+    OWN,
+    ChainSection,
+    check_folder,
+    check_own_stages,
+    read_sections,
+    texts,
+)
 from graphwalker.workers.shard import MOST_SHARDS
+from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
+ARRAYS = {"synth": CARD, "questions": CARD, "experts": CARD, "eval": "complete.json"}
+"""Kinds of stages that are arrays of jobs, with the last file of each part."""
+NO_GPU = "--gpus-per-node=0"
 
 
 def _check_option(text: str) -> str:
@@ -65,16 +77,22 @@ class JobsConfig(Config):
     expert: ServerConfig = ServerConfig()
     """A vLLM server for the experts; set `base_url: ${run}/expert.address` where it is asked."""
 
+    def servers(self) -> tuple[tuple[str, ServerConfig], ...]:
+        """Return the servers by name, in the order of their start."""
+        return ("virtuoso", self.virtuoso), ("teacher", self.teacher), ("expert", self.expert)
 
-def submit_road(path: Path | str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+
+def submit_road(
+    path: Path | str, overrides: Sequence[str] = (), trust: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
     """Submit every stage of the road that the config at `path` describes.
 
     `overrides` are `a.b=c` settings by their full names (`sft1.lr=2e-5`). The config, with them, is
-    written into its `run` folder. Yields (stage, job); the job is `""` for a stage that is done.
-    Raises `UserError` for a config without `run` or `graph`, and for a run that was submitted.
+    written into its `run` folder. A config in a folder of `trust` may name modules of its own.
+    Yields (stage, job); the job is `""` for a stage that is done. Raises `UserError` for a config
+    without `run` or `graph`, and for a run that was submitted.
     """
-    settings = read_settings(path, overrides)
-    run, stages = _read_road(settings, str(path))
+    run, stages = _read_road(path, overrides, trust)
     if (run / FILE).exists():
         raise UserError(
             f"{run}: its jobs were submitted; `graphwalker jobs retry {run}` submits what is "
@@ -85,13 +103,13 @@ def submit_road(path: Path | str, overrides: Sequence[str] = ()) -> Iterator[tup
         yield stage.name, new_stage(run, stage)
 
 
-def retry_road(run: Path) -> list[tuple[str, str, list[int]]]:
+def retry_road(run: Path, trust: Sequence[str] = ()) -> list[tuple[str, str, list[int]]]:
     """Submit the stages of a road that are neither done nor in the queue; see `chain.retry`.
 
     The commands are those of `RUN/jobs.yaml`. Raises `UserError` where `RUN/jobs.jsonl` holds
     another one: the folder may come from elsewhere.
     """
-    planned, there = road_stages(run / CONFIG), read_stages(run)
+    planned, there = road_stages(run / CONFIG, (), trust), read_stages(run)
     for name, stage in there.items():
         if stage.folder != str(Path.cwd()):
             raise UserError(f"{run}: submitted in {stage.folder}; run the same command there")
@@ -106,12 +124,17 @@ def retry_road(run: Path) -> list[tuple[str, str, list[int]]]:
     return retry(run)
 
 
-def road_stages(path: Path | str, overrides: Sequence[str] = ()) -> list[JobStage]:
+def road_stages(
+    path: Path | str, overrides: Sequence[str] = (), trust: Sequence[str] = ()
+) -> list[JobStage]:
     """Return the stages that `submit_road` submits, in order. Raises `UserError`."""
-    return _read_road(read_settings(path, overrides), str(path))[1]
+    return _read_road(path, overrides, trust)[1]
 
 
-def _read_road(settings: Mapping[str, Any], source: str) -> tuple[Path, list[JobStage]]:
+def _read_road(
+    path: Path | str, overrides: Sequence[str], trust: Sequence[str]
+) -> tuple[Path, list[JobStage]]:
+    settings, source = read_settings(path, overrides), str(path)
     for key in ("run", "graph"):
         if not settings.get(key):
             raise UserError(f"{source}: {key} is missing; see configs/cluster.yaml")
@@ -120,125 +143,72 @@ def _read_road(settings: Mapping[str, Any], source: str) -> tuple[Path, list[Job
     check_folder(str(run.resolve()), f"{source}: run")  # where the logs lie
     _check_addresses(settings, jobs, run, source)
     sections = read_sections(settings, source)
+    check_own_stages(sections, path, overrides, trust)
     return run, list(_Road(run, graph, jobs, sections).stages())
 
 
 class _Road:
-    """The stages of one run, each behind those whose files its settings name."""
+    """The jobs of one run, each behind those whose files its settings name."""
 
     def __init__(
         self, run: Path, graph: str, jobs: JobsConfig, sections: Sequence[ChainSection]
     ) -> None:
         self._run, self._graph, self._jobs, self._sections = run, graph, jobs, sections
-        known = {"virtuoso": jobs.virtuoso, "teacher": jobs.teacher, "expert": jobs.expert}
-        self._servers = {name: server for name, server in known.items() if server.serves}
+        self._servers = {name: server for name, server in jobs.servers() if server.serves}
         self._made: dict[str, str] = {}
-        """Folder of a section -> the stage after which it is whole."""
+        """What a section makes -> the job after which it is whole."""
 
     def stages(self) -> Iterator[JobStage]:
-        """Yield the stages in the order of their submission."""
+        """Yield the jobs in the order of their submission."""
         for name, server in self._servers.items():
             yield self._server(name, server)
         if self._jobs.seeds:
-            out = f"{self._run}/seeds"
-            words = ("synth.sbatch", "seeds", *self._jobs.seeds, "--graph", self._graph)
-            yield self._stage("seeds", f"{out}/seeds.txt", self._jobs.data, (*words, "--out", out))
-        makers = {
-            **{"synth": self._synth, "questions": self._questions, "bench": self._benchmark},
-            **{"experts": self._experts, "sft": self._sft, "grpo": self._sft},
-            **{"eval": self._eval, "report": self._report, "make": self._make},
-        }
+            words = ("synth.sbatch", *seeds_command(self._jobs.seeds, self._graph, self._run))
+            yield self._job("seeds", f"{self._run}/seeds/seeds.txt", self._jobs.data, words)
         for section in self._sections:
-            stages = list(makers[section.kind](section))
-            self._made[section.out] = stages[-1].name
-            yield from stages
+            jobs = list(self._jobs_of(section))
+            self._made[section.out] = jobs[-1].name
+            yield from jobs
 
-    def _synth(self, section: ChainSection, verb: str = "synth") -> Iterator[JobStage]:
-        words = ("synth.sbatch", verb, *self._config(section.name), *self._walks())
-        seeds = ("seeds",) if self._jobs.seeds else ()
-        yield from self._data(section, words, seeds)
+    def _jobs_of(self, section: ChainSection) -> Iterator[JobStage]:
+        """One job, or an array and the job that joins its parts.
 
-    def _questions(self, section: ChainSection) -> Iterator[JobStage]:
-        yield from self._synth(section, "questions")
-
-    def _experts(self, section: ChainSection) -> Iterator[JobStage]:
-        words = ("experts.sbatch", *self._config(section.name))
-        yield from self._data(section, words, (), ("--questions", section.text("questions")))
-
-    def _data(
-        self,
-        section: ChainSection,
-        words: tuple[str, ...],
-        before: tuple[str, ...],
-        merged_with: tuple[str, ...] = (),
-    ) -> Iterator[JobStage]:
-        """An array and its merge; one job for the few questions of a test, and for a model as the
-        expert, which asks for many episodes at once and has one cap on money."""
-        name, out, parts = section.name, section.out, self._jobs.shards
-        after = (*before, *self._after(section))
-        if name.startswith("test") or section.settings.get("policy"):
-            yield self._stage(
-                name, f"{out}/datacard.json", self._jobs.data, words, after, 0, section
-            )
+        It is one for the few questions of a test, and for a model as the expert, which asks for
+        many episodes at once and has one cap on money.
+        """
+        kind, name = KINDS[section.kind], section.name
+        seeds = seeds_settings(self._run) if self._jobs.seeds else ()
+        words = section.words(self._run / CONFIG, seeds)
+        own = (section.module,) if section.kind == OWN else ()
+        words = (*kind.script.split(), *own, *(words[1:] if kind.options == "train" else words))
+        options: SbatchOptions = getattr(self._jobs, kind.options)
+        after = (*(["seeds"] if seeds and kind.has_walks else []), *self._after(section))
+        is_small = name.startswith("test") or section.settings.get("policy")
+        if section.kind != "eval" and (section.kind not in ARRAYS or is_small):
+            yield self._job(name, section.last_file, options, words, after, 0, section)
             return
-        shard = f"{out}/shards/{{part}}-of-{parts}/datacard.json"
-        yield self._stage(name, shard, self._jobs.data, words, after, parts, section)
-        yield self._merge(f"{name}-merge", out, name, merged_with)
-
-    def _benchmark(self, section: ChainSection) -> Iterator[JobStage]:
-        words = ("synth.sbatch", "bench", *self._config(section.name), *self._walks())
-        seeds = ("seeds",) if self._jobs.seeds else ()
-        after = (*seeds, *self._after(section))
-        yield self._stage(
-            section.name, f"{section.out}/GWBench.json", self._jobs.data, words, after, 0, section
-        )
-
-    def _make(self, section: ChainSection) -> Iterator[JobStage]:
-        words = ("synth.sbatch", "make", *command_of(section))
-        made, after = f"{section.out}/{section.text('makes')}", self._after(section)
-        yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
-
-    def _sft(self, section: ChainSection) -> Iterator[JobStage]:
-        words = (f"{section.kind}.sbatch", f"{self._run / CONFIG}#{section.name}")
-        made, after = f"{section.out}/final", self._after(section)
-        yield self._stage(section.name, made, self._jobs.train, words, after, 0, section)
-
-    def _eval(self, section: ChainSection) -> Iterator[JobStage]:
-        name, out, parts = section.name, section.out, self._jobs.eval_shards
-        words = ("eval.sbatch", *self._config(name))
-        shard = f"{out}/shards/{{part}}-of-{parts}/complete.json"
-        after = self._after(section)
-        yield self._stage(name, shard, self._jobs.eval, words, after, parts, section)
-        options = (*self._jobs.eval, "--gpus-per-node=0")
-        joined = "report" if name == "eval" else f"{name}-report"
-        yield self._stage(joined, f"{out}/report.html", options, words, (name,), 0, section)
-
-    def _report(self, section: ChainSection) -> Iterator[JobStage]:
-        words = ("synth.sbatch", "make", *command_of(section))
-        made, after = f"{section.out}/report.html", self._after(section)
-        yield self._stage(section.name, made, self._jobs.data, words, after, 0, section)
-
-    def _walks(self) -> tuple[str, ...]:
-        if not self._jobs.seeds:
-            return ()
-        out = f"{self._run}/seeds"
-        return f"seeds_file={out}/seeds.txt", f"predicates_file={out}/predicates.txt"
+        parts = self._jobs.eval_shards if section.kind == "eval" else self._jobs.shards
+        shard = f"{section.out}/shards/{{part}}-of-{parts}/{ARRAYS[section.kind]}"
+        yield self._job(name, shard, options, words, after, parts, section)
+        if section.kind == "eval":
+            joined, options = "report" if name == "eval" else f"{name}-report", (*options, NO_GPU)
+            yield self._job(joined, section.last_file, options, words, (name,), 0, section)
+            return
+        # The shards are the user's own, and may name seeds and phrases.
+        merge = ("--graph", self._graph, "--out", section.out, "--trust", section.out)
+        more = ("--questions", section.text("questions")) if section.kind == "experts" else ()
+        words = ("merge.sbatch", *merge, *more)
+        yield self._job(f"{name}-merge", section.last_file, options, words, (name,))
 
     def _after(self, section: ChainSection) -> tuple[str, ...]:
-        """The stages that make what the section's settings name."""
-        named = [text for text in texts(section.settings) if text != section.out]
+        """The jobs that make what the section's settings name."""
         return tuple(
             stage
             for out, stage in self._made.items()
-            if any(text == out or text.startswith(f"{out}/") for text in named)
+            if any(text == out or text.startswith(f"{out}/") for text in section.inputs)
         )
 
-    def _merge(self, name: str, out: str, after: str, more: tuple[str, ...] = ()) -> JobStage:
-        own = ("--trust", out)  # the shards are the user's own, and may name seeds and phrases
-        words = ("merge.sbatch", "--graph", self._graph, "--out", out, *own, *more)
-        return self._stage(name, f"{out}/datacard.json", self._jobs.data, words, (after,))
-
-    def _stage(
+    def _job(
         self,
         name: str,
         makes: str,
@@ -263,18 +233,25 @@ class _Road:
         command = (*server.sbatch, *script, server.serves, file, *server.options)
         return JobStage(name, command, file, folder=str(Path.cwd()), server=True)
 
-    def _config(self, name: str) -> tuple[str, ...]:
-        return ("--config", f"{self._run / CONFIG}#{name}")
-
     def _address(self, server: str) -> Path:
         return self._run / f"{server}.address"
+
+
+def seeds_command(files: Sequence[str], graph: str, run: Path) -> tuple[str, ...]:
+    """Return the words of the command that reads from training questions where walks may start."""
+    return ("seeds", *files, "--graph", graph, "--out", f"{run}/seeds")
+
+
+def seeds_settings(run: Path) -> tuple[str, ...]:
+    """Return the settings by which walks start there."""
+    return f"seeds_file={run}/seeds/seeds.txt", f"predicates_file={run}/seeds/predicates.txt"
 
 
 def _check_addresses(settings: Mapping[str, Any], jobs: JobsConfig, run: Path, source: str) -> None:
     """Raise `UserError` where a server's address reaches no setting, or a setting has no server."""
     named = {Path(text.partition("#")[0]) for text in texts(settings) if is_address_file(text)}
-    for name in ("virtuoso", "teacher", "expert"):
-        file, server = run / f"{name}.address", getattr(jobs, name)
+    for name, server in jobs.servers():
+        file = run / f"{name}.address"
         if server.serves and file not in named:
             raise UserError(
                 f"{source}: jobs.{name} writes its address to {file}, but no setting reads it "

@@ -1,16 +1,52 @@
-"""The sections of a chain's config that are stages, and what each of them does."""
+"""The stages of a road as rows: what each runs, reads and writes last, by the sections of a config.
+
+Every stage runs on this machine (`local`) or as Slurm jobs (`road`), from the same row.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, cast
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
 
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
+from graphwalker.trust import RUNS, ByHand, check_trust
 
-KINDS = "synth", "questions", "bench", "experts", "sft", "grpo", "eval", "report", "make"
-"""What a stage can do. A section does what its name begins with: `eval-cwq`, `sft1`."""
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the stages of a kind run, and what they write last."""
+
+    module: str
+    """Behind `python -m`, with its first words."""
+    last_file: str = ""
+    """In the stage's folder. Empty: the section says it."""
+    script: str = "synth.sbatch make"
+    """Of `slurm/`, with its first words."""
+    options: Literal["data", "train", "eval"] = "data"
+    """The options of sbatch that its jobs take."""
+    has_walks: bool = False
+    """Whether it samples walks, which may start from the seeds of `jobs.seeds`."""
+
+
+CARD = "datacard.json"
+OWN = "own"
+KINDS = {
+    "synth": Kind("graphwalker synth", CARD, "synth.sbatch synth", has_walks=True),
+    "questions": Kind("graphwalker questions", CARD, "synth.sbatch questions", has_walks=True),
+    "bench": Kind("graphwalker bench", "GWBench.json", "synth.sbatch bench", has_walks=True),
+    "experts": Kind("graphwalker experts", CARD, "experts.sbatch"),
+    "sft": Kind("training.sft", "final", "sft.sbatch", "train"),
+    "grpo": Kind("training.grpo", "final", "grpo.sbatch", "train"),
+    "eval": Kind("graphwalker eval", "report.html", "eval.sbatch", "eval"),
+    "report": Kind("graphwalker", "report.html"),
+    "make": Kind("graphwalker"),
+    OWN: Kind("", script="synth.sbatch run"),
+}
+"""What a stage can do. A section does what its name begins with (`eval-cwq`, `sft1`); one with the
+setting `module` is the user's own."""
 QUESTIONS = "rl", "practice", "test", "test_words"
 """Sections of other names that make questions."""
 
@@ -39,9 +75,22 @@ class ReportConfig(Config):
     """Heading of the page."""
 
 
+class OwnConfig(Config):
+    """A section with `module`, of any name: a stage of your own, run as `python -m MODULE`."""
+
+    module: Annotated[str, ByHand(RUNS)]
+    """The module. A file's module runs only under `--trust`."""
+    inputs: tuple[str, ...] = ()
+    """Files that it reads; it waits for the stages that make them."""
+    last_file: str
+    """The file or folder that it writes last: the stage is done when it is there."""
+    arguments: tuple[str, ...] = ()
+    """Words behind the module."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChainSection:
-    """A section that is a stage: its name, what it does, its settings."""
+    """A section that is a stage: the row from which it runs, here or as Slurm jobs."""
 
     name: str
     kind: str
@@ -49,8 +98,34 @@ class ChainSection:
 
     @property
     def out(self) -> str:
-        """Its folder."""
-        return str(self.settings["output_dir"])
+        """Its folder; of a stage of the user's own what it writes last."""
+        return str(self.settings["last_file" if self.kind == OWN else "output_dir"])
+
+    @property
+    def last_file(self) -> str:
+        """What is there when it is done."""
+        if self.kind == OWN:
+            return self.out
+        return f"{self.out}/{KINDS[self.kind].last_file or self.text('makes')}"
+
+    @property
+    def module(self) -> str:
+        """What `python -m` runs, with its first words."""
+        return KINDS[self.kind].module or self.text("module")
+
+    @property
+    def inputs(self) -> list[str]:
+        """The texts of its settings, some of which name files of other stages."""
+        return [text for text in texts(self.settings) if text != self.out]
+
+    def words(self, config: Path, seeds: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the words behind the module (`seeds`: where walks may start)."""
+        if self.kind == OWN:
+            return parse_config(OwnConfig, self.settings, self.name).arguments
+        if self.kind in ("make", "report"):
+            return command_of(self)
+        walks = seeds if KINDS[self.kind].has_walks else ()
+        return ("--config", f"{config}#{self.name}", *walks)
 
     def text(self, key: str) -> str:
         """A setting as text, `""` where it is not given."""
@@ -70,10 +145,28 @@ def read_sections(settings: Mapping[str, Any], source: str) -> list[ChainSection
         where = f"{source}#{section.name}"
         if not re.fullmatch(r"\w[\w.-]*", section.name, re.ASCII):
             raise UserError(f"{where}: the name of a stage has letters, digits, dots, - and _ only")
-        if not section.settings.get("output_dir"):
-            raise UserError(f"{where}: output_dir is missing")
-        check_folder(section.settings["output_dir"], f"{where}: output_dir")
+        place = "last_file" if section.kind == OWN else "output_dir"
+        if not section.settings.get(place):
+            raise UserError(f"{where}: {place} is missing")
+        check_folder(section.settings[place], f"{where}: {place}")
     return found
+
+
+def check_own_stages(
+    sections: Sequence[ChainSection],
+    source: Path | str,
+    overrides: Sequence[str] = (),
+    trust: Sequence[str] = (),
+) -> None:
+    """Raise `UserError` for a module that the file `source` names, unless its folder is trusted or
+    the same module was typed among the overrides."""
+    typed = dict(text.partition("=")[::2] for text in overrides)
+    for section in sections:
+        if section.kind != OWN:
+            continue
+        own, name = {"module": section.text("module")}, f"{section.name}."
+        given = {"module": typed[f"{name}module"]} if f"{name}module" in typed else {}
+        check_trust(OwnConfig, own, source, given=given, trust=trust, prefix=name)
 
 
 _READ_BY_OTHERS = re.compile(r"[#%\\\x00-\x1f\x7f]|\{part\}|^[-\s]|\s$")
@@ -102,19 +195,21 @@ def kind_of(name: str) -> str:
     if name in QUESTIONS:
         return "questions"
     first = name.partition("-")[0].rstrip("0123456789")
-    return first if first in KINDS else ""
+    return first if first in KINDS and first != OWN else ""
 
 
 def made_before(settings: Mapping[str, Any], name: str) -> list[str]:
     """Return the folders of the sections that stand before this one in its file."""
     before = takewhile(lambda section: section.name != name, _stages_in(settings))
-    return [section.out for section in before if section.text("output_dir")]
+    return [one.out for one in before if one.text("output_dir") or one.text("last_file")]
 
 
 def _stages_in(settings: Mapping[str, Any]) -> Iterator[ChainSection]:
     for name, values in settings.items():
-        if isinstance(values, dict) and values and (kind := kind_of(name)):
-            yield ChainSection(name, kind, cast(dict[str, Any], values))
+        if isinstance(values, dict) and values:
+            own = OWN if "module" in values else ""
+            if kind := own or kind_of(name):
+                yield ChainSection(name, kind, cast(dict[str, Any], values))
 
 
 def command_of(section: ChainSection) -> tuple[str, ...]:

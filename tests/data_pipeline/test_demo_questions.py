@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from graphwalker.config import load_config, parse_config
+from graphwalker.config import load_config
 from graphwalker.datasets.base import load_questions
 from graphwalker.demo import Demo, DemoConfig
+from graphwalker.demo.data import check_benchmarks
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
@@ -24,7 +25,7 @@ def demo(tmp_path_factory) -> Demo:
     settings = [f"{name}.count={count}" for name, count in COUNTS.items()]
     settings += [f"run={out}", "synth.mix={2-hop: 1}"]
     demo = Demo(load_config(DemoConfig, ROOT / "configs" / "demo.yaml", settings))
-    demo.make_data()
+    demo.run(demo.data_stages())
     return demo
 
 
@@ -43,7 +44,7 @@ def test_no_test_question_has_the_text_of_a_training_question(demo) -> None:
     namesake["topic_entities"] = test[0].to_json()["topic_entities"]
     with (run / "test" / "questions.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(namesake) + "\n")
-    demo._merge_tests()
+    demo.run(demo.data_stages()[-1:])
     assert "of a namesake" not in {q.id for q in load_questions(demo.test_file)}
     assert len(load_questions(demo.test_file)) == len(test)
 
@@ -54,12 +55,7 @@ def test_grpo_trains_on_no_question_of_a_benchmark(tmp_path) -> None:
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(asked.to_json()) + "\n")
 
     def check(train: str, test: str) -> None:
-        settings = {
-            "run": str(tmp_path / "out"),
-            "grpo": {"questions": str(tmp_path / train)},
-            "benchmarks": {"real": str(tmp_path / test)},
-        }
-        Demo(parse_config(DemoConfig, settings, "test")).check_questions()
+        check_benchmarks(tmp_path / train, {"real": str(tmp_path / test)})
 
     check("train.jsonl", "other.jsonl")
     with pytest.raises(UserError, match=r"benchmarks\.real has 1 of its questions, such as 'Who"):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from graphwalker.cli import app as cli
-from graphwalker.demo import chain
+from graphwalker.jobs import local as chain
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
 from support.paths import ROOT

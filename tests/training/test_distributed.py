@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphwalker.demo.launch import launch as launch_stage
+from graphwalker.jobs.launch import launch as launch_stage
 from graphwalker.errors import UserError
 from support.paths import ROOT
 from support.run_toys import (

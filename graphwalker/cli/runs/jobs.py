@@ -1,4 +1,4 @@
-"""`graphwalker jobs`: the chain of Slurm jobs of a run: how it stands, and what to run again."""
+"""`graphwalker jobs`: the stages of a config, run here or as Slurm jobs, watched and retried."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +10,16 @@ from graphwalker.cli.shared import JsonFlag
 from graphwalker.console import console
 from graphwalker.errors import IncompleteError
 
-app = typer.Typer(help="Submit, watch and retry the Slurm jobs of a run.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run the stages of a config here; submit, watch and retry them as Slurm jobs.",
+    no_args_is_help=True,
+)
 
 JobsFolder = Annotated[Path, Argument(help="The run's folder.")]
 Name = Annotated[str, Argument(help="The stage's name.")]
+RoadConfig = Annotated[str, Argument(help="A config of the whole road.")]
+Settings = Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")]
+Trust = Annotated[list[str] | None, Option(help="A folder whose configs may name modules to run.")]
 
 
 @app.command()
@@ -40,14 +46,14 @@ def status(run: JobsFolder, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def retry(run: JobsFolder) -> None:
+def retry(run: JobsFolder, trust: Trust = None) -> None:
     """Submit again what failed, was killed or is missing; leave what is done or queued.
 
     Example: graphwalker jobs retry runs/qwen
     """
     from graphwalker.jobs.road import retry_road
 
-    done = retry_road(run)
+    done = retry_road(run, trust or [])
     for name, job, parts in done:
         console.note(
             f"{name}: job {job}" + (f", parts {_numbers(parts)}" if len(parts) > 1 else "")
@@ -72,8 +78,9 @@ def scripts() -> None:
 
 @app.command()
 def submit(
-    config: Annotated[str, Argument(help="A config of the whole road.")],
-    overrides: Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")] = None,
+    config: RoadConfig,
+    overrides: Settings = None,
+    trust: Trust = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print the jobs and submit nothing; needs no Slurm.")
     ] = False,
@@ -91,14 +98,30 @@ def submit(
 
     check_sections(read_settings(config, overrides or []), config)
     if dry_run:
-        for stage in road_stages(config, overrides or []):
+        for stage in road_stages(config, overrides or [], trust or []):
             parts = f" x {stage.parts}" if stage.parts else ""
             after = f" after {', '.join(stage.after)}" if stage.after else ""
             console.echo(f"{stage.name}{parts}{after}: {' '.join(stage.command)}")
         return
     check_scripts()
-    for stage, job in submit_road(config, overrides or []):
+    for stage, job in submit_road(config, overrides or [], trust or []):
         console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
+
+
+@app.command()
+def run(config: RoadConfig, overrides: Settings = None, trust: Trust = None) -> None:
+    """Run the stages of a config on this machine, one after another.
+
+    The same command resumes them.
+
+    Example: graphwalker jobs run my-road.yaml --trust .
+    """
+    from graphwalker.config import read_settings
+    from graphwalker.demo.check import check_sections
+    from graphwalker.jobs.local import run_chain
+
+    check_sections(read_settings(config, overrides or []), config)
+    console.note(f"done: {run_chain(config, overrides or [], trust or [])}")
 
 
 @app.command()

@@ -37,9 +37,9 @@ def reproduce(
     Example: graphwalker reproduce graphwalker-table2 --check graph=http://127.0.0.1:8890/sparql
     """
     from graphwalker.config import read_settings
-    from graphwalker.demo.chain import run_chain
     from graphwalker.demo.check import check_sections
     from graphwalker.demo.toy import make_toy, toy_overrides
+    from graphwalker.jobs.local import run_chain
     from graphwalker.jobs.road import submit_road
 
     if not name:

@@ -1,7 +1,5 @@
 """The demo's settings, read before anything is made."""
 
-from functools import partial
-
 import pytest
 
 from graphwalker.agents.environment import EnvironmentConfig
@@ -48,5 +46,5 @@ def test_another_seed_changes_the_seed_of_every_section(tmp_path):
 def test_an_evaluation_cuts_no_turn_as_long_as_the_demonstrated_ones(tmp_path, longest, cap):
     model = tmp_path / "final"
     write_environment(model, EnvironmentConfig(), format="inline", longest_turn=longest)
-    stage = demo_of(tmp_path).evaluation(model, tmp_path / "eval", {}, "evaluate")
-    assert isinstance(stage.work, partial) and stage.work.args[0].max_tokens == cap
+    config = demo_of(tmp_path).eval_config(model, tmp_path / "eval", {})
+    assert config.max_tokens == cap

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import time
 
-from graphwalker.demo.stages import Stage, StageTimes
 from graphwalker.files import read_json
+from graphwalker.jobs.times import Stage, StageTimes
 
 BUSY = """
 import subprocess, sys
 from pathlib import Path
-from graphwalker.demo import stages
+from graphwalker.jobs import times as stages
 stages.EVERY_S = 0.2
 work = lambda tick: subprocess.run([sys.executable, "-c", "while True: pass"])
 stages.StageTimes(Path(sys.argv[1])).run(stages.Stage("busy", work, own_bar=True))

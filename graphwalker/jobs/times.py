@@ -1,9 +1,9 @@
-"""A stage of the road, and what the stages of a run have cost so far."""
+"""The stages of a run on this machine, one after another, and what they have cost so far."""
 
 import os
 import resource
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,14 @@ EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of the pipeline, by the name under which its seconds are kept."""
+    """A step of a run, by the name under which its seconds are kept."""
 
     title: str
     work: Callable[[console.ProgressTick], object]
     own_bar: bool = False
-    """Whether the work shows its own progress, as training does."""
+    """Whether the work shows its own progress, as commands and training do."""
+    is_done: Callable[[], bool] = bool
+    """Whether nothing is left to do. Work that sees that for itself is always run."""
 
 
 class StageTimes:
@@ -40,9 +42,18 @@ class StageTimes:
         """Seconds that the run took."""
         return sum(self.seconds.values())
 
-    def run(self, stage: Stage) -> None:
+    def run_all(self, stages: Sequence[Stage]) -> None:
+        """Run the stages that are not done, in order."""
+        for number, stage in enumerate(stages, 1):
+            place = f"stage {number} of {len(stages)}: "
+            if stage.is_done():
+                console.note(f"{place}{stage.title} is done")
+            else:
+                self.run(stage, place)
+
+    def run(self, stage: Stage, place: str = "") -> None:
         """Run a stage; what it cost counts even where it fails or is killed."""
-        console.note(f"{stage.title} ...")
+        console.note(f"{place}{stage.title} ...")
         with self._counted(stage.title):
             if stage.own_bar:
                 stage.work(console.silent)

@@ -1,0 +1,141 @@
+"""The stages of a road on this machine, by the config that `jobs submit` takes."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphwalker.console.endings import describe_shortage
+from graphwalker.config import parse_config, read_settings
+from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
+from graphwalker.files import read_json
+from graphwalker.jobs.launch import launch
+from graphwalker.jobs.road import (
+    CONFIG,
+    JobsConfig,
+    seeds_command,
+    seeds_settings,
+    write_settings,
+)
+from graphwalker.jobs.sections import (
+    CARD,
+    OWN,
+    ChainSection,
+    check_folder,
+    check_own_stages,
+    read_sections,
+)
+from graphwalker.jobs.times import Stage, StageTimes
+from graphwalker.runs import one_writer
+
+
+def run_chain(path: Path | str, overrides: Sequence[str] = (), trust: Sequence[str] = ()) -> Path:
+    """Run every stage of the chain at `path` that is not done yet; return the run's folder.
+
+    Raises `UserError` where the folder was begun with other settings, a server of the chain would
+    be a job of its own, or a module that the file names is not trusted, and `GraphWalkerError`
+    naming the stage that failed.
+    """
+    settings = read_settings(path, overrides)
+    if not settings.get("run"):
+        raise UserError(f"{path}: run is missing; see configs/cluster.yaml")
+    sections = read_sections(settings, str(path))
+    check_own_stages(sections, path, overrides, trust)
+    run = check_folder(settings["run"], f"{path}: run")
+    return _run(Path(run), path, overrides, settings, sections)
+
+
+@one_writer("run")
+def _run(
+    run: Path,
+    path: Path | str,
+    overrides: Sequence[str],
+    settings: Any,
+    sections: Sequence[ChainSection],
+) -> Path:
+    jobs = parse_config(JobsConfig, settings.get("jobs") or {}, f"{path}#jobs")
+    _check_servers(jobs, str(path))
+    _keep_settings(run / CONFIG, path, overrides)
+    stages, seeds = list[Stage](), seeds_settings(run) if jobs.seeds else ()
+    if jobs.seeds:
+        words = ("graphwalker", *seeds_command(jobs.seeds, str(settings.get("graph")), run))
+        done = (run / "seeds" / "seeds.txt").exists
+        stages.append(Stage("seeds", lambda _: run_command("seeds", words), True, done))
+    stages += [as_stage(section, run / CONFIG, seeds) for section in sections]
+    StageTimes(run).run_all(stages)
+    return run
+
+
+def as_stage(section: ChainSection, config: Path, seeds: Sequence[str] = ()) -> Stage:
+    """Return the stage of a section of the file `config`; walks start at `seeds`."""
+    work = partial(run_section, section, config, seeds)
+    return Stage(section.name, lambda _: work(), True, partial(is_done, section))
+
+
+def is_done(section: ChainSection) -> bool:
+    """Whether what the stage writes last is there, with as many questions as were asked for."""
+    file = Path(section.last_file)
+    if file.name != CARD or not file.exists():
+        return file.exists()
+    return not describe_shortage(read_json(file))
+
+
+def run_section(
+    section: ChainSection,
+    config: Path,
+    seeds: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    quiet: bool = False,
+) -> None:
+    """Run a stage by its section of the file `config`, in a process of its own.
+
+    `quiet`: what it prints of its result is left out, not its progress and its messages.
+    """
+    if section.kind in ("sft", "grpo"):
+        launch(section.kind, config, section.name, overrides)
+        return
+    for file in section.settings.get("inputs") or () if section.kind == OWN else ():
+        if not Path(file).exists():
+            raise UserError(
+                f"stage {section.name}: its input {file} is not there; mend the setting, or put "
+                "the stage that makes it first"
+            )
+    words = (*section.module.split(), *section.words(config, seeds), *overrides)
+    run_command(section.name, words, quiet)
+
+
+def run_command(stage: str, words: Sequence[str], quiet: bool = False) -> None:
+    """Run `python -m WORDS` as the work of a stage. Raises `GraphWalkerError` where it fails."""
+    out = subprocess.DEVNULL if quiet else None
+    code = subprocess.run([sys.executable, "-m", *words], stdout=out).returncode
+    if code == 3:
+        raise IncompleteError(f"stage {stage} is incomplete: its message stands above")
+    if code == 2:
+        raise UserError(f"stage {stage} was refused: its message stands above")
+    if code:
+        raise GraphWalkerError(
+            f"stage {stage} ended with code {code}: its error stands above; "
+            "the same command resumes the chain"
+        )
+
+
+def _check_servers(jobs: JobsConfig, source: str) -> None:
+    for name, server in jobs.servers():
+        if server.serves:
+            raise UserError(
+                f"{source}: jobs.{name} is a server that runs as a job of its own: add --slurm, or "
+                f"start it here, give its address where the config names ${{run}}/{name}.address, "
+                f"and set jobs.{name}.serves=''"
+            )
+
+
+def _keep_settings(file: Path, path: Path | str, overrides: Sequence[str]) -> None:
+    """Write the settings of the run. Raises `UserError` where it was begun with others."""
+    new = file.with_name(f"{file.name}.new")
+    write_settings(path, overrides, new)
+    if file.exists() and read_settings(file) != read_settings(new):
+        new.unlink()
+        raise UserError(f"{file}: the run was begun with other settings; give run=ANOTHER_FOLDER")
+    new.replace(file)
