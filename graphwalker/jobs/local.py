@@ -1,17 +1,20 @@
 """The stages of a road on this machine, by the config that `jobs submit` takes."""
 
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any
 
 from graphwalker.console.endings import describe_shortage
 from graphwalker.config import parse_config, read_settings
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json
-from graphwalker.jobs.launch import launch
 from graphwalker.jobs.road import (
     CONFIG,
     JobsConfig,
@@ -29,6 +32,11 @@ from graphwalker.jobs.sections import (
 )
 from graphwalker.jobs.times import Stage, StageTimes
 from graphwalker.runs import one_writer
+
+STOPPING = (signal.SIGTERM, signal.SIGUSR1)
+"""Signals upon which training saves a checkpoint and ends."""
+PROCESSES = 2
+"""Processes of training on CPUs."""
 
 
 def run_chain(path: Path | str, overrides: Sequence[str] = (), trust: Sequence[str] = ()) -> Path:
@@ -93,9 +101,6 @@ def run_section(
 
     `quiet`: what it prints of its result is left out, not its progress and its messages.
     """
-    if section.kind in ("sft", "grpo"):
-        launch(section.kind, config, section.name, overrides)
-        return
     for file in section.settings.get("inputs") or () if section.kind == OWN else ():
         if not Path(file).exists():
             raise UserError(
@@ -103,13 +108,31 @@ def run_section(
                 "the stage that makes it first"
             )
     words = (*section.module.split(), *section.words(config, seeds), *overrides)
+    if section.kind in ("sft", "grpo"):
+        words += _layout()
     run_command(section.name, words, quiet)
+
+
+def _layout() -> tuple[str, ...]:
+    """Return the words by which training takes two processes where there is no GPU, each of one
+    thread; with GPUs it takes the layout of the config."""
+    import torch
+
+    if torch.cuda.is_available():
+        return ()
+    # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
+    layout = ("--multi_gpu", "--num_processes", str(PROCESSES), "--num_machines", "1")
+    arithmetic = ("--mixed_precision", "no", "--dynamo_backend", "no")
+    threads = ("--num_cpu_threads_per_process", "1", "--main_process_port", "0")
+    return ("allow_cpu=true", "--", *layout, *arithmetic, *threads)
 
 
 def run_command(stage: str, words: Sequence[str], quiet: bool = False) -> None:
     """Run `python -m WORDS` as the work of a stage. Raises `GraphWalkerError` where it fails."""
     out = subprocess.DEVNULL if quiet else None
-    code = subprocess.run([sys.executable, "-m", *words], stdout=out).returncode
+    command = [sys.executable, "-m", *words]
+    with subprocess.Popen(command, stdout=out) as process, _passing_on(process):
+        code = process.wait()
     if code == 3:
         raise IncompleteError(f"stage {stage} is incomplete: its message stands above")
     if code == 2:
@@ -119,6 +142,26 @@ def run_command(stage: str, words: Sequence[str], quiet: bool = False) -> None:
             f"stage {stage} ended with code {code}: its error stands above; "
             "the same command resumes the chain"
         )
+
+
+@contextmanager
+def _passing_on(process: "subprocess.Popen[bytes]") -> Generator[None]:
+    """The signals that stop training go to the process of the stage."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    if current_thread() is not main_thread():  # elsewhere Python sets no handlers
+        yield
+        return
+    before = {number: signal.signal(number, forward) for number in STOPPING}
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_servers(jobs: JobsConfig, source: str) -> None:

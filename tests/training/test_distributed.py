@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphwalker.jobs.launch import launch as launch_stage
 from graphwalker.errors import UserError
+from graphwalker.jobs.local import run_section
+from graphwalker.jobs.sections import ChainSection
 from support.paths import ROOT
 from support.run_toys import (
     curve,
@@ -125,8 +126,8 @@ def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):
 def test_a_refused_config_is_the_users_mistake_for_several_processes_too(tmp_path):
     config = tmp_path / "c.yaml"
     config.write_text("sft1: {model: none/here, data: [none.jsonl], lrr: 3}\n")
-    with pytest.raises(UserError, match=r"refused by training\.sft"):
-        launch_stage("sft", config, "sft1", ())
+    with pytest.raises(UserError, match="stage sft1 was refused"):
+        run_section(ChainSection("sft1", "sft", {}), config)
 
 
 @pytest.mark.slow
