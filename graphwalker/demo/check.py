@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from graphwalker.demo.models import config_models
-from graphwalker.demo.needs import is_inside, look_at_places, needed_extras
 from graphwalker.config import Config, parse_config
+from graphwalker.demo.models import config_models
 from graphwalker.demo.money import estimate_money
+from graphwalker.demo.needs import is_inside, look_at_places, needed_extras
 from graphwalker.doctor.diagnosis import Diagnosis, note, ok, wrong
 from graphwalker.doctor.places import look_at_disk, look_at_files, look_at_gpus
 from graphwalker.doctor.software import look_at_software

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwalker.console import console
 from graphwalker.config import write_config
+from graphwalker.console import console
 from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.data import check_benchmarks, make_tiny_model, merge_tests
 from graphwalker.errors import IncompleteError, UserError, lacks_extra
@@ -77,8 +77,8 @@ class Demo:
 
     def check_settings(self) -> None:
         """Raise `UserError` for a mistake in any section, before the first stage starts."""
-        from graphwalker.demo.models import config_models
         from graphwalker.demo.check import parse_section
+        from graphwalker.demo.models import config_models
 
         for name, values in self.config:
             kind = kind_of(name) or name

@@ -11,8 +11,8 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
-from graphwalker.console.endings import describe_shortage
 from graphwalker.config import parse_config, read_settings
+from graphwalker.console.endings import describe_shortage
 from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json
 from graphwalker.jobs.road import (

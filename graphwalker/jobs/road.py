@@ -23,8 +23,8 @@ from graphwalker.jobs.sections import (
     read_sections,
     texts,
 )
-from graphwalker.workers.shard import MOST_SHARDS
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
+from graphwalker.workers.shard import MOST_SHARDS
 
 CONFIG = "jobs.yaml"
 """The config of a submitted road, in its run folder: every job reads its section there."""
