@@ -155,11 +155,11 @@ class Demo:
             make_world(ENTITIES, self.config.seed, Path(self.graph).parent)
 
     def _merge_tests(self, _: console.ProgressTick) -> None:
-        files = [
-            [self._place(name) / "questions.jsonl" for name in names if self.section(name)]
-            for names in (("synth", "rl", "practice"), ("test", "test_words"))
-        ]
-        merge_tests(*files, self.test_file)
+        def files(*names: str) -> list[Path]:
+            there = (name for name in names if self.section(name))
+            return [self._place(name) / "questions.jsonl" for name in there]
+
+        merge_tests(files("synth", "rl", "practice"), files("test", "test_words"), self.test_file)
 
     def _make_tiny(self, _: console.ProgressTick) -> None:
         from graphwalker.agents.environment import EnvironmentConfig

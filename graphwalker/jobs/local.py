@@ -23,7 +23,6 @@ from graphwalker.jobs.road import (
     write_settings,
 )
 from graphwalker.jobs.sections import (
-    CARD,
     OWN,
     ChainSection,
     check_folder,
@@ -31,7 +30,7 @@ from graphwalker.jobs.sections import (
     read_sections,
 )
 from graphwalker.jobs.times import Stage, StageTimes
-from graphwalker.runs import one_writer
+from graphwalker.runs import CARD, one_writer
 
 STOPPING = (signal.SIGTERM, signal.SIGUSR1)
 """Signals upon which training saves a checkpoint and ends."""

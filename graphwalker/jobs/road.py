@@ -14,7 +14,6 @@ from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, write_text
 from graphwalker.jobs.chain import new_stage, retry
 from graphwalker.jobs.sections import (
-    CARD,
     KINDS,
     OWN,
     ChainSection,
@@ -24,6 +23,7 @@ from graphwalker.jobs.sections import (
     texts,
 )
 from graphwalker.jobs.stages import FILE, JobStage, append_stage, read_stages
+from graphwalker.runs import CARD
 from graphwalker.workers.shard import MOST_SHARDS
 
 CONFIG = "jobs.yaml"

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
+from graphwalker.runs import CARD
 from graphwalker.trust import RUNS, ByHand, check_trust
 
 
@@ -31,7 +32,6 @@ class Kind:
     """Whether it samples walks, which may start from the seeds of `jobs.seeds`."""
 
 
-CARD = "datacard.json"
 OWN = "own"
 KINDS = {
     "synth": Kind("graphwalker synth", CARD, "synth.sbatch synth", has_walks=True),
@@ -160,7 +160,7 @@ def check_own_stages(
 ) -> None:
     """Raise `UserError` for a module that the file `source` names, unless its folder is trusted or
     the same module was typed among the overrides."""
-    typed = dict(text.partition("=")[::2] for text in overrides)
+    typed = {key: value for key, _, value in (text.partition("=") for text in overrides)}
     for section in sections:
         if section.kind != OWN:
             continue
