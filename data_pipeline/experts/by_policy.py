@@ -208,7 +208,6 @@ def _kind(trajectory: Trajectory, number: int) -> str:
 
 
 def _later_starts(trajectory: Trajectory, number: int) -> list[str]:
-    """Return what later calls start at."""
     later = (turn.action.get("arguments", {}) for turn in trajectory.turns[number + 1 :])
     return [str(arguments.get("entity", "")) for arguments in later]
 

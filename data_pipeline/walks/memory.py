@@ -148,7 +148,6 @@ class WalkedPlaces:
         ]
 
     def _way(self, entity_id: str, hop: Hop) -> HopEnds:
-        """Return where the hop leads from there."""
         most = self._most
         # A hop leads to as many as are listed, or more: half of the hops are not looked at.
         if listed_ends(hop, self._relations(entity_id)) > most:

@@ -177,7 +177,7 @@ class Plausibility:
 
     def central(self, entity_id: str, hops: Sequence[Hop]) -> list[Hop]:
         """Return the hops whose domain is what the entity is about. Of a relation and its inverse
-        the one that knows more."""
+        keep the direction with more facts."""
         if not hops or not self.config.on:
             return list(hops)
         listing, facts = self.relations(entity_id), dict[str, int]()

@@ -178,7 +178,6 @@ class View:
         return self.speaker.triples(self._call_name(entity), relation, direction)
 
     def _call_name(self, entity: Entity) -> str:
-        """Return what a call names the entity by."""
         return call_name(self.speaker, Entity(entity.id, self.name(entity)))
 
     def listed_of(self, entity: Entity) -> list[Hop]:

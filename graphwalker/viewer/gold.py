@@ -35,7 +35,6 @@ def _end(hop: GoldHop, triple: NameTriple, start: str) -> str | None:
 
 
 def _triple(hop: GoldHop, start: str, end: str) -> NameTriple:
-    """Return the hop as a triple."""
     inwards = hop[0].direction is Direction.IN
     return (end, hop[0].relation, start) if inwards else (start, hop[0].relation, end)
 

@@ -146,8 +146,8 @@ class DevSet:
 
 @contextmanager
 def drawing_model(trainer: Any) -> Generator[Any]:
-    """The model of a trainer, to draw with: gathered where ZeRO-3 shares it out, a copy of it where
-    FSDP2 does. A collective."""
+    """Open the model of a trainer to draw with: gathered from ZeRO-3 shards, copied from FSDP2
+    ones. A collective."""
     from trl.models.utils import unwrap_model_for_generation
 
     copied = copy_of_shared(trainer.model, trainer.accelerator)

@@ -45,8 +45,8 @@ class RolloutEngine(ABC):
 
 
 class TransformersRollouts(RolloutEngine):
-    """Our own loop over the model in training, gathered where ZeRO-3 shares it out; or over a copy
-    of it under FSDP2, which has no room while the model learns."""
+    """Our own loop over the model in training. Gathers ZeRO-3 shards; under FSDP2 it draws with a
+    copy, which has no room while the model learns."""
 
     _gathered: ModelCopy | None = None
 

@@ -93,7 +93,7 @@ log = logging.getLogger(__name__)
 
 
 class NewSettings(TrainerCallback):
-    """Lets the present settings count in a resumed run, not those of its checkpoint.
+    """Applies new settings when a run resumes, in place of those of its checkpoint.
 
     transformers takes the intervals from the checkpoint, and the optimizer's next learning rate,
     which a schedule of another length would not have.

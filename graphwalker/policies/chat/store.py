@@ -18,8 +18,8 @@ _REASONING = "reasoning_tokens INTEGER"
 _TABLES = (
     f"CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, {_COSTS}, {_REASONING}, "
     "finish TEXT NOT NULL, stop_reason TEXT NOT NULL, purpose TEXT NOT NULL)",
-    # Requests under way, at their worst price. An id is never given twice (AUTOINCREMENT): who
-    # settles late must not settle another's.
+    # Requests under way, at their worst price. Ids are never reused (AUTOINCREMENT), so a late
+    # settlement finds its own request.
     "CREATE TABLE sent (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT, owner TEXT, until REAL, "
     f"{_COSTS})",
     f"CREATE TABLE spent (state TEXT PRIMARY KEY, requests INTEGER, {_COSTS}, {_REASONING})",

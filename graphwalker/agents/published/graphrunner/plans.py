@@ -284,7 +284,6 @@ def _are_texts(values: Sequence[Any]) -> bool:
 def _types_after(
     step: PlanStep, standing: Sequence[frozenset[str]], schema: TraversalSchema
 ) -> frozenset[str]:
-    """Return the types that a step leads to."""
     if not standing and step["action"] != FIND:
         raise PlanFault("first_step", f"nothing was found yet: the first step is {FIND}")
     match step:
