@@ -15,7 +15,7 @@ SCRIPTS = ("data.js", "table.js", "dialog.js", "main.js")
 
 
 def templates() -> Environment:
-    """The page's templates. Whatever they show is cleaned and escaped, unless it is markup."""
+    """Get the page's templates. Whatever they show is cleaned and escaped, unless it is markup."""
     found = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
@@ -34,7 +34,7 @@ def styles() -> Markup:
 
 
 def scripts() -> tuple[Markup, ...]:
-    """The text of the page's inline script."""
+    """Return the text of the page's inline script."""
     return (Markup(page_script(*map(_read, SCRIPTS))),)
 
 

@@ -29,7 +29,7 @@ def write_page(path: Path, runs: Sequence[NamedRun], result: dict[str, Any]) -> 
 
 
 def pack_walks(runs: Sequence[NamedRun]) -> WalkArchive:
-    """The scored walks of all runs, those of questions on which the agents differ first."""
+    """Return the scored walks of all runs, those of questions on which the agents differ first."""
     archive = WalkArchive()
     walks = [{walk.id: walk for walk in reversed(run.scored_episodes)} for run in runs]
     every = dict.fromkeys(walk.id for run in runs for walk in run.scored_episodes)

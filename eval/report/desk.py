@@ -62,7 +62,7 @@ _COSTS = {
 
 
 def ran_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The facts of all runs, each value once."""
+    """Return the facts of all runs, each value once."""
     stages = report["stages"]
     runs = [stage.get("run", {}) for stage in stages]
 

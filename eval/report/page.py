@@ -48,8 +48,8 @@ PLOTTED = {"pass": "Pass@k", "training": "Training"}
 def render_page(
     report: Report, walks: Sequence[Trajectory], plots: Mapping[str, Markup], archive: WalkArchive
 ) -> Iterator[str]:
-    """The whole page, piece by piece. Every name and every word of a model is escaped or packed.
-    `walks` are those to read first."""
+    """Return the whole page, piece by piece. Every name and every word of a model is escaped or
+    packed. `walks` are those to read first."""
     pages = templates()
     pages.filters |= {"plain": _plain}
     stages = report["stages"]

@@ -58,12 +58,12 @@ class PublishedColumn(_Part):
     """Of the sampled episodes, sample k of every question as run k; else of the greedy pass."""
 
     def is_about(self, question: Question) -> bool:
-        """Whether the paper's column has such questions."""
+        """Return whether the paper's column has such questions."""
         known = {"structure": question.structure, **question.facets}
         return self.has_dataset_of(question) and self.where.items() <= known.items()
 
     def has_dataset_of(self, question: Question) -> bool:
-        """Whether the question is of the column's dataset, or of its part (`grbench-dblp`)."""
+        """Tell whether the question is of the column's dataset, or of its part (`grbench-dblp`)."""
         name = question.dataset.casefold()
         return self.dataset in (name, f"{name}-{question.facets.get('graph', '')}")
 
@@ -123,12 +123,12 @@ class PublishedTable(_Part):
 
 
 def published_names(folder: Path = FOLDER) -> list[str]:
-    """The names that `load_published` knows, in order."""
+    """Return the names that `load_published` knows, in order."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
 def load_published(name: str, folder: Path = FOLDER) -> PublishedTable:
-    """A table by its name, such as `graphwalker-table2`, checked.
+    """Return a table by its name, such as `graphwalker-table2`, checked.
 
     Raises `UserError` for an unknown name (listing the known ones) and for a damaged file.
 
@@ -178,12 +178,12 @@ def published_record(table: PublishedTable, runs: Sequence[tuple[str, Run]]) -> 
 
 
 def sections(records: Sequence[PublishedRecord]) -> list[tuple[PublishedRecord, str, FigureTable]]:
-    """Each table as a report shows it: the record, where it is from, and its figures."""
+    """Return each table as a report shows it: the record, where it is from, and its figures."""
     return [(record, _origin(record), _table(record)) for record in records]
 
 
 def published_markdown(records: Sequence[PublishedRecord]) -> list[str]:
-    """The tables as parts of report.md."""
+    """Return the tables as parts of report.md."""
     parts = ["## Published figures\n"] if records else []
     for record, origin, table in sections(records):
         parts += [f"### {record['title']}\n", f"{origin}\n", as_markdown(table)]

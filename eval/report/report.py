@@ -134,7 +134,7 @@ def write_report(
 
 
 def render_markdown(report: Mapping[str, Any]) -> str:
-    """The tables of the report as Markdown."""
+    """Return the tables of the report as Markdown."""
     stages = report["stages"]
     words = ("name", "remark")  # of others, in the headline
     named = [{**s, **{key: markdown_text(str(s.get(key, ""))) for key in words}} for s in stages]
@@ -159,12 +159,12 @@ def render_markdown(report: Mapping[str, Any]) -> str:
 
 
 def stages_of(folders: Sequence[Path]) -> list[StageResult]:
-    """A stage per folder, named by the end of its path."""
+    """Return a stage per folder, named by the end of its path."""
     return [StageResult(*one) for one in zip(path_ends(folders), folders, strict=True)]
 
 
 def console_table(report: Mapping[str, Any]) -> "rich.table.Table":
-    """The table that ends a demo: a row per stage."""
+    """Return the table that ends a demo: a row per stage."""
     return as_terminal(short_table(report["stages"]), str(report["title"]))
 
 
@@ -176,7 +176,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware() -> dict[str, str]:
-    """The machine, in words."""
+    """Return the machine, in words."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     facts = {
         "machine": f"{platform.system()} {platform.machine()}",
@@ -191,7 +191,7 @@ def hardware() -> dict[str, str]:
 
 
 def training_panels(stages: Sequence[StageResult]) -> list[Panel]:
-    """A panel for each curve that the stages' training logs hold; what a log lacks has none."""
+    """Get a panel for each curve that the stages' training logs hold; what a log lacks has none."""
     panels: list[Panel] = []
     for place, stage in enumerate(stages):
         steps = read_steps(stage.train_metrics) if stage.train_metrics else {}
@@ -249,8 +249,8 @@ def _stage_records(
 
 
 def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions | None) -> Run:
-    """A stage's run without its words: those go into the archive, packed, as they are read. Of the
-    `expected` questions each counts."""
+    """Return a stage's run without its words: those go into the archive, packed, as they are read.
+    Of the `expected` questions each counts."""
     costs = read_usage(stage.folder) if stage.folder.is_dir() else ()
     archive.open_run(stage.name, {str(record["id"]): record for record in costs})
 
@@ -283,7 +283,7 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
 
 
 def lean(trajectory: Trajectory) -> Trajectory:
-    """What figures need: scores, costs, which tools were called, how answers were read, the
+    """Return what figures need: scores, costs, which tools were called, how answers were read, the
     question without its query; no words, no token ids."""
     turns = tuple(
         Turn(

@@ -19,7 +19,7 @@ _MIDNIGHT = re.compile(r"([+-]?\d{4,}-\d\d-\d\d)T00:00:00(?:Z|[+-]00:00)?")
 
 
 def freebase_id(text: str) -> str:
-    """The MID, however it is written; `""` when it is none.
+    """Return the MID, however it is written; `""` when it is none.
 
     >>> freebase_id("www.freebase.com/m/01jp8ww"), freebase_id("ns:g.11b"), freebase_id("Oslo")
     ('m.01jp8ww', 'g.11b', '')
@@ -29,7 +29,7 @@ def freebase_id(text: str) -> str:
 
 
 def wikidata_id(text: str) -> str:
-    """The id of an item, property or lexeme, however it is written; `""` when it is none.
+    """Return the id of an item, property or lexeme, however it is written; `""` when it is none.
 
     >>> wikidata_id("http://www.wikidata.org/entity/Q42"), wikidata_id("42")
     ('Q42', '')
@@ -39,7 +39,7 @@ def wikidata_id(text: str) -> str:
 
 
 def need_freebase_id(text: str) -> str:
-    """The MID in a text. Raises `UserError` when it holds none."""
+    """Return the MID in a text. Raises `UserError` when it holds none."""
     found = freebase_id(text)
     if not found:
         raise UserError(f"must be a Freebase id, not {text!r}")
@@ -47,7 +47,7 @@ def need_freebase_id(text: str) -> str:
 
 
 def literal(value: str, datatype: str = "") -> Answer:
-    """A date, number or text. Other spellings of the same value are its aliases.
+    """Return a date, number or text. Other spellings of the same value are its aliases.
 
     `datatype` is the full IRI, `""` for none; `value^^datatype` in one text is taken apart.
 
@@ -63,7 +63,7 @@ def literal(value: str, datatype: str = "") -> Answer:
 
 
 def named_answer(text: str) -> Answer:
-    """An answer of which only the name is known; a number or a date is a literal.
+    """Return an answer of which only the name is known; a number or a date is a literal.
 
     >>> named_answer("Oslo"), named_answer("2014-07-10").id
     (Answer(name='Oslo', id='', aliases=()), '"2014-07-10"')
@@ -73,7 +73,7 @@ def named_answer(text: str) -> Answer:
 
 
 def yes_no(flag: bool) -> Answer:
-    """The answer of a yes-no question."""
+    """Return the answer of a yes-no question."""
     name, word = ("True", "Yes") if flag else ("False", "No")
     return Answer(name, literal_id(name.lower(), f"^^<{XSD}boolean>"), (word,))
 
@@ -88,7 +88,7 @@ def distinct(answers: Iterable[Answer]) -> tuple[Answer, ...]:
 
 
 def merge(own: tuple[Answer, ...], other: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    """The answers of one question in two files: one may know the ids, one the names.
+    """Return the answers of one question in two files: one may know the ids, one the names.
 
     Answers are joined by id. Where only one side has ids, a single answer on either side is
     joined with the other's; of several nobody can say which is which: the side with ids stays.

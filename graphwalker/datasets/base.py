@@ -118,7 +118,7 @@ def load_dataset(
 
 
 def _open(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
-    """The file and its form. One with broken JSON is read where its form sets faults aside."""
+    """Get the file and its form. One with broken JSON is read where its form sets faults aside."""
     try:
         contents = open_file(path, with_graphs=False)
     except UserError as error:
@@ -194,7 +194,7 @@ def _check(
 
 
 def _parts(numbered: list[tuple[int, Question]]) -> frozenset[str]:
-    """What the first question says of its file: MetaQA's hops, GRBench's graph."""
+    """Return what the first question says of its file: MetaQA's hops, GRBench's graph."""
     first = [question for _, question in numbered[:1]]
     return frozenset(part for q in first for part in (q.structure, q.facets.get("graph", "")))
 
@@ -270,7 +270,7 @@ def _drop_unanswered(
 
 
 def _notes(loaded: Loaded) -> list[str]:
-    """Where a whole published file is not what was published."""
+    """Return where a whole published file is not what was published."""
     expected = dataset(loaded.dataset).structures if loaded.size else {}
     found = Counter(question.structure for question in loaded.questions)
     return [

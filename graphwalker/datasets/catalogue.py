@@ -42,14 +42,14 @@ CATALOGUE = _read()
 
 
 def dataset(name: str) -> Dataset:
-    """The dataset of that name; one that is not in the catalogue has no published sizes."""
+    """Return the dataset of that name; one that is not in the catalogue has no published sizes."""
     return next((d for d in CATALOGUE if d.name == name), Dataset(name, name, ""))
 
 
 def published_size(
     name: str, split: str, count: int, parts: frozenset[str] = frozenset()
 ) -> Size | None:
-    """The published file of exactly that many questions, if there is one for that split.
+    """Return the published file of exactly that many questions, if there is one for that split.
 
     `parts` is what the questions say of themselves: where a size names one of them, it is meant.
     """

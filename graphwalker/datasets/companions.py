@@ -13,7 +13,7 @@ KINDS = ("_topic_entities", "_answer_mids", "_answers")
 
 
 def beside(path: Path) -> list[Path]:
-    """The companions that lie beside a file, by name: the same name but for one of `KINDS`."""
+    """Get the companions that lie beside a file, by name: the same name but for one of `KINDS`."""
     stem, suffix = _name(path)
     own = next((kind for kind in KINDS if stem.endswith(kind)), "")
     base = stem.removesuffix(own)
@@ -23,7 +23,7 @@ def beside(path: Path) -> list[Path]:
 
 
 def kind_of(name: str) -> str:
-    """Which of `KINDS` a file's name ends with, or `""`."""
+    """Return which of `KINDS` a file's name ends with, or `""`."""
     stem, _ = _name(Path(name))
     return next((kind for kind in KINDS if stem.endswith(kind)), "")
 
@@ -72,7 +72,7 @@ def _key(text: str) -> str:
 
 
 def _name(path: Path) -> tuple[str, str]:
-    """The name without its suffix, and the suffix without `.gz`."""
+    """Return the name without its suffix, and the suffix without `.gz`."""
     name = path.name.removesuffix(".gz")
     stem, dot, suffix = name.rpartition(".")
     return (stem, dot + suffix) if dot else (name, "")

@@ -56,8 +56,8 @@ class WithEvidence:
 
 
 def read_triples(text: str, heads: Iterable[str] = ()) -> list[EvidenceTriple]:
-    """The triples in a text, `(h, r, t)` each. Commas may stand in t, and in h where it is one of
-    `heads`. Raises `UserError` for a text that is none.
+    """Return the triples in a text, `(h, r, t)` each. Commas may stand in t, and in h where it is
+    one of `heads`. Raises `UserError` for a text that is none.
 
     >>> [one] = read_triples("(Ada, position held, Mayor of Ro, Italy, {replaces, Bo})")
     >>> one.relation, one.tail, one.qualifiers
@@ -68,7 +68,7 @@ def read_triples(text: str, heads: Iterable[str] = ()) -> list[EvidenceTriple]:
 
 
 def evidence_of(question: Question) -> tuple[EvidenceTriple, ...]:
-    """The question's triples, where they name its topic; else none."""
+    """Return the question's triples, where they name its topic; else none."""
     stored = question.annotations.get(EVIDENCE)
     if stored is not None:
         return tuple(EvidenceTriple(h, r, t, tuple(map(tuple, q))) for h, r, t, q in stored)
@@ -77,8 +77,8 @@ def evidence_of(question: Question) -> tuple[EvidenceTriple, ...]:
 
 
 def with_evidence(questions: Sequence[Question]) -> WithEvidence:
-    """Each question with the triples that count for it: its own where they name its topic, else
-    those of the file that begin at it."""
+    """Return each question with the triples that count for it: its own where they name its topic,
+    else those of the file that begin at it."""
     own: list[list[EvidenceTriple]] = []
     result = WithEvidence([])
     for question in questions:
@@ -131,7 +131,7 @@ def graph_records(questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
 
 
 def _own(question: Question) -> tuple[list[EvidenceTriple], list[str]]:
-    """The triples of the question's record, and the texts that are none."""
+    """Return the triples of the question's record, and the texts that are none."""
     heads = [topic.name for topic in question.topic_entities]
     found: list[EvidenceTriple] = []
     bad: list[str] = []
@@ -149,7 +149,7 @@ def _names_topic(question: Question, triples: Sequence[EvidenceTriple]) -> bool:
 
 
 def _bodies(text: str) -> Iterator[str]:
-    """What stands between the outermost parentheses."""
+    """Yield what stands between the outermost parentheses."""
     depth = start = 0
     found = False
     for place, letter in enumerate(text):

@@ -179,19 +179,19 @@ def _pieces(path: Path, text: str) -> Iterator[object]:
 
 
 def as_object(value: object) -> dict[str, object] | None:
-    """The JSON object, `None` for any other value."""
+    """Return the JSON object, `None` for any other value."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in words."""
+    """Return what a JSON value is, in words."""
     if value is None:
         return "null"
     return next((word for cls, word in _KINDS if isinstance(value, cls)), "a number")
 
 
 def text_lines(path: Path) -> list[str]:
-    """The lines of a small text file that are not blank."""
+    """Return the lines of a small text file that are not blank."""
     return [line for _, line in _lines(path)]
 
 
@@ -207,7 +207,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _parquet_rows(path: Path, with_graphs: bool) -> Iterator[Record]:
-    """The rows as objects."""
+    """Yield the rows as objects."""
     import duckdb
 
     try:
@@ -280,7 +280,7 @@ def _load(path: Path, text: str) -> object:
 
 
 def _broken_record(text: str) -> int:
-    """The number of the first record of a JSON list that cannot be read."""
+    """Return the number of the first record of a JSON list that cannot be read."""
     decoder, number = json.JSONDecoder(), 1
     position = text.find("[") + 1
     while True:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 def refuse_unknown_topics(
     questions: Sequence[Question], graph: KnowledgeGraph, name: str, least: float = 0.0
 ) -> None:
-    """Raises `UserError` where the graph has no triple of any topic entity looked for: an empty
+    """Raise `UserError` where the graph has no triple of any topic entity looked for: an empty
     store, or the graph of other questions, on which every episode would be scored 0. With `least`,
     also where it has triples of a smaller share of them."""
     if isinstance(graph, GraphSet):
@@ -113,7 +113,7 @@ def settle(
 
 
 def _is_open(question: Question) -> bool:
-    """Whether a question of one's own still has to be met with the graph."""
+    """Return whether a question of one's own still has to be met with the graph."""
     topics = question.topic_entities
     return question.dataset == OWN and not (topics and all(topic.id for topic in topics))
 
@@ -160,7 +160,7 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
 
 
 def _has_none(before: Question, question: Question) -> bool:
-    """Whether the graph should have given the answers of a question, and has not."""
+    """Return whether the graph should have given the answers of a question, and has not."""
     return states_query(before) and not (before.answers or question.answers)
 
 

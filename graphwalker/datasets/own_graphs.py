@@ -75,8 +75,8 @@ class QuestionGraphs(GraphSet):
 
 
 def files_with_graphs(spec: str) -> list[Path]:
-    """The files that `spec` names, one or several by commas, where their questions bring graphs;
-    else none."""
+    """Return the files that `spec` names, one or several by commas, where their questions bring
+    graphs; else none."""
     paths = [Path(part.strip()) for part in spec.split(",")]
     if all(path.is_file() for path in paths):
         try:
@@ -92,7 +92,7 @@ def _form(path: Path) -> type[OwnGraph] | None:
 
 
 def _store(path: Path) -> Path:
-    """The file that holds the graphs of a file's questions, made where it is not there yet."""
+    """Get the file that holds the graphs of a file's questions, made where it is not there yet."""
     read = [path, *companions_of(path.parent)]
     stamp = [(str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns) for one in read]
     key = blake2b(repr((VERSION, stamp)).encode(), digest_size=8).hexdigest()
@@ -146,7 +146,7 @@ def _read(
 
 
 def _rows(store: Path, query: str, *values: str) -> Iterator[Any]:
-    """The rows of a query. Each opens the file anew: workers are forked."""
+    """Yield the rows of a query. Each opens the file anew: workers are forked."""
     try:
         with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as database:
             yield from database.execute(query, values)

@@ -91,12 +91,12 @@ def resolve_one(question: Question, graph: KnowledgeGraph) -> Question:
 
 
 def states_query(question: Question) -> bool:
-    """Whether its record states what it asks, in a form that may become a query."""
+    """Return whether its record states what it asks, in a form that may become a query."""
     return bool(gold_path(question) or stated_sparql(question))
 
 
 def stated_sparql(question: Question) -> list[str]:
-    """The SPARQL of its record, one for each parse, made of an s-expression where there is none.
+    """Return the SPARQL of its record, one for each parse, or made of its s-expression.
 
     Raises `UserError` for an s-expression that is not read.
     """
@@ -110,14 +110,14 @@ def stated_sparql(question: Question) -> list[str]:
 
 
 def gold_path(question: Question) -> tuple[str, ...]:
-    """The relations of its gold path as the dataset gives them, `~` before inverse ones."""
+    """Return the relations of its gold path as the dataset gives them, `~` before inverse ones."""
     parses: list[dict[str, Any]] = question.annotations.get("parses") or [{}]
     path = question.annotations.get("relation_path") or parses[0].get("chain") or ()
     return tuple(map(str, path)) if isinstance(path, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
-    """The way that fits the gold answers best, or why there is none."""
+    """Return the way that fits the gold answers best, or why there is none."""
     path = gold_path(question)
     topics = [topic for topic in question.topic_entities if topic.id]
     stated, tried = _stated_ways(question, graph, topics, gold)
@@ -150,7 +150,7 @@ def _is_known(graph: KnowledgeGraph, topics: Sequence[Entity]) -> bool:
 
 
 def _why_not(tried: Sequence[Way], graph: KnowledgeGraph, topics: Sequence[Entity]) -> str:
-    """Why none of the walks of its SPARQL finds a gold answer."""
+    """Return why none of the walks of its SPARQL finds a gold answer."""
     if not topics:
         return "no_topic"
     if not tried:
@@ -161,8 +161,8 @@ def _why_not(tried: Sequence[Way], graph: KnowledgeGraph, topics: Sequence[Entit
 def _stated_ways(
     question: Question, graph: KnowledgeGraph, topics: Sequence[Entity], gold: GoldSet
 ) -> tuple[Way | None, list[Way]]:
-    """The walk of its SPARQL that fits the gold answers best, `None` where none finds any; and all
-    walks that were tried."""
+    """Return the walk of its SPARQL that fits the gold answers best, `None` where none finds any;
+    and all walks that were tried."""
     ways: list[Way] = []
     for text in stated_sparql(question) if topics else ():
         for query in walks(text, topics):
@@ -174,14 +174,14 @@ def _stated_ways(
 
 
 def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:
-    """The same path without a return to its topic, and a relation that is its inverse."""
+    """Yield the same path without a return to its topic, and a relation that is its inverse."""
     query = replace(way.query, avoids_topics=True)
     yield Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
     yield from inverses(graph, way)
 
 
 def _best(ways: Sequence[Way], gold: GoldSet) -> Iterator[Way]:
-    """Those of the highest F1 with the gold answers, none where no way finds any of them."""
+    """Return those of the highest F1 with the gold answers, none where no way finds any of them."""
     scores = [compare(way.answers, gold)["f1"] for way in ways]
     top = max(scores, default=0.0)
     return (way for way, f1 in zip(ways, scores, strict=True) if f1 == top > 0)

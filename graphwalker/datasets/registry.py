@@ -55,7 +55,7 @@ LAST: RecordForm = own_questions.OwnQuestion
 
 
 def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
-    """The form of a file and the dataset it belongs to, by its first records.
+    """Return the form of a file and the dataset it belongs to, by its first records.
 
     `name` is a dataset's name, `module:NAME` for a form of the user's own, or `auto`. A file of a
     named dataset that fits none of its forms is read in the nearest one, so that the missing field
@@ -93,7 +93,7 @@ def _match_form(contents: Contents, name: str) -> tuple[RecordForm, str]:
 
 
 def _forms(name: str) -> tuple[list[RecordForm], str]:
-    """The forms of a dataset, or the user's own by `module:NAME`; and the dataset's name."""
+    """Return the forms of a dataset, or the user's own by `module:NAME`; and the dataset's name."""
     if is_own(name):
         form = own(name, "format")
         if not (isinstance(form, type) and issubclass(form, Published)):
@@ -114,7 +114,7 @@ def _datasets(form: RecordForm, contents: Contents) -> tuple[str, ...]:
 
 
 def _nearest(contents: Contents) -> str:
-    """What the nearest form lacks, or what the record holds."""
+    """Return what the nearest form lacks, or what the record holds."""
     near: list[tuple[float, RecordForm, list[str]]] = []
     for form in FORMS:
         needs, gap = form.needs(), form.misses(contents)

@@ -39,7 +39,7 @@ def summarise(loaded: Loaded) -> dict[str, Any]:
 
 
 def publication(loaded: Loaded) -> str:
-    """How the file stands to what was published: `whole: test, 1,639`."""
+    """Return how the file stands to what was published: `whole: test, 1,639`."""
     sizes = dataset(loaded.dataset).sizes
     if loaded.size:
         named = (loaded.size.split, loaded.size.part, f"{loaded.size.count:,}")
@@ -51,7 +51,7 @@ def publication(loaded: Loaded) -> str:
 
 
 def must_be_whole(loaded: Loaded) -> None:
-    """Raises `UserError` unless the file has exactly the questions of a published one."""
+    """Raise `UserError` unless the file has exactly the questions of a published one."""
     if loaded.size is None:
         raise UserError(f"{len(loaded.questions):,} questions: {publication(loaded)}")
     if loaded.notes:
@@ -67,7 +67,7 @@ def _facets(questions: list[Question]) -> dict[str, dict[str, int]]:
 
 
 def _counts(values: Iterable[str]) -> dict[str, int]:
-    """Most frequent first."""
+    """Return the counts, most frequent first."""
     return dict(sorted(Counter(values).items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -53,7 +53,7 @@ class DemoConfig(Config):
 
 
 def shipped_config(quick: bool) -> Path:
-    """The demo's settings, from the source tree or the installed package."""
+    """Return the demo's settings, from the source tree or the installed package."""
     here, name = Path(__file__).parents[1], "demo-quick.yaml" if quick else "demo.yaml"
     for folder in (here.parent / "configs", here / "configs"):
         if (folder / name).is_file():

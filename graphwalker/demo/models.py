@@ -55,7 +55,7 @@ class CeilingConfig(InEnvironment):
 
 
 def config_models() -> dict[str, type[Config]]:
-    """Every config of a command or a training script, by its name."""
+    """Return every config of a command or a training script, by its name."""
     from data_pipeline.config import BenchConfig, ExpertConfig, SynthConfig
     from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
     from eval.run.config import EvalConfig

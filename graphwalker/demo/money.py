@@ -85,7 +85,7 @@ def _costs(section: ChainSection, made: Mapping[str, tuple[int, str]]) -> Iterat
 
 
 def _priced(settings: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The chat servers of a section that cost money: its teacher, and what answers."""
+    """Yield the chat servers of a section that cost money: its teacher, and what answers."""
     policy: Mapping[str, Any] = settings.get("policy") or {}
     for name, chat in (("teacher", settings.get("teacher")), ("policy", policy.get("api"))):
         if chat and chat.get("base_url") and chat.get("prices"):
@@ -100,7 +100,7 @@ def _price(prices: Mapping[str, Any], requests: int, tokens: tuple[int, int]) ->
 def _count(
     settings: Mapping[str, Any], made: Mapping[str, tuple[int, str]]
 ) -> tuple[int | None, str]:
-    """How many questions a section asks, and by what that is known."""
+    """Return how many questions a section asks, and by what that is known."""
     given: Any = settings.get("questions") or ()
     total, sources = 0, list[str]()
     for file in (given,) if isinstance(given, str) else given:
@@ -131,8 +131,8 @@ def _questions_in(
 
 
 def _published(stem: str, form: str) -> tuple[int, str] | None:
-    """The published number of a file's questions: of its part of the data set, of the sample that
-    ToG published under this name, else of the test split, of the dev split, of any."""
+    """Return the published number of a file's questions: of its part of the data set, of the sample
+    that ToG published under this name, else of the test split, of the dev split, of any."""
     name = "".join(filter(str.isalnum, stem.lower()))
     for one in CATALOGUE:
         if not one.sizes or (one.name != form and one.name not in name):
@@ -146,7 +146,7 @@ def _published(stem: str, form: str) -> tuple[int, str] | None:
 
 
 def _number_made(section: ChainSection) -> tuple[int, str] | None:
-    """How many questions a section makes, where its settings say it."""
+    """Return how many questions a section makes, where its settings say it."""
     words: list[str] = [str(word) for word in section.settings.get("command") or ()]
     if section.kind in ("synth", "questions", "bench") and section.settings.get("count"):
         return int(section.settings["count"]), f"made by {section.name}"

@@ -64,7 +64,7 @@ def look_at_places(
 
 
 def is_inside(path: str, folders: Collection[str]) -> bool:
-    """Whether the path is one of the folders or lies in one of them."""
+    """Return whether the path is one of the folders or lies in one of them."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 

@@ -14,7 +14,7 @@ FOR_DEVELOPERS = ("dev", "docs")
 
 
 def extras() -> tuple[str, ...]:
-    """The extras that a user may install, in the order of the alphabet."""
+    """Return the extras that a user may install, in the order of the alphabet."""
     try:
         named = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
     except metadata.PackageNotFoundError:
@@ -23,7 +23,7 @@ def extras() -> tuple[str, ...]:
 
 
 def requirements(distribution: str) -> Mapping[str, list[Requirement]]:
-    """What a distribution asks for, by our extras; under `""` what it always asks for."""
+    """Return what a distribution asks for, by our extras; under `""` what it always asks for."""
     found: dict[str, list[Requirement]] = {}
     try:
         lines = metadata.requires(distribution) or []
@@ -45,7 +45,7 @@ def requirements(distribution: str) -> Mapping[str, list[Requirement]]:
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that brings a module, by the name under which it is imported."""
+    """Return the extra that brings a module, by the name under which it is imported."""
     name = module.partition(".")[0].lower().replace("_", "-")
     for extra, wanted in requirements(DISTRIBUTION).items():
         if extra and any(one.name.lower().replace("_", "-") == name for one in wanted):
@@ -58,7 +58,7 @@ Versions = Callable[[str], str]
 
 
 def installed_version(name: str) -> str:
-    """The version of a distribution, `""` where it is not installed."""
+    """Return the version of a distribution, `""` where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -99,8 +99,8 @@ def _extra(
 
 
 def vllm_faults(versions: Versions = installed_version) -> list[Diagnosis]:
-    """What is wrong with the vLLM that is installed, beside the other packages; none where it is
-    not there."""
+    """Return what is wrong with the vLLM that is installed, beside the other packages; none where
+    it is not there."""
     version = versions("vllm")
     if not version:
         return []
@@ -111,7 +111,7 @@ def vllm_faults(versions: Versions = installed_version) -> list[Diagnosis]:
 
 
 def unsupported_reason(name: str, version: str) -> str:
-    """Why a version of a package that an extra brings is not supported, `""` where it is."""
+    """Return why a version of a package that an extra brings is not supported, `""` where it is."""
     for wanted in requirements(DISTRIBUTION).values():
         for one in wanted:
             if one.name == name and not one.specifier.contains(version, prereleases=True):

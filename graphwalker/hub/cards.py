@@ -25,7 +25,7 @@ PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
 def with_front_matter(facts: Mapping[str, Any], body: str) -> str:
-    """The text of a card; facts without a value are left out."""
+    """Return the text of a card; facts without a value are left out."""
     import yaml
 
     known = {key: value for key, value in facts.items() if value not in (None, "", [], {})}
@@ -33,8 +33,8 @@ def with_front_matter(facts: Mapping[str, Any], body: str) -> str:
 
 
 def front_matter(text: str, where: Path | str = CARD) -> dict[str, Any]:
-    """The facts of a card, none where it has no front matter. Raises `UserError` for what is no
-    YAML mapping."""
+    """Return the facts of a card, none where it has no front matter. Raises `UserError` for what is
+    no YAML mapping."""
     import yaml
 
     if not text.startswith("---\n"):
@@ -100,7 +100,7 @@ def data_facts(files: Sequence[str], count: int = 0, licence: str = "other") -> 
 
 
 def graph_card(graph: Any, name: str) -> str:
-    """The card of a compiled graph."""
+    """Return the card of a compiled graph."""
     body = (
         f"# A knowledge graph, compiled by GraphWalker {__version__}\n\n"
         f"{table(('fact', 'value'), graph.info().items())}\n\n"
@@ -112,7 +112,7 @@ def graph_card(graph: Any, name: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; no value breaks out of its cell."""
+    """Return a Markdown table; no value breaks out of its cell."""
     lines = [head, ["---"] * len(head), *rows]
     cells = ([" ".join(str(cell).replace("|", "\\|").split()) for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
@@ -125,8 +125,8 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _origin(model: str) -> tuple[str, Mapping[str, Any]]:
-    """The Hub model that this one goes back to, and what its card says: a local folder's own card
-    names it."""
+    """Return the Hub model that this one goes back to, and what its card says: a local folder's own
+    card names it."""
     card = Path(model) / CARD
     if not Path(model).is_dir():
         return (model if model.count("/") == 1 and model[0] not in "./~" else ""), {}
@@ -145,7 +145,7 @@ def _use(adapter: bool) -> str:
 
 
 def _evaluation(run: Path, step: int) -> dict[str, Any]:
-    """The line of that step, else the last one."""
+    """Return the line of that step, else the last one."""
     path = run / "evaluations.jsonl"
     lines = list(read_jsonl(path, nan=True)) if path.is_file() else []
     return next((line for line in lines if step and line.get("step") == step), (lines or [{}])[-1])
@@ -214,7 +214,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def _short(path: str) -> str:
-    """The end of a path; where a run lay on somebody's machine concerns nobody."""
+    """Return the end of a path; where a run lay on somebody's machine concerns nobody."""
     return "/".join(Path(path).parts[-2:]) if "://" not in path else path
 
 

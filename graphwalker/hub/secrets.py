@@ -139,7 +139,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _secret_in(block: bytes, known: Sequence[bytes]) -> str:
-    """How the first secret begins; also in UTF-16 and UTF-32, whose zeros are left out."""
+    """Return how the first secret begins; also in UTF-16 and UTF-32, whose zeros are left out."""
     for data in (block, block.replace(b"\0", b"")) if b"\0" in block else (block,):
         if found := _SECRET.search(data):
             return found[0][:6].decode() + "..."

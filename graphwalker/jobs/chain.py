@@ -32,7 +32,7 @@ class PartState:
 
 
 def states(run: Path, queue: Mapping[str, str] | None = None) -> list[PartState]:
-    """Every part of every stage, as the queue, the products and the marks say."""
+    """Return every part of every stage, as the queue, the products and the marks say."""
     stages = read_stages(run).values()
     alive = read_queue() if queue is None else queue
     return [_state(run, stage, part, alive) for stage in stages for part in stage.numbers()]
@@ -77,7 +77,7 @@ def serves_nobody(run: Path, name: str) -> bool:
 
 
 def log_of(run: Path, state: PartState) -> Path | None:
-    """The newest log of that part."""
+    """Return the newest log of that part."""
     stage = read_stages(run)[state.stage]
     names = f"{stage.name}-*_{state.part}.log" if stage.parts else f"{stage.name}-*.log"
     found = sorted((run / LOGS).glob(names), key=lambda path: path.stat().st_mtime)
@@ -137,7 +137,7 @@ def _state(run: Path, stage: JobStage, part: int, alive: Mapping[str, str]) -> P
 
 
 def _queue_state(stage: JobStage, part: int, alive: Mapping[str, str]) -> str | None:
-    """The state of the part's job where it is in the queue."""
+    """Return the state of the part's job where it is in the queue."""
     for job in reversed(stage.jobs):
         entry = f"{job}_{part}" if stage.parts else job
         if entry in alive:

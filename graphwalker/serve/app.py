@@ -53,7 +53,7 @@ def build_app(
     examples: Callable[[], Sequence[Question]] = tuple,
     beside: Sequence[Sessions] = (),
 ) -> App:
-    """The ASGI app over sessions that are open. `hosts` are the names that it answers to;
+    """Return the ASGI app over sessions that are open. `hosts` are the names that it answers to;
     `examples` makes questions to begin with, beside the server. The page asks the models of
     `beside` the same; the API is that of `sessions`."""
     html = make_page()
@@ -97,7 +97,7 @@ class _Views:
         return HTMLResponse(self._html)
 
     async def about(self, request: Request) -> Response:
-        """What is served; `examples` is null as long as they are being made."""
+        """Return what is served; `examples` is null as long as they are being made."""
         environment = self.sessions.environment
         models = [sessions.name for sessions in self._every]
         about: Event = {"agent": environment.name, "model": models[0], "models": models}
@@ -105,7 +105,7 @@ class _Views:
         return JSONResponse({**about, "running": self.sessions.running})
 
     async def topics(self, request: Request) -> Response:
-        """The entities that a question names, each with those of the same name."""
+        """Return the entities that a question names, each with those of the same name."""
         try:
             text = str((await _json(request)).get("question", ""))[:MAX_QUESTION]
             graph = self.sessions.environment.graph
@@ -116,7 +116,7 @@ class _Views:
             return PlainTextResponse(f"the graph failed: {error}", 502)
 
     async def names(self, request: Request) -> Response:
-        """Entities whose names look like what was typed."""
+        """Return entities whose names look like what was typed."""
         try:
             typed = request.query_params.get("q", "")
             return JSONResponse({"names": await run_in_threadpool(self._names.complete, typed)})
@@ -124,7 +124,7 @@ class _Views:
             return PlainTextResponse(f"the graph failed: {error}", 502)
 
     async def walk(self, request: Request) -> Response:
-        """A walk of before, as long as it is kept."""
+        """Return a walk of before, as long as it is kept."""
         found = self._kept.find(request.path_params["walk"])
         if found is None:
             return PlainTextResponse("this walk is no longer kept: ask again", 404)
@@ -135,7 +135,7 @@ class _Views:
         return JSONResponse({"object": "list", "data": [model]})
 
     async def ask(self, request: Request) -> Response:
-        """One question as JSON, its turns as server-sent events."""
+        """Return one question as JSON, its turns as server-sent events."""
         try:
             body = await _json(request)
             question = await self._question(body.get("question"), body.get("topics"))
@@ -162,7 +162,7 @@ class _Views:
         return _EventStream(lines(), events)
 
     async def chat(self, request: Request) -> Response:
-        """The agent as a chat model."""
+        """Return the agent as a chat model."""
         try:
             body = await _json(request)
             check_request(body, self._model)
@@ -198,8 +198,8 @@ class _Views:
     async def _events(
         self, question: Question, sampling: Sampling, drawn_by: Sessions | None = None
     ) -> Events:
-        """The question's events after a first `None` (it was admitted); closing cancels. Those for
-        the page come from the sessions `drawn_by`, with what the viewer draws."""
+        """Yield the question's events after a first `None` (it was admitted); closing cancels.
+        Those for the page come from the sessions `drawn_by`, with what the viewer draws."""
         sessions, drawn = drawn_by or self.sessions, drawn_by is not None
         async with session_events(
             sessions, question, sampling, self.limits.timeout_s, drawn
@@ -229,7 +229,7 @@ class _EventStream(StreamingResponse):
 
 
 async def _json(request: Request) -> dict[str, Any]:
-    """The body, a JSON object sent as one. Raises `UserError`."""
+    """Return the body, a JSON object sent as one. Raises `UserError`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # what other sites' forms cannot send without being asked first
         raise UserError("send a JSON object as application/json")
@@ -243,7 +243,7 @@ async def _json(request: Request) -> dict[str, Any]:
 
 
 async def _whole(reply: Reply, events: Events, request: Request) -> Response:
-    """The finished completion; nothing for a client that went away meanwhile."""
+    """Return the finished completion; nothing for a client that went away meanwhile."""
     try:
         async for event in events:
             if event is None:
@@ -282,7 +282,7 @@ class KeptWalks:
         return key
 
     def find(self, key: str) -> bytes | None:
-        """A walk as JSON; `None` for one that is not kept."""
+        """Return a walk as JSON; `None` for one that is not kept."""
         return self._walks.get(key)
 
 
@@ -290,7 +290,7 @@ FOLDER = Path(__file__).parent
 
 
 def make_page() -> str:
-    """The document, its style and script in place."""
+    """Return the document, its style and script in place."""
     html, style, script = (
         (FOLDER / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js")
     )

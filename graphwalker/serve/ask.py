@@ -81,7 +81,7 @@ def topic_candidates(graph: KnowledgeGraph, text: str) -> list[dict[str, object]
 
 
 def describe(graph: KnowledgeGraph, entity: Entity) -> dict[str, str]:
-    """An entity as a list shows it: its id, name and first type."""
+    """Return an entity as a list shows it: its id, name and first type."""
     return {"id": entity.id, "name": entity.name, "kind": next(iter(graph.types(entity.id)), "")}
 
 
@@ -95,7 +95,7 @@ class NameCompletion:
         self._lock = Lock()
 
     def complete(self, typed: str) -> list[dict[str, str]]:
-        """The entities whose names look most like what was typed. Raises `GraphError`."""
+        """Return the entities whose names look most like what was typed. Raises `GraphError`."""
         typed = typed.strip()[:LONGEST_NAME]
         if not typed:
             return []

@@ -97,7 +97,7 @@ def server_config(app: App, limits: RequestLimits, **options: Any) -> uvicorn.Co
 
 
 def _host_name(host: str) -> str:
-    """The name of a Host header without its port, `""` for one that is none."""
+    """Return the name of a Host header without its port, `""` for one that is none."""
     found = _HOST.fullmatch(host)
     return found[1] if found else ""
 

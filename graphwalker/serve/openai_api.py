@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def question_text(body: Mapping[str, Any]) -> str:
-    """The last user message of a chat request. Raises `UserError`."""
+    """Return the last user message of a chat request. Raises `UserError`."""
     messages = body.get("messages")
     for message in reversed(cast(list[Any], messages) if isinstance(messages, list) else []):
         if isinstance(message, dict) and message.get("role") == "user":  # pyright: ignore[reportUnknownMemberType]
@@ -22,7 +22,7 @@ def question_text(body: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str:
-    """A plain text, or the text parts of a list of parts."""
+    """Return a plain text, or the text parts of a list of parts."""
     if isinstance(content, list):
         parts = [cast(Json, p) if isinstance(p, dict) else {} for p in cast(list[Any], content)]
         if not all(part.get("type") == "text" for part in parts):
@@ -87,7 +87,7 @@ def _number(body: Mapping[str, Any], name: str, default: float, most: float) -> 
 
 
 def answer_text(end: Event) -> str:
-    """The answer as text: one name per line; a sentence where there is none."""
+    """Return the answer as text: one name per line; a sentence where there is none."""
     if not end.get("answered"):
         return "I found no answer."
     return "\n".join(one["name"] for one in end["answer"]) or "Nothing."
@@ -105,7 +105,7 @@ class Reply:
         self.turns: list[Event] = []
 
     def chunks(self, event: Event) -> Sequence[Json]:
-        """What a stream says about an event: turns as reasoning, the answer as content."""
+        """Return what a stream says about an event: turns as reasoning, the answer as content."""
         if event["type"] == "turn":
             return [self._chunk({"role": "assistant", "reasoning_content": turn_text(event)})]
         if event["type"] == "end":
@@ -117,7 +117,7 @@ class Reply:
         return [error_body(event["error"], "server_error")]
 
     def whole(self, end: Event) -> Json:
-        """The completion; `graphwalker` holds the walk and the answers with their ids."""
+        """Return the completion; `graphwalker` holds the walk and the answers with their ids."""
         message = {
             "role": "assistant",
             "content": answer_text(end),
@@ -137,13 +137,13 @@ class Reply:
 
 
 def turn_text(turn: Event) -> str:
-    """A turn as text: what the agent wrote and what it saw."""
+    """Return a turn as text: what the agent wrote and what it saw."""
     seen = f"\n{turn['observation']}" if turn["observation"] else ""
     return f"{turn['completion']}{seen}\n"
 
 
 def error_body(message: str, kind: str = "invalid_request_error") -> Json:
-    """An error in OpenAI's form."""
+    """Return an error in OpenAI's form."""
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 

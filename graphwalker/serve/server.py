@@ -13,7 +13,7 @@ from graphwalker.serve.sessions import Sessions
 
 
 def allowed_hosts(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """The names that the server answers to.
+    """Return the names that the server answers to.
 
     Raises `UserError` for an address beyond this machine without a name to call it by: whoever
     reaches the port may ask, so that is to be meant.
@@ -68,7 +68,7 @@ def run(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `UserError` for a port that is taken."""
+    """Return a socket that listens there. Raises `UserError` for a port that is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol named, asyncio sends an answer at once: its second part does not wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -20,7 +20,7 @@ Event = dict[str, Any]
 
 
 def turn_event(number: int, turn: Turn) -> Event:
-    """A turn: its thought, its action and what the graph showed. Numbers start at 1."""
+    """Return a turn: its thought, its action and what the graph showed. Numbers start at 1."""
     return {
         "type": "turn",
         "number": number,
@@ -38,7 +38,7 @@ def retry_event() -> Event:
 
 
 def end_event(trajectory: Trajectory) -> Event:
-    """The end: the answers with their ids (`""` where the graph has not shown such a name)."""
+    """Get the end: the answers with their ids (`""` where the graph has not shown such a name)."""
     names = trajectory.answer or ()
     ids = (*trajectory.answer_ids, *[""] * len(names))
     if trajectory.stop.infrastructure_failure:
@@ -53,12 +53,12 @@ def end_event(trajectory: Trajectory) -> Event:
 
 
 def failure_event(stop: str, error: str) -> Event:
-    """An end that says nothing about the agent: the graph or the policy failed."""
+    """Return an end that says nothing about the agent: the graph or the policy failed."""
     return {"type": "error", "stop": stop, "error": error or stop}
 
 
 def sse(event: Event | str) -> bytes:
-    r"""One server-sent event; JSON has no raw line breaks, so it is one line.
+    r"""Return one server-sent event; JSON has no raw line breaks, so it is one line.
 
     >>> sse({"type": "end"})
     b'data: {"type":"end"}\n\n'
@@ -99,7 +99,7 @@ class _Session:
         self.since = now
 
     def view(self) -> Event:
-        """The newest turn as the viewer shows it, and the drawing so far."""
+        """Return the newest turn as the viewer shows it, and the drawing so far."""
         question, stop = self.task.question, StopReason.MAX_TURNS
         record = walk_record(Trajectory(question, "", "", tuple(self.turns), None, stop))
         turn = {**record["turns"][-1], "seconds": self.seconds[-1]}
@@ -107,7 +107,7 @@ class _Session:
 
 
 def _whole_view(trajectory: Trajectory, seconds: Sequence[float]) -> Event:
-    """The finished walk as the viewer shows it, with the raw messages."""
+    """Return the finished walk as the viewer shows it, with the raw messages."""
     record = walk_record(trajectory)
     for turn, spent in zip(record["turns"], seconds, strict=False):
         turn["seconds"] = spent
@@ -151,7 +151,7 @@ class Sessions:
         return task
 
     def place(self, task: Task) -> int:
-        """The place in line, from 1; 0 once the question is under way."""
+        """Return the place in line, from 1; 0 once the question is under way."""
         with self._lock:
             keys = list(self._sessions)
         ahead = keys.index(task.key) if task.key in keys else 0

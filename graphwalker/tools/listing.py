@@ -32,7 +32,7 @@ class Listing:
             yield Direction.IN, self.into[relation]
 
     def hops(self, relations: Sequence[str]) -> tuple[Hop, ...]:
-        """Those relations, each in the directions in which the entity has it."""
+        """Return those relations, each in the directions in which the entity has it."""
         found, out, into = list[Hop](), self.out, self.into
         for relation in relations:
             if relation in out:
@@ -86,7 +86,7 @@ def lister(graph: KnowledgeGraph, settings: WalkerSettings, remembered: int = 1 
 
 
 def _visible_filter(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]]], dict[str, int]]:
-    """What is shown of the relations that a graph lists. A relation is looked at once."""
+    """Return what is shown of the relations that a graph lists. A relation is looked at once."""
     is_hidden = hidden_test(patterns)
     known, hidden = set[str](), set[str]()
 
@@ -105,8 +105,8 @@ def _visible_filter(patterns: tuple[str, ...]) -> Callable[[list[tuple[str, int]
 def _without_inverses(
     graph: KnowledgeGraph, entity_id: str, out: dict[str, int], into: dict[str, int]
 ) -> dict[str, int]:
-    """The incoming relations whose entities the inverse relation does not all have, too: two of
-    one count may have other members. More than `COMPARED` are not compared, and stay."""
+    """Return the incoming relations whose entities the inverse relation does not all have, too: two
+    of one count may have other members. More than `COMPARED` are not compared, and stay."""
     inverses = {r: graph.inverse_of(r) for r in into}
     pairs = [(r, i) for r, i in inverses.items() if COMPARED >= out.get(i, 0) >= into[r]]
     own = [Step(entity_id, relation, Direction.IN) for relation, _ in pairs]
@@ -119,7 +119,7 @@ def _without_inverses(
 
 @lru_cache(maxsize=64)
 def hidden_test(patterns: tuple[str, ...]) -> HiddenTest:
-    """Whether a relation is one that `skip_relations` names."""
+    """Return whether a relation is one that `skip_relations` names."""
     if not patterns:
         return lambda relation: False
     match = re.compile("|".join(map(fnmatch.translate, patterns))).match

@@ -14,8 +14,8 @@ QUESTION = "Who is related to whom, where, and since when?"
 def transcript(
     graph: KnowledgeGraph, topic: Entity, settings: WalkerSettings | None = None
 ) -> Iterator[tuple[Call, Observation]]:
-    """The calls of one episode about `topic` and what they show: its relations, the triples of
-    each of them (and of one that does not exist), and its name misspelt."""
+    """Yield the calls of one episode about `topic` and what they show: its relations, the triples
+    of each of them (and of one that does not exist), and its name misspelt."""
     limits = settings or WalkerSettings()
     tools = WalkerTools(graph, Question("transcript", QUESTION, (topic,)), limits)
     shown = tools.topic_names()[0]
@@ -35,7 +35,7 @@ def transcript(
 def differences(
     graph: KnowledgeGraph, reference: KnowledgeGraph, topics: Sequence[Entity]
 ) -> Iterator[tuple[Entity, Call, str, str]]:
-    """Where the tools say anything else over `graph` than over `reference`: topic, call, the
+    """Yield where the tools say anything else over `graph` than over `reference`: topic, call, the
     text of the one and of the other. The first difference of each topic is enough."""
     for topic in topics:
         pairs = zip(transcript(graph, topic), transcript(reference, topic), strict=False)

@@ -87,8 +87,8 @@ class Page:
 
 
 def more(count: int) -> str:
-    """The mark of entries that are not shown. A count that was not finished is said as such, past a
-    thousand in thousands.
+    """Return the mark of entries that are not shown. A count that was not finished is said as such,
+    past a thousand in thousands.
 
     >>> more(7), more(AtLeast(1496)), more(0)
     (' (+7 more)', ' (+1,000 or more)', '')
@@ -100,8 +100,8 @@ def more(count: int) -> str:
 
 
 def fitting(entries: Sequence[str], budget: int) -> tuple[str, ...]:
-    """The first entries, as many as so many characters hold (0: all), at least one where there is
-    one. Whole entries only: half of a relation id would be copied, and refused.
+    """Return the first entries, as many as so many characters hold (0: all), at least one where
+    there is one. Whole entries only: half of a relation id would be copied, and refused.
 
     >>> fitting(["born_in", "died_in", "spouse"], 20)
     ('born_in', 'died_in')
@@ -205,7 +205,7 @@ class WalkerTools(NamedTopics):
         )
 
     def _fitting(self, ranked: Sequence[str]) -> tuple[str, ...]:
-        """The first relations that are listed: as many as the observation may hold."""
+        """Return the first relations that are listed: as many as the observation may hold."""
         return fitting(ranked[: self._settings.top_relations], self._settings.entry_chars)
 
     def _get_triples(self, name: str, requested: Sequence[str]) -> Observation:
@@ -251,7 +251,7 @@ class WalkerTools(NamedTopics):
         return self._observe_page(page, entity)
 
     def _observe_page(self, page: Page, entity: Entity) -> Observation:
-        """The page as an observation of the entity's triples."""
+        """Return the page as an observation of the entity's triples."""
         if not page.shown:
             return self._no_named(entity)
         return Observation(
@@ -267,7 +267,7 @@ class WalkerTools(NamedTopics):
         return self._error(ErrorKind.NO_TRIPLES, text)
 
     def _refuse(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> Observation:
-        """Why none of these relations can be followed from here, and what to write instead."""
+        """Tell why none of these relations can be followed from here, and what to write instead."""
         here = quote(entity.name)
         # A completion can hold an id of any length; the observation does not repeat it whole.
         what = ", ".join(quote(relation[:200]) for relation in relations)
@@ -339,6 +339,6 @@ _ALL_FORMS = " or ".join(FORMS.values())
 
 
 def json_name(name: str) -> str:
-    """The name as an argument of a call."""
+    """Return the name as an argument of a call."""
     quoted = quote(name)
     return quoted if quoted.startswith('"') else f'"{quoted}"'

@@ -50,13 +50,13 @@ def add_selective_head(model: Any) -> None:
 
 
 def has_plain_head(model: Any) -> bool:
-    """Whether logits are the output embedding of the last hidden state and nothing more."""
+    """Return whether logits are the output embedding of the last hidden state and nothing more."""
     config = model.config.get_text_config()
     return not any(getattr(config, key, None) for key in _SCALED)
 
 
 def _last_parts(model: Any) -> Iterator[Any]:
-    """The parts of the last layer that see one position at a time, if it has them all."""
+    """Yield the parts of the last layer that see one position at a time, if it has them all."""
     lists = [part for name, part in model.named_modules() if name.split(".")[-1] == "layers"]
     parts = dict(lists[0][-1].named_modules()) if len(lists) == 1 and len(lists[0]) else {}
     if all(name in parts for name in (*_OF_A_POSITION, "mlp.gate_proj")):

@@ -14,7 +14,7 @@ from training.runs.saving import room_for
 
 
 def lora_config(settings: LoraSettings) -> Any:
-    """The `peft.LoraConfig` of these settings. Raises `UserError` where peft is missing."""
+    """Return the `peft.LoraConfig` of these settings. Raises `UserError` where peft is missing."""
     try:
         from peft import LoraConfig  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -36,7 +36,7 @@ def check_whole(model: str) -> None:
 
 
 def refuse_adapter(model: str) -> None:
-    """Raises `UserError` for a folder that `lora` training wrote, which is not a whole model."""
+    """Raise `UserError` for a folder that `lora` training wrote, which is not a whole model."""
     if is_adapter(Path(model)):
         raise UserError(
             f"model: {model} is a LoRA adapter; make it a whole model first: "

@@ -34,7 +34,7 @@ _KNOWN: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 
 
 def model_shape(model: str) -> Any:
-    """The transformers config of a local folder or of a known Hub name; nothing is downloaded.
+    """Get the transformers config of a local folder or of a known Hub name; nothing is downloaded.
 
     Raises `UserError` for any other name.
     """
@@ -52,7 +52,7 @@ def model_shape(model: str) -> Any:
 
 
 def empty_model(shape: Any) -> Any:
-    """The model on the meta device: every module and parameter, no memory."""
+    """Return the model on the meta device: every module and parameter, no memory."""
     import torch
 
     with torch.device("meta"):

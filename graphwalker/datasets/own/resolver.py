@@ -99,7 +99,7 @@ class Resolver:
         return answer
 
     def _find(self, text: str) -> list[Entity]:
-        """The entities of that name, or the one of that id."""
+        """Return the entities of that name, or the one of that id."""
         graph, entity_id = self._graph, machine_id(text)
         if found := graph.resolve(text):
             return [entity for entity in found if entity.id == text] or found
@@ -107,7 +107,7 @@ class Resolver:
         return [Entity(entity_id, graph.name(entity_id) or entity_id)] if is_known else []
 
     def _values(self, topic: Entity) -> Iterable[str]:
-        """The values one step from a topic entity."""
+        """Yield the values one step from a topic entity."""
         for relation, _ in self._graph.relations(topic.id, Direction.OUT):
             ends = self._graph.neighbors(topic.id, relation, Direction.OUT, LOOKED_AT)
             yield from (literal_name(end.id) for end in ends if is_literal(end.id))

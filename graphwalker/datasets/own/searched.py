@@ -25,8 +25,8 @@ hardly ever asked, and takes the longest to search."""
 
 
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
-    """The shortest queries whose answers are exactly the question's: a path from its one topic
-    entity, or paths of as few hops as possible from all of them, which meet there."""
+    """Yield the shortest queries whose answers are exactly the question's: a path from its one
+    topic entity, or paths of as few hops as possible from all of them, which meet there."""
     gold = frozenset(answer.id for answer in question.answers if answer.id)
     topics = question.topic_entities
     if not topics or len(gold) != len(question.answers):
@@ -47,7 +47,7 @@ def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iter
 
 
 def _ways(graph: KnowledgeGraph, topic: Entity, gold: frozenset[str], max_hops: int) -> Paths:
-    """The paths from the topic entity that lead to all of the answers, and to what else."""
+    """Return the paths from the topic entity that lead to all of the answers, and to what else."""
     found: dict[Path, frozenset[str]] = {}
     last: dict[Path, frozenset[str]] = {(): frozenset([topic.id])}
     for _ in range(max_hops):
@@ -62,7 +62,7 @@ def _ways(graph: KnowledgeGraph, topic: Entity, gold: frozenset[str], max_hops: 
 
 
 def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset[str]]:
-    """Where each hop that any of the entities has leads to from all of them."""
+    """Return where each hop that any of the entities has leads to from all of them."""
     sides = [Side(entity, way) for entity in frontier for way in Direction]
     lists = graph.flat_relations_many(sides)
     hops = dict.fromkeys(

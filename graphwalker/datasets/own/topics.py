@@ -15,7 +15,7 @@ def find_topic(
     note: Callable[[str], None] | None = None,
     index: NameIndex | None = None,
 ) -> Entity:
-    """The best entity of that name, or the one of that id.
+    """Return the best entity of that name, or the one of that id.
 
     Raises `UserError`, with the names that look like it, where there is none.
     """
@@ -82,8 +82,8 @@ _EDGES = "\"'“”«»‘’.,;:!?()[]"
 
 
 def find_topics(graph: KnowledgeGraph, text: str, most: int = 3) -> tuple[Entity, ...]:
-    """Entities whose names stand in the text, in its order: quoted names first, then the longest
-    runs of words that are a name and hold a capital or a digit. Raises `GraphError`.
+    """Return entities whose names stand in the text, in its order: quoted names first, then the
+    longest runs of words that are a name and hold a capital or a digit. Raises `GraphError`.
     """
     found: dict[str, Entity] = {}
     for quoted in _QUOTED.finditer(text):
@@ -96,7 +96,7 @@ def find_topics(graph: KnowledgeGraph, text: str, most: int = 3) -> tuple[Entity
 
 
 def _longest(graph: KnowledgeGraph, words: list[str], found: dict[str, Entity]) -> int:
-    """How many words to step over: those of the longest name that begins here, else one."""
+    """Return how many words to step over: those of the longest name that begins here, else one."""
     for size in range(len(words), 0, -1):
         for name in _forms(" ".join(words[:size])):
             if name != name.lower() or any(map(str.isdigit, name)):
@@ -107,7 +107,7 @@ def _longest(graph: KnowledgeGraph, words: list[str], found: dict[str, Entity]) 
 
 
 def _forms(span: str) -> tuple[str, ...]:
-    """The span as it stands, and without punctuation and possessive."""
+    """Return the span as it stands, and without punctuation and possessive."""
     bare = span.strip(_EDGES)
     return tuple(dict.fromkeys((span, bare, re.sub(r"['’]s?$", "", bare))))
 

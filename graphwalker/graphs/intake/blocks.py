@@ -57,7 +57,7 @@ class Block:
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """The lines of a file.
+    """Yield the lines of a file.
 
     Raises `UserError` for a file that is missing, or a damaged archive.
     """
@@ -89,8 +89,8 @@ def first_lines(path: Path, count: int) -> list[str]:
 
 
 def peek(path: Path, size: int) -> bytes:
-    """The first bytes of a file, unpacked; fewer of a damaged archive, which is told by who reads
-    it. Raises `UserError` for one that is missing."""
+    """Return the first bytes of a file, unpacked; fewer of a damaged archive, which is told by who
+    reads it. Raises `UserError` for one that is missing."""
     found = b""
     with open_input(path) as file, suppress(*_DAMAGE):
         # By pieces, so that what stands before the damage is not lost.
@@ -100,7 +100,7 @@ def peek(path: Path, size: int) -> bytes:
 
 
 def plain_name(path: Path) -> str:
-    """The name of a file without the ending of its compression."""
+    """Return the name of a file without the ending of its compression."""
     return path.stem if path.suffix in PACKED else path.name
 
 
@@ -159,7 +159,7 @@ def _unpack_zstandard(path: Path, packed: BinaryIO) -> BinaryIO:
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Runs of whole lines without the last line end; a line beyond the limit is cut there."""
+    """Yield runs of whole lines without the last line end; a line beyond the limit is cut there."""
     rest = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
     while True:
         chunk = file.read(BLOCK_BYTES)

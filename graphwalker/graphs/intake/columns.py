@@ -62,7 +62,7 @@ class TableForm:
     def read(
         cls, columns: str, header: bool | None, split: str | None, refers: Sequence[str] = ()
     ) -> "TableForm":
-        """The form of these options. Raises `UserError`."""
+        """Return the form of these options. Raises `UserError`."""
         named = tuple(name.strip() for name in columns.split(",")) if columns else ()
         if named and named != (TABLE,) and (len(named) != 3 or len(set(named)) < 3):
             raise UserError(
@@ -77,7 +77,7 @@ class TableForm:
         return by_name if self.header is None else self.header
 
     def places(self, path: Path, first: Sequence[str]) -> TriplePlaces:
-        """The places of head, relation and tail in a row. Raises `UserError`."""
+        """Return the places of head, relation and tail in a row. Raises `UserError`."""
         found: list[int] = []
         for name in self.columns:
             if name in first:
@@ -89,8 +89,8 @@ class TableForm:
         return found[0], found[1], found[2]
 
     def values(self, text: str, mark: str = "") -> list[str]:
-        """The values in a field, which `mark` separates where the user names no other. Raises
-        `UserError` for a field that seems to hold several."""
+        """Return the values in a field, which `mark` separates where the user names no other.
+        Raises `UserError` for a field that seems to hold several."""
         mark = self.split or mark
         if is_literal(text) or mark == KEEP_WHOLE:
             return [text]
@@ -146,7 +146,7 @@ def blank_rule(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def role_places(header: Sequence[str]) -> TriplePlaces | None:
-    """The places of head, relation and tail by their names, `None` where these do not tell.
+    """Return the places of head, relation and tail by their names, `None` where these do not tell.
 
     >>> role_places(["rel", "dst", "src"]), role_places(["node2", "label", "node1"])
     ((2, 0, 1), (2, 1, 0))
@@ -167,7 +167,7 @@ def role_places(header: Sequence[str]) -> TriplePlaces | None:
 
 
 def clear_places(header: Sequence[str]) -> TriplePlaces | None:
-    """The places of columns whose names mean head, relation and tail and nothing else."""
+    """Return the places of columns whose names mean head, relation and tail and nothing else."""
     places = role_places(header)
     stems = [_stem(header[at]) for at in places or ()]
     clear = all(stem in known for stem, known in zip(stems, _CLEAR, strict=False))
@@ -175,7 +175,7 @@ def clear_places(header: Sequence[str]) -> TriplePlaces | None:
 
 
 def _named_places(header: Sequence[str], rows: Sequence[Sequence[str]]) -> TriplePlaces | None:
-    """The places that the header names, where its words are clear, or the rows agree."""
+    """Return the places that the header names, where its words are clear, or the rows agree."""
     places = role_places(header)
     if places is None or clear_places(header):
         return places
@@ -200,8 +200,8 @@ def names_ends(header: Sequence[str]) -> bool:
 def find_facts(
     path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[TriplePlaces, bool] | None:
-    """Where the facts of a table stand, one a row, and whether its first row is a header; `None`
-    for a table of entities.
+    """Return where the facts of a table stand, one a row, and whether its first row is a header;
+    `None` for a table of entities.
 
     Names alone do not decide, nor do the rows alone: where they tell different things it raises
     `UserError`, which asks.
@@ -219,7 +219,7 @@ def find_facts(
 def find_columns(
     path: Path, first: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> TriplePlaces | None:
-    """The columns that the first row of a TSV file names; `None` for a file of facts alone.
+    """Return the columns that the first row of a TSV file names; `None` for a file of facts alone.
 
     Raises `UserError` for rows that seem to be no head, relation, tail in that order, or to stand
     behind a header.
@@ -238,7 +238,7 @@ def find_columns(
 
 
 def unclear(path: Path, header: Sequence[str]) -> str:
-    """What is said of a table whose columns can be read in two ways."""
+    """Return what is said of a table whose columns can be read in two ways."""
     places = role_places(header) or (0, 1, 2)
     example = ",".join(header[at] for at in places)
     if len(header) != 3 and not role_places(header):
@@ -278,8 +278,8 @@ def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of three words has nothing of the others, which have much in common, or
-    are written in another way."""
+    """Return whether the first row of three words has nothing of the others, which have much in
+    common, or are written in another way."""
     known = [value for row in rows for value in row]
     if set(first) == {"0", "1", "2"} and not all(row[1].isdigit() for row in rows):
         return True  # as pandas calls columns without a name
@@ -290,8 +290,8 @@ def _is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _may_be_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows under an unknown header may be facts: one column may hold relations, or the
-    first row may be no header."""
+    """Return whether rows under an unknown header may be facts: one column may hold relations, or
+    the first row may be no header."""
     columns = list(zip(*rows, strict=True))
     known = {value for column in columns for value in column if value}
     if not known.isdisjoint(header) or any("://" in name for name in header):

@@ -34,7 +34,7 @@ class Filters:
     languages: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """The filters that are set, for the record; of a whitelist only its size."""
+        """Return the filters that are set, for the record; of a whitelist only its size."""
         listed: dict[str, Any] = {
             "keep": self.keep,
             "drop": self.drop,
@@ -46,7 +46,7 @@ class Filters:
         return {key: value for key, value in listed.items() if value}
 
     def relation_test(self) -> Callable[[str], bool]:
-        """Whether triples of a relation are kept."""
+        """Return whether triples of a relation are kept."""
         kept, dropped = _patterns(self.keep), _patterns(self.drop)
         in_namespace = self.node_test()
 
@@ -62,14 +62,14 @@ class Filters:
         return lambda relation: all(map(test, relation.split(FLATTENED)))
 
     def node_test(self) -> Callable[[str], bool] | None:
-        """Whether a node (not a literal) is in a namespace that is kept; `None` for all."""
+        """Return whether a node (not a literal) is in a namespace that is kept; `None` for all."""
         if not self.namespaces:
             return None
         freebase, beginnings = FREEBASE in self.namespaces, self.namespaces
         return lambda node: node.startswith(beginnings) or (freebase and ":" not in node)
 
     def language_test(self) -> Callable[[str], bool] | None:
-        """Whether texts with that language tag (`""` for none) are kept; `None` for all."""
+        """Return whether texts with that language tag (`""` for none) are kept; `None` for all."""
         if not self.languages:
             return None
         wanted = {language.lower() for language in self.languages}

@@ -70,7 +70,7 @@ class ParallelReader(BlockReader):
                 yield under_way.pop(0), self._own(parsed)
 
     def _own(self, parsed: _BlockResult) -> IntakeRows:
-        """The rows with our numbers of relations."""
+        """Return the rows with our numbers of relations."""
         for number, why, line in parsed.rejected:
             self.rejects.add(self.path, number, why, line)
         for what, (times, (path, number, text)) in parsed.oddities.items():
@@ -86,7 +86,7 @@ class ParallelReader(BlockReader):
 
 
 def suits(source: Source) -> bool:
-    """Whether a file is worth several processes: lines of triples, and many of them."""
+    """Return whether a file is worth several processes: lines of triples, and many of them."""
     table = is_csv(source.path)
     if source.kind != "triples" or table or source.is_json or not source.path.is_file():
         return False
@@ -162,7 +162,7 @@ class Intake:
         self._rejects.close()
 
     def facts(self) -> dict[str, Any]:
-        """Lines read, and how many were malformed or dropped by the filters."""
+        """Return lines read, and how many were malformed or dropped by the filters."""
         return {**self._counts, "malformed": self._rejects.count}
 
     def _read_one(self, source: Source, relations: Relations) -> None:

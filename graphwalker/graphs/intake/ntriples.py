@@ -111,7 +111,7 @@ class NTriplesReader(FileReader):
             self._special(rows, number, self._scoped(head), relation, self._scoped(tail))
 
     def _scoped(self, node: str) -> str:
-        """A blank node with the scope of its file, any other node as it is."""
+        """Return a blank node with the scope of its file, any other node as it is."""
         is_blank = self._scope and node.startswith("_:") and not node.startswith(STATEMENT)
         return f"_:{self._scope}-{node[2:]}" if is_blank else node
 

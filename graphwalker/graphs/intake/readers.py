@@ -240,7 +240,7 @@ class JsonTriplesReader(TsvReader):
         self.kept += len(rows.heads) - before
 
     def _split(self, line: str) -> list[str]:
-        """The fields of a record, none where it is not one."""
+        """Return the fields of a record, none where it is not one."""
         try:
             record: Any = json.loads(line)
             return [_field(record[key]) for key in self._keys]
@@ -249,7 +249,7 @@ class JsonTriplesReader(TsvReader):
 
 
 def _field(value: Any) -> str:
-    """A text as it is, a number as a literal of its type. Raises `TypeError` for any other."""
+    """Get a text as it is, a number as a literal of its type. Raises `TypeError` for any other."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float):
@@ -258,7 +258,7 @@ def _field(value: Any) -> str:
 
 
 def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
-    """Raises `UserError` for a file of triples that had none; `rejected` lines were malformed."""
+    """Raise `UserError` for a file of triples that had none; `rejected` lines were malformed."""
     if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""
         raise UserError(f"{source.path}: no triples{why}")

@@ -53,7 +53,7 @@ class Rejects:
         self._file: BinaryIO | None = None
 
     def add(self, path: Path, number: int, why: str, text: str | bytes = "") -> None:
-        """Raises `UserError` once there are more than the limit."""
+        """Raise `UserError` once there are more than the limit."""
         self.count += 1
         path = self.origins.get(path, path)
         where = f"{path}:{number}: {why}"
@@ -215,7 +215,7 @@ class BlockReader(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
-        """The rows of each block, and where it ends."""
+        """Return the rows of each block, and where it ends."""
 
 
 class FileReader(BlockReader):
@@ -233,7 +233,7 @@ class FileReader(BlockReader):
             yield block.place, self.rows_of(block)
 
     def rows_of(self, block: Block) -> IntakeRows:
-        """The rows of one block."""
+        """Return the rows of one block."""
         rows = IntakeRows()
         if block.broken:
             self._read_around(block, rows)
@@ -283,7 +283,7 @@ class FileReader(BlockReader):
         return found
 
     def _keeps(self, head: str, tail: str) -> bool:
-        """Whether the ends of a triple pass the filters of namespaces and languages."""
+        """Return whether the ends of a triple pass the filters of namespaces and languages."""
         if is_literal(tail):
             if not self._keeps_text(tail):
                 return False

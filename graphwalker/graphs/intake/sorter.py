@@ -55,7 +55,7 @@ class Sorter:
         self._db.close()
 
     def table(self, name: str, /, **columns: str) -> "Table":
-        """A new, empty table of that name."""
+        """Return a new, empty table of that name."""
         listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
         self.run(f"CREATE TABLE {name} ({listed})")
         return Table(self, name, list(columns))
@@ -79,20 +79,20 @@ class Sorter:
         return int(row[0] or 0) if row else 0
 
     def strings(self, sql: str) -> list[str]:
-        """A short list: relations or types, never nodes."""
+        """Return a short list: relations or types, never nodes."""
         return [row[0] for row in self._execute(sql).fetchall()]
 
     def records(self, sql: str) -> list[tuple[Any, ...]]:
-        """A short result, row by row."""
+        """Return a short result, row by row."""
         return self._execute(sql).fetchall()
 
     def columns(self, sql: str, *columns: str) -> list[Any]:
-        """A result as numpy arrays by column."""
+        """Return a result as numpy arrays by column."""
         arrays = self._execute(sql).fetchnumpy()
         return [np.asarray(arrays[name]) for name in columns]
 
     def chunks(self, table: str, columns: Sequence[str], rows: int = 0) -> Iterator[list[Any]]:
-        """The table's rows in the order in which it was made, as numpy arrays by column."""
+        """Yield the table's rows in the order in which it was made, as numpy arrays by column."""
         total, picked, step = self.rows(table), ", ".join(columns), rows or CHUNK_ROWS
         for start in range(0, total, step):
             sql = f"SELECT {picked} FROM {table} WHERE rowid >= {start} AND rowid < {start + step}"

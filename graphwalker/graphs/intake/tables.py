@@ -65,7 +65,7 @@ class CsvFile(FileReader, ABC):
 
 
 def header_of(path: Path) -> list[str]:
-    """The fields of a CSV file's first line; none for an empty file. Raises `UserError`."""
+    """Return the fields of a CSV file's first line; none for an empty file. Raises `UserError`."""
     lines = first_lines(path, SNIFFED)
     reader = csv.reader(lines[:1], strict=True, delimiter=_delimiter_of(lines))
     try:
@@ -75,15 +75,15 @@ def header_of(path: Path) -> list[str]:
 
 
 def first_rows(path: Path, count: int) -> list[list[str]]:
-    """The fields of the first records behind the header, those that can be read."""
+    """Return the fields of the first records behind the header, those that can be read."""
     lines = first_lines(path, count + 1)
     found = _records(lines, 0, _delimiter_of(lines))
     return [fields for _, _, fields in found if fields][1:]
 
 
 def _delimiter_of(lines: Sequence[str]) -> str:
-    """What separates columns: the mark that each of the first lines has equally often, most often
-    of several, else the first one that the header has."""
+    """Return what separates columns: the mark that each of the first lines has equally often, most
+    often of several, else the first one that the header has."""
     bare = re.sub('"[^"]*"', "", "\n".join(lines[:SNIFFED])).split("\n")
     first, *others = [line for line in bare if line] or [""]
     found = {mark: first.count(mark) for mark in DELIMITERS if mark in first}
@@ -95,8 +95,8 @@ def _delimiter_of(lines: Sequence[str]) -> str:
 def _records(
     lines: Sequence[str], columns: int, delimiter: str
 ) -> Iterator[tuple[int, int, list[str] | None]]:
-    """The place of each record's first line, how many lines it takes, and its fields (`None` for
-    a line that begins no record)."""
+    """Yield the place of each record's first line, how many lines it takes, and its fields (`None`
+    for a line that begins no record)."""
     at = 0
     while at < len(lines):
         begun = at
@@ -119,7 +119,7 @@ def _records(
 
 
 def _ends_inside(text: str, delimiter: str) -> bool:
-    """Whether the last record may continue behind the text."""
+    """Return whether the last record may continue behind the text."""
     lines, at = text.split("\n"), 0
     while at < len(lines):
         begun, fed = at, _LineFeed(lines, at)

@@ -27,19 +27,19 @@ class BranchBatch:
         self._terms: dict[str, str] = {}
 
     def term(self, term: str) -> str:
-        """A place for the term in branches. Equal terms get places of their own, so that batches
-        of one shape are one text, which Virtuoso plans once."""
+        """Return a place for the term in branches. Equal terms get places of their own, so that
+        batches of one shape are one text, which Virtuoso plans once."""
         name = f"v{len(self._terms)}"
         self._terms[name] = term
         return f"{{{name}}}"
 
     def add(self, branch: str) -> int:
-        """A sub-select; returns where its rows will be in the result of `run`."""
+        """Add a sub-select; return where its rows will be in the result of `run`."""
         self._branches.append(branch)
         return len(self._branches) - 1
 
     def run(self) -> list[list[ResultRow]]:
-        """The rows of each branch, in as few requests as they fit in. Raises `GraphError`."""
+        """Get the rows of each branch, in as few requests as they fit in. Raises `GraphError`."""
         found: list[list[ResultRow]] = [[] for _ in self._branches]
         for first in range(0, len(self._branches), self._together):
             some = self._branches[first : first + self._together]
@@ -73,7 +73,7 @@ def _check(branches: Sequence[str], first: int, rows: Sequence[ResultRow]) -> No
 
 @lru_cache(maxsize=1024)
 def _variables(branch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables that every row of a branch has, and its counts.
+    """Return the variables that every row of a branch has, and its counts.
 
     >>> _variables("SELECT ?s (COUNT(DISTINCT ?x) AS ?n) WHERE { ?s ?p ?x } GROUP BY ?s")
     (('s',), ('n',))

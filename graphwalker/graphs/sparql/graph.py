@@ -66,8 +66,8 @@ class SparqlGraph(BatchedGraph):
         self._warned = False
 
     def info(self) -> dict[str, int | str]:
-        """Where it is, and its triples where `graphwalker virtuoso load` counted them. Raises
-        `GraphError` for an endpoint that does not answer, or holds nothing."""
+        """Return where it is, and its triples where `graphwalker virtuoso load` counted them.
+        Raises `GraphError` for an endpoint that does not answer, or holds nothing."""
         self.client.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
         proof = self.client.proof
         counted = int(proof.triples) if proof and proof.triples.isdigit() else "not counted"
@@ -205,7 +205,7 @@ class SparqlGraph(BatchedGraph):
         return found
 
     def _lookups(self, batch: BranchBatch, name: str) -> str:
-        """A pattern of `?s` for entities that may go by the name; `""` where none can."""
+        """Return a pattern of `?s` for entities that may go by the name; `""` where none can."""
         pairs = [(self.vocabulary.folded, text(fold(name)))]
         pairs += [(self.vocabulary.name, text(name, tag)) for tag in self.vocabulary.languages]
         terms = [(self._iri(predicate), term) for predicate, term in pairs if term and name]
@@ -219,7 +219,7 @@ class SparqlGraph(BatchedGraph):
     def _add_portions(
         self, batch: BranchBatch, node_ids: Sequence[str], branch: Callable[[str], str]
     ) -> list[int]:
-        """A branch for every so many entities; returns their places."""
+        """Add a branch for every so many entities; return their places."""
         iris = [iri for i in dict.fromkeys(node_ids) if (iri := self._iri(i)) is not None]
         portions = (iris[first : first + TOGETHER] for first in range(0, len(iris), TOGETHER))
         return [batch.add(branch(" ".join(some))) for some in portions]

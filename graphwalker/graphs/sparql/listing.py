@@ -170,7 +170,7 @@ class EndpointLister:
         self._hubs[side] = hub
 
     def _list_again(self, side: Side, hub: _Hub) -> ListedSide | None:
-        """The listing of a known hub; `None` where a count differs: it is listed anew."""
+        """Return the listing of a known hub; `None` where a count differs: it is listed anew."""
         portion = hub.portions[hub.turn % len(hub.portions)]
         hub.turn += 1
         found = self._counts(side, *(countable for _, countable in portion))
@@ -186,7 +186,7 @@ class EndpointLister:
         return {r: mediated for r, mediated in known.items() if mediated}
 
     def _list_hub(self, side: Side, counts: Mapping[str, int], large: bool) -> _Hub:
-        """A hub whose relations are known, with what stands behind its CVT nodes counted."""
+        """Return a hub whose relations are known, with what stands behind its CVT nodes counted."""
         mediated, direction = self._find_mediated(side, counts), side.direction
         patterns, most = self._patterns, COUNTED_EACH if large else COUNTED + 1
         plain: Countable = (
@@ -242,7 +242,7 @@ class EndpointLister:
             yield some, branch
 
     def _bounded_counts(self, side: Side) -> dict[str, int]:
-        """The relations of a side with very many edges, each counted up to `COUNTED_EACH`."""
+        """Get the relations of a side with very many edges, each counted up to `COUNTED_EACH`."""
         batch, direction = BranchBatch(self._client), side.direction
         entity = batch.term(self._iri(side.entity_id))
         batch.add(self._patterns.relation_ids(entity, direction))
@@ -306,7 +306,7 @@ class EndpointLister:
     def _pairs(
         self, side: Side, near: str, by_cvt: dict[str, list[ResultRow]]
     ) -> dict[str, set[str]]:
-        """What lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
+        """Tell what lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
         found: dict[str, set[str]] = {}
         for rows in by_cvt.values():
             by_relation = self._read.by(rows, "q")
@@ -367,7 +367,7 @@ class CountedRelations:
                 self._list_relations[side] = dict(relations), stored
 
     def count_of(self, step: Step) -> int | None:
-        """How many ends the relation was listed with; `None` where it was not listed."""
+        """Return how many ends the relation was listed with; `None` where it was not listed."""
         known = self._list_relations.get(Side(step.entity_id, step.direction))
         return known[0].get(step.relation) if known else None
 
@@ -379,7 +379,7 @@ class CountedRelations:
     def find_contradictions(
         self, steps: Sequence[Step], found: Sequence[list[Entity]]
     ) -> list[Step]:
-        """The steps that led nowhere though their relation was counted there."""
+        """Return the steps that led nowhere though their relation was counted there."""
         return [
             step
             for step, ends in zip(steps, found, strict=True)
@@ -387,7 +387,7 @@ class CountedRelations:
         ]
 
     def refuse(self, found: Mapping[Step, list[Entity]]) -> None:
-        """Raises `GraphError` where a second look found nothing either."""
+        """Raise `GraphError` where a second look found nothing either."""
         for step, ends in found.items():
             if not ends:
                 raise GraphError(

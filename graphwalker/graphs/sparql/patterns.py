@@ -229,7 +229,7 @@ class Patterns:
         return f"SELECT ?c WHERE {{ {_edge('?s', relation, '?c', direction)} }} LIMIT {PROBED}"
 
     def _first(self, limit: int | None, node: str = "?x") -> str:
-        """The first ones by id, which is not the order of full IRIs, nor of literals."""
+        """Return the first ones by id, which is not the order of full IRIs, nor of literals."""
         if limit is None:
             return ""
         iri = f"STR({node})"

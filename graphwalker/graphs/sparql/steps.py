@@ -88,8 +88,8 @@ class Stepper:
         return [results[step] for step in steps]
 
     def _takes(self, limits: Mapping[Step, int | None]) -> dict[Step, _Take]:
-        """Which of its ends each step takes: by their number, as it was listed a moment ago. A
-        plain relation that was not listed is counted, as far as need be."""
+        """Return which of its ends each step takes: by their number, as it was listed a moment ago.
+        A plain relation that was not listed is counted, as far as need be."""
         takes: dict[Step, _Take] = {}
         batch = BranchBatch(self._client)
         places: dict[Step, int] = {}
@@ -119,7 +119,7 @@ class Stepper:
     def _hops(
         self, limits: Mapping[Step, int | None], takes: Mapping[Step, _Take]
     ) -> dict[Step, list[Entity]]:
-        """The ends of each step, up to so many; a stored `a..b` wins over a crossing."""
+        """Return the ends of each step, up to so many; a stored `a..b` wins over a crossing."""
         # Beside others in one text, Virtuoso 7.2.5 plans a crossing of many CVT nodes so that it
         # takes four times as long as by itself.
         alone = [step for step in limits if self._crosses_many(step, takes[step])]
@@ -170,7 +170,7 @@ class Stepper:
         return {step: self._read.entities(found[place]) for step, place in places.items()}
 
     def _all_ends(self, steps: Iterable[Step]) -> dict[Step, list[Entity]]:
-        """All ends of each step, many entities to a branch where they share a relation."""
+        """Return all ends of each step, many entities to a branch where they share a relation."""
         groups: dict[tuple[str, Direction], list[Step]] = {}
         for step in steps:
             groups.setdefault((step.relation, step.direction), []).append(step)
@@ -209,7 +209,7 @@ def _kind(step: Step, limit: int | None, take: _Take) -> tuple[bool, str, int, i
 
 
 def _halves(step: Step) -> tuple[str, str]:
-    """The relation next to the entity and the one behind the CVT node, `""` for a plain hop."""
+    """Get the relation next to the entity and the one behind the CVT node, `""` for a plain hop."""
     first, joined, second = step.relation.partition(FLATTENED)
     if not joined:
         return first, ""

@@ -51,8 +51,8 @@ class Vocabulary:
         return relation == self.name or relation in self.hidden or relation == self.folded
 
     def iri(self, node_id: str) -> str | None:
-        """The id as `<IRI>`, escaped where no IRI can hold it (`graph serve` has such ids); `None`
-        for a literal and what is no text.
+        """Return the id as `<IRI>`, escaped where no IRI can hold it (`graph serve` has such ids);
+        `None` for a literal and what is no text.
 
         >>> Vocabulary().iri("m.0f8l9c"), Vocabulary().iri("born in")
         ('<http://rdf.freebase.com/ns/m.0f8l9c>', '<urn:graphwalker:born%20in>')
@@ -63,13 +63,13 @@ class Vocabulary:
         return f"<{iri if is_plain(node_id) else escape_id(node_id)}>"
 
     def known_iri(self, node_id: str) -> str:
-        """The same, for an id that is known to have one."""
+        """Return the same, for an id that is known to have one."""
         iri = self.iri(node_id)
         assert iri is not None, node_id
         return iri
 
     def node_id(self, binding: Binding) -> str:
-        """The id of an answer's value."""
+        """Return the id of an answer's value."""
         value, kind = binding["value"], binding["type"]
         if kind == "uri":
             return unescape_id(value) or value.removeprefix(self.prefix) or value

@@ -86,8 +86,8 @@ class Budget:
         return Usage(1, prompt_tokens, completion_tokens, cost, reasoning_tokens)
 
     def at_worst(self, prompt_bytes: int, messages: int, completion_tokens: int) -> Usage:
-        """What a request may cost at most: no tokenizer makes more tokens than there are bytes, and
-        chat templates add few to each message."""
+        """Return what a request may cost at most: no tokenizer makes more tokens than there are
+        bytes, and chat templates add few to each message."""
         return self.price(prompt_bytes + 32 * (messages + 1), completion_tokens)
 
     def reserve(self, worst: Usage, key: str = "") -> int | None:

@@ -62,7 +62,7 @@ class Completions:
         retries: int | None = None,
         **request: Any,
     ) -> StoredAnswer:
-        """The server's answer, or the stored one. Further settings go into the request.
+        """Return the server's answer, or the stored one. Further settings go into the request.
 
         Raises `PolicyError`: `ChatError` where no answer came, `OverBudget` at a cap.
         """
@@ -150,7 +150,7 @@ class Completions:
         self.store.close()
 
     def _begin(self, key: str, worst: Usage) -> StoredAnswer | int:
-        """The stored answer, else a reservation; waits while another asks for the same."""
+        """Return the stored answer, else a reservation; waits while another asks for the same."""
         while True:
             if found := self.store.find(key):
                 return found
@@ -179,7 +179,7 @@ class Completions:
         return {field: value for field, value in body.items() if value is not None}
 
     def _charge(self, reply: Json, worst: Usage) -> Usage:
-        """What the server says it used; where it says nothing that can be, the worst."""
+        """Return what the server says it used; where it says nothing that can be, the worst."""
         usage = reply.get("usage")
         used = cast(Json, usage) if isinstance(usage, dict) else {}
         tokens = [used.get("prompt_tokens"), used.get("completion_tokens")]
@@ -198,7 +198,7 @@ def _model_text(one: tuple[str, str]) -> str:
 
 
 def _clean(message: Mapping[str, Any]) -> Json:
-    """The message as it can be sent. `tool_calls` are JSON that was written here."""
+    """Return the message as it can be sent. `tool_calls` are JSON that was written here."""
     return {k: clean(v) if isinstance(v, str) else v for k, v in message.items()}
 
 

@@ -46,8 +46,8 @@ class Deadline:
             transport._pool._network_backend = _Backend(transport._pool._network_backend, self.left)
 
     def left(self, timeout: float | None) -> float | None:
-        """The seconds that the next step may take. Raises `httpcore.ReadTimeout` where none are
-        left."""
+        """Return the seconds that the next step may take. Raises `httpcore.ReadTimeout` where none
+        are left."""
         until = getattr(self._thread, "until", None)
         if until is None:
             return timeout

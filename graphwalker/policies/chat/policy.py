@@ -175,7 +175,7 @@ class ChatPolicy:
 
 
 def turn_seed(request: Request) -> int:
-    """The seed of one completion, from (seed, episode, turn): the same in any company."""
+    """Return the seed of one completion, from (seed, episode, turn): the same in any company."""
     what = f"{request.sampling.seed}:{request.key}:{len(request.turns)}"
     return int.from_bytes(hashlib.blake2b(what.encode(), digest_size=4).digest()) >> 1
 

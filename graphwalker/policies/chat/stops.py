@@ -71,8 +71,8 @@ def is_cut_in_thought(answer: StoredAnswer, stops: Sequence[str]) -> bool:
 
 
 def finish_text(text: str, stops: Sequence[str], finish: str, stop_reason: str = "") -> str:
-    """The text up to and with its first stop string outside of all thoughts, which most servers
-    cut away.
+    """Return the text up to and with its first stop string outside of all thoughts, which most
+    servers cut away.
 
     vLLM names the string in `stop_reason`. Where none is named, a closing tag is put back when its
     opening one is the last that stands open; a text that ends otherwise is left as it is.

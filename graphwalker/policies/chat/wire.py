@@ -62,7 +62,7 @@ class ServerFailure(NamedTuple):
 
 
 def failure_in(body: Json) -> ServerFailure | None:
-    """The failure that a chat completion holds; `None` where it holds a turn of the model.
+    """Return the failure that a chat completion holds; `None` where it holds a turn of the model.
 
     >>> failure_in({"error": {"code": 429, "message": "slow down"}})
     ServerFailure(status=429, text='slow down 429')
@@ -85,7 +85,7 @@ def failure_in(body: Json) -> ServerFailure | None:
 
 
 def first_choice(body: Json) -> Json:
-    """The first choice of a completion, `{}` where it has none."""
+    """Return the first choice of a completion, `{}` where it has none."""
     choices = body.get("choices")
     listed = cast(list[Any], choices) if isinstance(choices, list) else []
     return cast(Json, listed[0]) if listed and isinstance(listed[0], dict) else {}
@@ -97,7 +97,7 @@ def finish_of(choice: Json) -> str:
 
 
 def message_text(message: Json) -> str:
-    """The words of a message: its content, whole or in parts, or the refusal in its place.
+    """Return the words of a message: its content, whole or in parts, or the refusal in its place.
 
     >>> message_text({"content": [{"type": "thinking"}, {"type": "text", "text": "so"}]})
     'so'
@@ -113,7 +113,7 @@ def message_text(message: Json) -> str:
 
 
 def has_reasoning(message: Json) -> bool:
-    """Whether a message holds reasoning besides its content, or as a part of it.
+    """Return whether a message holds reasoning besides its content, or as a part of it.
 
     >>> has_reasoning({"content": "so", "reasoning_content": "Hm."})
     True
@@ -125,7 +125,7 @@ def has_reasoning(message: Json) -> bool:
 
 
 def error_text(error: Any) -> str:
-    """What an error says, with its code."""
+    """Return what an error says, with its code."""
     if not isinstance(error, dict):
         return str(error)
     fields = cast(Json, error)
@@ -133,7 +133,7 @@ def error_text(error: Any) -> str:
 
 
 def is_blank(choice: Json) -> bool:
-    """Whether a choice has neither words nor calls."""
+    """Return whether a choice has neither words nor calls."""
     message = cast(Json, choice["message"])
     return not (message_text(message) or message.get("tool_calls"))
 
@@ -163,8 +163,8 @@ def _tokens(body: Json) -> int | None:
 
 
 def to_wire(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """The messages as the server takes them. A call that cannot be read stays text, and so does
-    what was answered to it: servers refuse calls that are no JSON."""
+    """Return the messages as the server takes them. A call that cannot be read stays text, and so
+    does what was answered to it: servers refuse calls that are no JSON."""
     block = block_of_tools(tools)
     sent: list[Json] = []
     called: list[Json] = []
@@ -187,7 +187,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> 
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a server's message: its words, then its calls, their arguments exactly as the
+    """Get the text of a server's message: its words, then its calls, their arguments exactly as the
     server wrote them where that is JSON, else as a string that no parser takes for arguments."""
     content, calls = message_text(dict(message)), message.get("tool_calls")
     parts = [content] if content else []
@@ -200,7 +200,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _assistant_message(text: str, made: int, answers: int) -> tuple[Json, list[Json]]:
-    """The assistant's message, and its calls where each of them was answered."""
+    """Return the assistant's message, and its calls where each of them was answered."""
     try:
         before, calls = read_calls(text)
     except UnreadableCall:
@@ -224,7 +224,7 @@ def _assistant_message(text: str, made: int, answers: int) -> tuple[Json, list[J
 
 
 def _tool_messages(text: str, called: Sequence[Json]) -> list[Json]:
-    """One message for each call; what stands behind the last is the user's."""
+    """Return one message for each call; what stands behind the last is the user's."""
     shown = _RESPONSE.findall(text)
     answers = [
         {"role": "tool", "tool_call_id": call["id"], "content": answer}

@@ -95,7 +95,7 @@ class VllmPolicy:
         return ticket
 
     def _step(self) -> list[Result]:
-        """What one step of the engine finished; every request, when it failed."""
+        """Return what one step of the engine finished; every request, when it failed."""
         try:
             alive = self.engine.has_unfinished_requests()
             outputs: list[Any] = self.engine.step() if alive else []
@@ -108,12 +108,12 @@ class VllmPolicy:
         return [(key, result) for key, result in results if result is not None]
 
     def _key(self, ticket: str) -> str | None:
-        """The episode that waits for that request, if one does."""
+        """Return the episode that waits for that request, if one does."""
         key = ticket.rpartition("@")[0]
         return key if self._pending.get(key, ("",))[0] == ticket else None
 
     def _result(self, key: str, output: Any) -> Completion | PolicyError | None:
-        """The turn that has ended; `None` where it is drawn on, in an open thought."""
+        """Return the turn that has ended; `None` where it is drawn on, in an open thought."""
         request, turn, drawn = self._pending[key][1], self._turns[key], output.outputs[0]
         ids = list(drawn.token_ids)
         count_work(written=len(ids))
@@ -151,7 +151,7 @@ class _OpenTurn:
 
 
 def load_engine(model: str, **settings: Any) -> Any:
-    """A `vllm.LLM` of that folder; its `llm_engine` is what a policy steps.
+    """Return a `vllm.LLM` of that folder; its `llm_engine` is what a policy steps.
 
     Raises `UserError` where vLLM is not installed, does not go with the other packages here, or
     will not start with these settings.
@@ -175,13 +175,13 @@ def load_engine(model: str, **settings: Any) -> Any:
 
 
 def missing_vllm(error: ImportError | None = None) -> UserError:
-    """What to do where vLLM cannot be imported."""
+    """Return what to do where vLLM cannot be imported."""
     why = "" if error is None or getattr(error, "name", "") == "vllm" else f" ({error})"
     return lacks_extra("engine: vllm needs vLLM", "vllm", why)
 
 
 def lora_request(folder: str) -> dict[str, Any]:
-    """The argument with which vLLM draws with an adapter."""
+    """Return the argument with which vLLM draws with an adapter."""
     module: Any = import_module("vllm.lora.request")
     return {"lora_request": module.LoRARequest("adapter", 1, folder)}
 

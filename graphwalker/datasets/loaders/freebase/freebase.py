@@ -39,7 +39,7 @@ class GivenAnswer(records.Nested):
     name: records.MaybeText = records.published_as("EntityName", "entity_name", default="")
 
     def answer(self) -> Answer:
-        """The entity, or the value as a literal."""
+        """Return the entity, or the value as a literal."""
         return Answer(self.name, self.argument) if self.kind == "Entity" else literal(self.argument)
 
 
@@ -59,7 +59,7 @@ def _topic(key: str, name: str, field: str) -> Entity:
 
 
 def sparql_topics(sparql: str, answers: frozenset[str]) -> tuple[Entity, ...]:
-    """The MIDs that a query starts from, in order, without names, answers and kinds.
+    """Return the MIDs that a query starts from, in order, without names, answers and kinds.
 
     >>> sparql_topics("FILTER (?x != ns:m.0a) ns:m.0a ns:b.c.d ?x . ?x ns:e.f.g ns:m.0h", set())
     (Entity(id='m.0a', name=''), Entity(id='m.0h', name=''))

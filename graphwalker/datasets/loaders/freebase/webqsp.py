@@ -67,7 +67,7 @@ class WebQsp(records.Published):
         )
 
     def _topics(self) -> tuple[Entity, ...]:
-        """Every parse's topic entity, unless they were linked."""
+        """Return every parse's topic entity, unless they were linked."""
         if self.topic_entity is not None:
             return topics(self.topic_entity)
         found: dict[str, Entity] = {}
@@ -79,8 +79,8 @@ class WebQsp(records.Published):
 
 
 def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
-    """The answers of each parse, for metrics that take the best one; those of the question where
-    it has no parses.
+    """Return the answers of each parse, for metrics that take the best one; those of the question
+    where it has no parses.
     """
     known = {_key(answer): answer for answer in question.answers}
     rows = question.annotations.get("parses") or ()
@@ -89,7 +89,7 @@ def parses(question: Question) -> tuple[tuple[Answer, ...], ...]:
 
 
 def _key(answer: Answer) -> str:
-    """The MID, or what a literal says."""
+    """Return the MID, or what a literal says."""
     return answer.name if is_literal(answer.id) else answer.id
 
 

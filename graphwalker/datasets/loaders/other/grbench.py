@@ -69,7 +69,7 @@ class GrBench(records.Published):
 
 
 def graph_of(file: records.DatasetFile) -> str:
-    """Which graph a file asks about, by its name or its folder's; `""` when neither says it."""
+    """Get which graph a file asks about, by its name or its folder's; `""` when neither says it."""
     stem = file.path.name.split(".")[0].lower().removeprefix("grbench_")
     folder = file.path.resolve().parent.name.lower()
     names = [ALSO.get(name, name) for name in (stem, folder)]

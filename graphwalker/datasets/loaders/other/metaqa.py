@@ -86,7 +86,7 @@ class MetaQa(records.Published):
 
 
 def _split_marks(question: str) -> tuple[str, str]:
-    """The entity that a question marks, and the question without the mark."""
+    """Return the entity that a question marks, and the question without the mark."""
     found = _TOPIC.findall(question)
     if len(found) != 1:
         raise UserError(f"marks {len(found)} entities in [brackets], not 1")
@@ -106,7 +106,7 @@ def _type(number: int, file: records.DatasetFile) -> str:
 
 
 def _path(kind: str) -> list[str]:
-    """The relations of a type, `~` before those taken back: `movie_to_director_to_movie`."""
+    """Return the relations of a type, `~` before those taken back: `movie_to_director_to_movie`."""
     path: list[str] = []
     for near, far in pairwise(kind.split("_to_")):
         if "movie" not in (near, far) or not {near, far} & RELATIONS.keys():

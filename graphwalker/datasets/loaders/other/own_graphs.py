@@ -60,7 +60,7 @@ class OwnGraph(records.Published):
 
     @abstractmethod
     def own_graph(self, folder: Path) -> tuple[list[OwnTriple], NamesById]:
-        """The triples of ids, and the names of the entities. Raises `UserError`."""
+        """Return the triples of ids, and the names of the entities. Raises `UserError`."""
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         path = self.paths[0] if self.paths else []
@@ -97,7 +97,7 @@ class _ByName(OwnGraph):
 
     @abstractmethod
     def rows(self) -> Iterable[OwnTriple]:
-        """The triples as the record states them. Raises `UserError`."""
+        """Return the triples as the record states them. Raises `UserError`."""
 
 
 class RogForm(_ByName):
@@ -196,13 +196,13 @@ def node_name(text: str) -> str:
 
 
 def companions_of(folder: Path) -> list[Path]:
-    """The files that a graph of indices is read with."""
+    """Return the files that a graph of indices is read with."""
     return [path for name in (NAMES, LINES, INDEX, RELATIONS) if (path := folder / name).is_file()]
 
 
 @lru_cache(4)
 def _index(path: Path) -> Callable[[int | str], str]:
-    """The id of each line; an id stands for itself."""
+    """Return the id of each line; an id stands for itself."""
     lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
 
     def find(given: int | str) -> str:

@@ -84,7 +84,7 @@ class Qald(records.Published):
         )
 
     def _text(self, language: str) -> str:
-        """The first wording in that language."""
+        """Return the first wording in that language."""
         found = next((w.string for w in self.question if w.language == language), "")
         if not found:
             raise UserError(f"field 'question' has no wording in language {language!r}")

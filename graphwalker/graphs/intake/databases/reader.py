@@ -82,7 +82,7 @@ class DatabaseReader(CsvFile):
     def _ends(
         self, number: int, column: DatabaseColumn, cell: str, rows: IntakeRows
     ) -> Iterator[str]:
-        """The nodes of a cell: rows of another table, literals, or what a text names."""
+        """Yield the nodes of a cell: rows of another table, literals, or what a text names."""
         for value in split_cell(cell, self._form.split):
             if column.target is None:
                 yield self._value(column, value, rows)

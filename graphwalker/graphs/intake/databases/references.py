@@ -20,8 +20,8 @@ and by its name."""
 def stated_targets(
     sources: Sequence[Source], tables: Sequence[DatabaseTable]
 ) -> dict[tuple[str, str], str]:
-    """What the user says of columns: the type of the table that one points into, or `""`, by the
-    type of its own table and its name. Raises `UserError`."""
+    """Return what the user says of columns: the type of the table that one points into, or `""`, by
+    the type of its own table and its name. Raises `UserError`."""
     known = {plain_form(table.type): table for table in tables}
     found: dict[tuple[str, str], str] = {}
     for text in dict.fromkeys(text for source in sources for text in source.form.refers):

@@ -91,7 +91,7 @@ def _is_table(source: Source) -> bool:
 
 
 def _table_of(source: Source) -> DatabaseTable | None:
-    """The table of a file whose first column, or another, is called an id."""
+    """Return the table of a file whose first column, or another, is called an id."""
     if not _is_table(source):
         return None
     try:

@@ -49,12 +49,12 @@ class DatabaseColumn:
         return self.stem != self.name
 
     def name_of(self, kind: str) -> bool:
-        """Whether the name is that of a key of such a table: `employee_id`, `employeeid`."""
+        """Return whether the name is that of a key of such a table: `employee_id`, `employeeid`."""
         keyed = self.points or self.name.lower().endswith("id")
         return keyed and self.is_called(kind)
 
     def is_called(self, kind: str) -> bool:
-        """Whether it is called after a table: `department_id`, `department`, `Abteilung`."""
+        """Return whether it is called after a table: `department_id`, `department`, `Abteilung`."""
         names = (
             plain_form(self.stem),
             plain_form(self.name).removesuffix("id"),

@@ -63,8 +63,8 @@ def _as_text(database: Any, column: str, kind: str, unit: int | None) -> str:
 
 
 def _durations(path: Path) -> dict[str, int]:
-    """The columns of a Parquet file that are durations, which its integers alone do not say, with
-    how many of their units are a second."""
+    """Return the columns of a Parquet file that are durations, which its integers alone do not say,
+    with how many of their units are a second."""
     try:
         import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:

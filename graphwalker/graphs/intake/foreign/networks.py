@@ -80,8 +80,8 @@ def _is_list(types: list[Any]) -> bool:
 
 
 def _roles(graph: Any) -> tuple[str, tuple[str, ...]]:
-    """The attribute that names nodes, and those that say what kind they are. `label` is a name
-    where labels differ, and a kind where many nodes share one."""
+    """Return the attribute that names nodes, and those that say what kind they are. `label` is a
+    name where labels differ, and a kind where many nodes share one."""
     attributes = [data for _, data in graph.nodes(data=True)]
     labels = [
         str(data["label"])

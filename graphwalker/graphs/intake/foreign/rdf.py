@@ -42,7 +42,7 @@ def write_ntriples(path: Path, form: str, out: Path) -> None:
 
 
 def _label_blank_nodes(oxigraph: Any, quads: Any) -> Iterator[Any]:
-    """The triples, with blank nodes that had no label numbered as they come."""
+    """Yield the triples, with blank nodes that had no label numbered as they come."""
     known: dict[str, Any] = {}
 
     def label(term: Any) -> Any:
