@@ -299,7 +299,7 @@ class Maker:
     def _score(
         self, trajectory: Trajectory, query: Query, draft: Draft, run: Execution
     ) -> Trajectory | Drop:
-        """The judge's scores last: they are paid for."""
+        """Ask the judge for its scores last: they are paid for."""
         question = trajectory.question
         try:
             verdict = self._teacher.score(question.text, query, draft, run)
@@ -317,7 +317,7 @@ class Maker:
         return replace(trajectory, question=replace(question, annotations=annotations))
 
     def solve(self, question: Question) -> Trajectory | Drop:
-        """The oracle's own run: the proof that the environment lets the question be answered."""
+        """Return the oracle's own run, the proof that the environment lets it be answered."""
         config, protocol = self.config, self._environment.protocol
         speaker = self._environment.speaker
         oracle = OraclePolicy(

@@ -76,7 +76,7 @@ def is_irregular(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
 
 
 def has_shortcut(graph: KnowledgeGraph, query: Query, run: Execution) -> bool:
-    """Whether a part of the query already gives the same answers: its structure is not needed."""
+    """Return whether a part of the query gives the same answers: the rest is not needed."""
     gold = ids_of(run.answers)
     parts = _parts(query)
     return any(ids_of(execute(graph, part, FRONTIER_LIMIT).answers) == gold for part in parts)
@@ -182,7 +182,7 @@ def _other_value(
     candidates: Sequence[Entity],
     gold: frozenset[str],
 ) -> str:
-    """Another value of the candidates that the constraint may be read as, and keeps others by."""
+    """Return another value that the constraint may be read as, and keeps others by."""
     if not constraint.relations:  # a type
         return ""
     sides = [Side(entity.id, Direction.OUT) for entity in candidates]

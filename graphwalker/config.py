@@ -304,7 +304,7 @@ def _explain(
 
 
 def _other_name(model: type[Config], key: str) -> str:
-    """What to set in place of a setting of another library, of the names that the config has."""
+    """Return the config's own name for a setting of another library."""
     parts = [part for part in model.other_names.get(key, "").split(" or ") if part]
     own = [part for part in parts if part.partition(".")[0] in model.model_fields]
     return " or ".join(own or parts)

@@ -144,7 +144,7 @@ def _parts(given: Any, kind: type[Any]) -> tuple[Any, ...] | None:
 
 
 def query_and_wording(question: Question) -> tuple[Query, Draft]:
-    """The query of a question and how it was put into words. Raises `UserError` without them."""
+    """Return the query of a question and its wording. Raises `UserError` without them."""
     if question.query is None or question.wording is None:
         raise UserError(
             f"{question.id} has no query and phrases: make the questions with "

@@ -161,7 +161,7 @@ def _by_names(trajectory: Trajectory) -> dict[str, float]:
 
 
 def _by_kind(trajectory: Trajectory) -> dict[str, float]:
-    """The scores of an answer that is no set of names; what was shown is read from the texts."""
+    """Score an answer that is no set of names; what was shown is read from the texts."""
     gold = trajectory.question.gold
     assert gold is not None
     observations = [turn.observation for turn in trajectory.turns]
@@ -228,7 +228,7 @@ def _match(predictions: Sequence[Entity], gold: GoldSet) -> _Match:
 
 
 def _id(entity_id: str) -> str:
-    """The id, `""` for a literal: values are compared by what they say, not by their datatype."""
+    """Return the id, `""` for a literal: values are compared by meaning, not by datatype."""
     return "" if entity_id.startswith('"') else entity_id
 
 

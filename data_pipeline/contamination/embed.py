@@ -107,7 +107,7 @@ def open_embedder(name: str = "") -> Embedder | None:
 def nearest(
     embedder: Embedder, texts: Sequence[str], others: Sequence[str]
 ) -> list[tuple[float, int]]:
-    """For each text, the largest cosine similarity to any of the others, and which one it is."""
+    """Return, for each text, the largest cosine similarity to another one, and its place."""
     import numpy as np
 
     targets = np.concatenate([embedder.embed(part) for part in _blocks(others)])

@@ -166,7 +166,7 @@ class ErringWalk(QueryWalk):
         ]
 
     def _nearest_rival(self, entity: Entity, hop: Hop) -> Hop | None:
-        """The listed relation that looks most like the right one and leads to none of its ends."""
+        """Return the listed relation most like the right one that leads to none of its ends."""
         meant = {r.relation for r in (hop, *self._readings[self.number])}
         right = self.view.ends_of([entity], hop).keys()
         rivals = [
@@ -186,7 +186,7 @@ class ErringWalk(QueryWalk):
         return None
 
     def _is_same_call(self, entity: Entity, one: Hop, other: Hop) -> bool:
-        """Whether the tools write both alike, as those that show the halves of a relation do."""
+        """Return whether the tools write both alike, as those that show halves of relations do."""
         first, second = (self.view.ask(entity, h.relation, h.direction) for h in (one, other))
         return first == second
 

@@ -52,7 +52,7 @@ class ScriptedExpert(OraclePolicy):
         return walk.play()
 
     def errors(self, key: str) -> list[dict[str, Any]]:
-        """What went wrong in the episode, by turn, and the turn that put it right; forgets it."""
+        """Return what went wrong, by turn, and the turn that put it right; forget it."""
         walk = self._walks.pop(key, None)
         return walk.recoveries() if walk else []
 

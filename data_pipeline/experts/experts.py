@@ -124,7 +124,7 @@ def make_experts(
 def expert_maker(
     graph: Path | str, config: Config, around: GraphSample | None = None
 ) -> Callable[[Question], Unit]:
-    """For workers: opens the graph, returns the function of a question."""
+    """Open the graph in a worker, and return the function of a question."""
     assert isinstance(config, ExpertConfig)
     opened = open_shared(graph, config.environment)
     expert = built_in(opened, config, lexicon_of(opened, around=around))

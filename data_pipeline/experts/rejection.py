@@ -120,7 +120,7 @@ def fault(trajectory: Trajectory) -> str:
 
 
 def ending(trajectory: Trajectory, reason: str, rejected: Sequence[str] = ()) -> Unit:
-    """The record that ends a question: its trajectory, or why the last of its tries was dropped.
+    """Return the record that ends a question: its trajectory, or why its last try was dropped.
 
     `rejected` are the reasons of the tries before; the unit is the question's, not the try's.
     """

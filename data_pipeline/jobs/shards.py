@@ -27,7 +27,7 @@ class ShardGoal(Goal):
         ledger: Ledger,
         patience: float = float("inf"),
     ) -> None:
-        """A structure is given up after `patience` attempts in a row without a record."""
+        """Give up a structure after `patience` attempts in a row without a record."""
         targets = {name: shard.target(number) for name, number in quota.items()}
         super().__init__(targets, source, ledger)
         self._shard, self._patience = shard, patience

@@ -238,7 +238,7 @@ class SynthGoal(Goal):
         return RELATION_SHARE if full else ""
 
     def _keys(self, query: Query) -> tuple[str, ...]:
-        """What is counted of a query: its hops where a file gives their shares, else relations."""
+        """Return what is counted of a query: its hops where a file gives shares, else relations."""
         return self._shares.names_of(query) if self._shares else query.relations
 
     def _avoided_relations(self, stream: str) -> frozenset[str]:
@@ -260,7 +260,7 @@ class SynthGoal(Goal):
     def _relation_limit(
         self, structure: str, step: int, quota: Mapping[str, int], key: str
     ) -> float:
-        """It gives way with the rule of plausibility: a graph of few relations has no others."""
+        """Give way with the rule of plausibility: a graph of few relations has no others."""
         share = self.config.max_relation_share * LOOSER**step
         last = self._steps > 1 and step == self._steps - 1
         if last or (share >= 1 and not self._shares):

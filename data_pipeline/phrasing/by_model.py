@@ -110,7 +110,7 @@ def by_model(
 
 
 def _of_one_spelling(relations: Sequence[str], lexicon: Lexicon) -> list[str]:
-    """Without those that nobody asks for, and of a relation and its inverse the more used one."""
+    """Leave out what nobody asks for, and of a relation and its inverse the less used one."""
     kept: dict[str, None] = {}
     for relation in relations:
         inverse = lexicon.inverse(Hop(relation))

@@ -62,7 +62,7 @@ def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> FoundSee
 
 
 def known_to(graph: KnowledgeGraph, found: FoundSeeds) -> tuple[FoundSeeds, dict[str, int]]:
-    """What of it the graph has, and how much it has not. Raises `UserError` where that is all."""
+    """Return what the graph has of it, and how much it lacks. Raises `UserError` for all."""
     halves = {half for r in graph.relation_ids() for half in (r, *r.split(FLATTENED))}
     predicates = {
         p: n

@@ -44,7 +44,7 @@ class Seeds:
             )
 
     def draw(self, rng: random.Random, usable: Callable[[str], bool], tries: int) -> Entity | None:
-        """An entity drawn uniformly among the usable ones; `None` when `tries` draws find none."""
+        """Draw a usable entity uniformly; `None` when `tries` draws find none."""
         for _ in range(tries):
             entity = self._at(rng.randrange(self.size))
             if usable(entity.id):

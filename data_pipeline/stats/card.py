@@ -137,7 +137,7 @@ def markdown(card: Mapping[str, Any]) -> str:
 
 
 def whole(described: Mapping[str, Any], name: str) -> int:
-    """What shares of a count are shares of: the most used relations are not all of them."""
+    """Return what shares are shares of: the most used relations are not all of them."""
     if name == "most_used_relations":
         return described["relation_uses"]
     return sum(described[name].values())

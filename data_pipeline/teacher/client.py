@@ -159,7 +159,7 @@ class TeacherClient:
 
 
 def _schema(purpose: str, fields: Sequence[str]) -> dict[str, Any]:
-    """The `response_format` of an answer with these fields; scores are numbers, all else text."""
+    """Return the `response_format` of an answer with these fields; all but scores are text."""
     kind = {"type": "integer" if purpose == "score" else "string"}
     schema = {
         "type": "object",

@@ -85,7 +85,7 @@ def _is_set(chat: dict[str, Any] | None) -> bool:
 
 
 def _made_by(settings: dict[str, Any]) -> dict[str, Any]:
-    """Without what does not matter to the making, in the settings of any server in there."""
+    """Leave out what does not matter to the making, in the settings of any server in there."""
     kept = {
         k: v for k, v in settings.items() if k not in NOT_THE_MAKING or "base_url" not in settings
     }

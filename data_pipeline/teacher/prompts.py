@@ -39,7 +39,7 @@ class Prompts:
             self._texts[source.name.removesuffix(".txt")] = chosen.strip()
 
     def fill(self, name: str, values: Mapping[str, object] = {}) -> str:
-        """The prompt with its slots filled; what fills a slot is never read for slots itself."""
+        """Fill the prompt's slots; what fills a slot is never read for slots itself."""
         return _SLOT.sub(lambda slot: str(values[slot[1]]), self._texts[name])
 
 

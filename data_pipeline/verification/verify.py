@@ -264,7 +264,7 @@ class Verifier:
         return known is None or relation in known or known.issuperset(relation.split(FLATTENED))
 
     def _turns(self, trajectory: Trajectory) -> Iterator[Flaw]:
-        """Whether the graph knows what the turns show, and what their calls name with success."""
+        """Check that the graph knows what turns show, and what their calls name with success."""
         shown = list(dict.fromkeys(e.id for turn in trajectory.turns for e in turn.shown))
         names = zip(shown, self.graph.names_many(shown), strict=True)
         unnamed = [one for one, name in names if not name and not is_literal(one)]
@@ -345,7 +345,7 @@ def _path(claim: Claim, query: Query, run: Execution) -> Iterator[Flaw]:
 
 
 def _episode(trajectory: Trajectory) -> Iterator[Flaw]:
-    """A trajectory of training data ends with the answers, and has seen each of them."""
+    """Check that a trajectory of training data ends with the answers, and has seen each."""
     if trajectory.stop.infrastructure_failure:
         yield "episode failed", trajectory.stop.value
         return

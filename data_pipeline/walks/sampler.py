@@ -305,7 +305,7 @@ class Walker:
 
 
 def some_of(rng: random.Random, items: Sequence[T], most: int) -> list[T]:
-    """At most so many of the items, in random order."""
+    """Return at most so many of the items, in random order."""
     return rng.sample(items, min(most, len(items)))
 
 

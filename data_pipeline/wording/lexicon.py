@@ -99,11 +99,11 @@ class Lexicon(Phrases):
         return cls(entries, {}, _inverses(entries), frozenset(entries))
 
     def entry(self, hop: Hop) -> Entry:
-        """The entry of a hop; a hop through a CVT that nobody wrote down is made from its id."""
+        """Return the entry of a hop, made from its id where nobody wrote one for its CVT."""
         return self.entries.get(hop) or entry_from_id(hop)
 
     def readings(self, phrase_text: str) -> tuple[Hop, ...]:
-        """Every hop that the phrase may mean (inverse relations included), in a stable order."""
+        """Return every hop that the phrase may mean, inverse relations too, in a stable order."""
         return self.meanings.get(phrase_text, ())
 
     def readings_of(self, phrase_text: str, hop: Hop) -> tuple[Hop, ...]:

@@ -240,7 +240,7 @@ class _Counts:
 
 
 def _role_nouns(relation: str, label: str) -> Iterable[tuple[RelationEnd, str]]:
-    """By which noun a relation calls what is at its ends: `manufacturer`, `hasAuthor`."""
+    """Yield by which noun a relation calls its ends: `manufacturer`, `hasAuthor`."""
     for direction in Direction:
         noun = generated_entry(relation, direction, Nouns(), label).noun.split()[-1]
         if noun in PERSONS and noun in words_of_kind("no_kinds") and noun not in _COMPANIES_TOO:
@@ -287,7 +287,7 @@ def spread(graph: KnowledgeGraph, most: int) -> Iterable[Entity]:
 
 
 def type_nouns(graph: KnowledgeGraph, entity: Entity, kinds: Iterable[str]) -> set[str]:
-    """The types of a node as nouns: `person` of `people.person`, of `foaf:Person`, of `Person`."""
+    """Return the types of a node as nouns: `person` of `people.person`, of `foaf:Person`."""
     found = {type_noun(kind.rpartition(".")[2]) for kind in graph.types(entity.id)}
     for relation in kinds:
         for end in graph.neighbors(entity.id, relation, Direction.OUT, 5):

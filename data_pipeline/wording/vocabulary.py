@@ -79,7 +79,7 @@ def read_phrases(
 
 
 def _with_inverses(entries: Mapping[Hop, Entry], known: set[str]) -> dict[Hop, Entry]:
-    """The same words for the same fact: a hop and its inverse share their entry, as in the bank."""
+    """Let a hop and its inverse share their entry, as in the bank: they state one fact."""
     shared = dict(entries)
     for hop, inverse in hand_written_inverses().items():
         if hop in entries and inverse in entries:
@@ -253,7 +253,7 @@ def labels_of(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, str]
 
 
 def _entity_iri(relation: str, property_: str) -> str:
-    """Where a Wikibase keeps the label of a property: `.../entity/P57` of `.../prop/direct/P57`."""
+    """Return where a Wikibase keeps a label: `.../entity/P57` of `.../prop/direct/P57`."""
     return f"{relation.partition('/prop/')[0]}/entity/{property_}"
 
 

@@ -114,7 +114,7 @@ def read_runs(
 
 
 def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
-    """The figures of each run, and each pair's paired difference over the questions that both have.
+    """Return the figures of each run, and each pair's difference over their common questions.
 
     Raises `UserError` where no two runs share a question.
     """

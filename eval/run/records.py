@@ -139,7 +139,7 @@ def read_run(
 
 
 def path_ends(folders: Sequence[Path]) -> list[str]:
-    """As much of each path's end as tells it from the others.
+    """Return as much of each path's end as tells it from the others.
 
     >>> path_ends([Path("a/eval"), Path("b/eval"), Path("c")])
     ['a/eval', 'b/eval', 'c']

@@ -74,7 +74,7 @@ def graphwalker_em(predictions: TextList, answers: TextList) -> float:
 
 
 def graphwalker_f1(predictions: TextList, answers: TextList) -> float:
-    """The best token-set F1 of one prediction with one answer (GraphWalker, released evaluator).
+    """Return the best token-set F1 of a prediction with an answer (GraphWalker's evaluator).
 
     Defect: one good pair is enough, whatever else was predicted or should have been.
 
@@ -165,7 +165,7 @@ def rog(predictions: TextList, answers: TextList) -> Rog:
 
 
 def tog_em(predictions: TextList, answers: TextList) -> float:
-    """The text in the first braces, else all of it, against each answer (Think-on-Graph, eval.py).
+    """Match the text in the first braces, else all of it, with each answer (ToG, eval.py).
 
     Equal, or either within the other, with every space removed. Several predictions are one text.
     Defects: an empty answer, or `{}`, is within every answer and scores 1; `{NULL}` scores 0; an

@@ -38,7 +38,7 @@ def kg_r1_items(text: str) -> list[str]:
 
 
 def kg_r1_em(predictions: TextList, answers: TextList) -> float:
-    """The whole answer, or any item of it, equals any gold (KG-R1, `em_check_kg`), SQuAD form.
+    """Match the whole answer, or any item, with any gold (KG-R1, `em_check_kg`), SQuAD form.
 
     Defect: one right item of a list is full credit.
 

@@ -65,7 +65,7 @@ class ExpectedQuestions:
         return parse_checked
 
     def _with_gold(self, record: dict[str, Any], question_id: str) -> dict[str, Any]:
-        """The record with the gold of its question in the place of its own, which is compared."""
+        """Return the record with its question's gold in place of its own, which is compared."""
         if not question_id:
             return record
         question = self._questions[question_id]

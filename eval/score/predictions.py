@@ -241,7 +241,7 @@ def ids_of(answers: Iterable[Answer]) -> set[str]:
 
 
 def as_entity(value: Any, where: str, known: set[str]) -> Entity:
-    """One prediction: a string (perhaps the id of a gold answer), an object, or null for none."""
+    """Read a prediction: a string (perhaps the id of a gold answer), an object, or null."""
     if value is None:
         return Entity("", "")
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -13,7 +13,7 @@ MEASURES = ("em", "f1", "precision", "recall", "hits1", "hit_any")
 
 
 def measures(found: int, given: int, wanted: int, first: bool) -> dict[str, float]:
-    """Of `given` entries `found` are among the `wanted`; `first`: the first one is.
+    """Measure `given` entries, `found` of them `wanted`; `first`: the first one is.
 
     >>> measures(1, 2, 1, True)["precision"]
     0.5

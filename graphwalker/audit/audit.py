@@ -76,7 +76,7 @@ def audit(
 
 
 def summarise_audit(records: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How many questions have each verdict and each flag, and what their gold was read from."""
+    """Count the questions of each verdict and flag, and what their gold was read from."""
     rows = list(records)
     counts = Counter(str(row["verdict"]) for row in rows)
     return {

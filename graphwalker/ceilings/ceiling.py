@@ -125,7 +125,7 @@ def ceiling(found: Iterable[Reach]) -> dict[str, Any]:
 
 
 def _finds(reached: Reached, gold: GoldSet) -> tuple[bool, bool]:
-    """Whether the walk ends at exactly the gold answers, and whether all are among its ends."""
+    """Return whether the walk ends at exactly the gold answers, and whether at all of them."""
     found = compare(reached.ends, gold) if gold.ids else {"em": 0.0, "recall": 0.0}
     return found["em"] == 1.0, found["recall"] == 1.0
 
@@ -165,7 +165,7 @@ def _within(reached: Reached, environment: Environment) -> Reached:
 def _other_walks(
     explorer: Explorer, question: Question, environment: Environment
 ) -> Iterator[Reached]:
-    """The gold walk with another relation in place of a walk's last one, then each topic's own."""
+    """Yield the gold walk with another last relation of a walk, then each topic's own."""
     query = question.query
     if query is not None:
         for other in _last_replaced(explorer, query):

@@ -53,12 +53,12 @@ class Explorer:
         return {topic.id: topic.name for topic in self.topics}
 
     def start(self, topic: Entity, known: frozenset[str] = frozenset()) -> Reached:
-        """At a topic, under the name that its question shows."""
+        """Start at a topic, under the name that its question shows."""
         here = Entity(topic.id, self._shown_as.get(topic.id, topic.name))
         return Reached((here,), 0, known=known)
 
     def follow(self, here: Reached, hops: Sequence[Hop], avoided: frozenset[str]) -> Reached:
-        """The walk along these hops, each look and each query a call, until the calls are spent.
+        """Follow these hops, each look and each query a call, until the calls are spent.
 
         As the oracle goes: entities are looked at until one lists the relation, then it is followed
         from all of them.

@@ -91,7 +91,7 @@ class KnowledgeGraph(Protocol):
 
     @abstractmethod
     def resolve(self, name: str) -> list[Entity]:
-        """All entities of that name, best first: exact before case-folded, most types, then id."""
+        """Return all entities of that name: exact before case-folded, most types, then id."""
         ...
 
     @abstractmethod
@@ -256,7 +256,7 @@ class KnowledgeGraph(Protocol):
         return ""
 
     def flat_relations(self, entity_id: str, direction: Direction) -> list[tuple[str, int]]:
-        """The relations to list for an entity, by relation id, each with its number of entities.
+        """Return the relations to list for an entity, by id, each with its number of entities.
 
         Plain relations that lead to entities or literals, and `r1..r2` for each way through a
         CVT node to another entity: outgoing `entity -r1-> cvt -r2-> x`, incoming `x -r1-> cvt
@@ -272,7 +272,7 @@ class KnowledgeGraph(Protocol):
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        """The entities one hop away over a plain or a flattened relation, in id order, each once.
+        """Return the entities one hop away over a plain or flattened relation, each once, by id.
 
         A graph may store `a..b` natively (Freebase slices do): that wins over the way through a
         CVT. CVT nodes are never among the results, nor is the entity itself where the hop is

@@ -45,7 +45,7 @@ Check = Callable[[KnowledgeGraph, Entity], Iterator[str]]
 
 
 def check_graph(graph: KnowledgeGraph, entities: Sequence[Entity]) -> Iterator[Finding]:
-    """Every rule at every entity, and the hostile texts once. Raises `GraphError` of the graph."""
+    """Check each rule at each entity, and hostile texts once. Raises the graph's `GraphError`."""
     for detail in hostile_texts(graph):
         yield Finding("hostile texts", "", detail)
     for entity in entities:

@@ -104,7 +104,7 @@ def parse_lines(text: str) -> Iterator[tuple[str, str, str, str, str]]:
 
 
 def parse_literal(text: str) -> str:
-    """The one spelling of a literal written in N-Triples form. Raises `UserError` if it is not."""
+    """Return the one spelling of a literal in N-Triples form. Raises `UserError` for none."""
     if _COMMON_ONLY.fullmatch(text):
         return text
     match = _LITERAL_ONLY.fullmatch(text)

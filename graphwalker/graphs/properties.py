@@ -87,7 +87,7 @@ class PropertyGraph(KnowledgeGraph, Protocol):
         return found
 
     def find(self, label: str, key: str, value: Value, limit: int | None = None) -> list[Entity]:
-        """The nodes of that label (any, for `""`) whose property has that value, in id order."""
+        """Return the nodes of that label (any, for `""`) whose property has that value, by id."""
         ...
 
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:

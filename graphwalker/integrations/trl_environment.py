@@ -112,7 +112,7 @@ def question_rows(
 
 
 def _completion(protocol: Any, tool: str, arguments: Mapping[str, Any]) -> str:
-    """The call as the preset's own agent writes it; one that it cannot write is malformed there."""
+    """Return the call as the preset's agent writes it; what it cannot write is malformed."""
     try:
         if tool == ANSWER.name:
             names = arguments.get("answers", ())
@@ -124,7 +124,7 @@ def _completion(protocol: Any, tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _method(schema: ToolSchema) -> Callable[..., str]:
-    """A method that transformers describes to the model as the schema does, by its docstring."""
+    """Make a method that transformers describes to the model by its docstring."""
     needed = schema.parameters["required"]
     lines, parameters = [schema.description, "", "Args:"], list[inspect.Parameter]()
     for name, about in sorted(

@@ -106,7 +106,7 @@ _NOT_SHARED = frozenset(
 
 
 def _share_a_word(question: str, entity: str, relations: Iterable[str]) -> bool:
-    """Whether a word of a relation stands in the question, as itself or within a longer one."""
+    """Return whether a word of a relation stands in the question, perhaps in a longer one."""
     given = {word for word in mask_entity(question, entity)[0] if word not in _NOT_SHARED}
     listed = {word for relation in relations for word in stems(relation)} - _NOT_SHARED
     return any(a == b or _within(a, b) or _within(b, a) for a in given for b in listed)

@@ -203,7 +203,7 @@ def _trim_edges(run: Sequence[str]) -> list[str]:
 
 
 def _forms(quoted: str, taken: str, gives: str, aim: Aim, rivals: Mapping[str, str]) -> list[str]:
-    """The ways to say why a relation is taken; `rivals`: what others would give, by their names."""
+    """Return ways to say why a relation is taken; `rivals`: what others would give, by name."""
     if not rivals:
         wanted = aim.wanted if aim.is_guessable else gives
         forms = [f"I take {taken} to find {wanted}.", f"{taken} gives {wanted}."]

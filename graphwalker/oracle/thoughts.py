@@ -156,7 +156,7 @@ def branch(topic: str, sought: str, rng: Choice, number: int = 1) -> str:
 
 
 def intersect(names: Sequence[str], sought: str, rng: Choice) -> str:
-    """Both branches are known; continue from the entities they share."""
+    """Say that both branches are known, and go on from the entities they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
         rng,
@@ -183,7 +183,7 @@ def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) 
 
 
 def answer(names: Sequence[str], rng: Choice) -> str:
-    """The last step showed the answers. Says how many, the answer itself names them."""
+    """Say how many answers the last step showed; the answer itself names them."""
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
     if len(names) == 2:
@@ -201,7 +201,7 @@ def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
 
 
 def mend(error: str, rng: Choice) -> str:
-    """The tool refused the call; say what was wrong before calling it rightly."""
+    """Say what was wrong in a refused call before calling rightly."""
     why = _FAULTS.get(error, error)
     return _pick(
         rng,

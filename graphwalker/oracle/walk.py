@@ -60,7 +60,7 @@ class QueryWalk:
     # --- the walk
 
     def play(self) -> Plan:
-        """All steps, the answer last."""
+        """Yield all steps, the answer last."""
         query, wording = query_of(self.question), self.wording
         if isinstance(self.question.gold, Absent):
             yield from self._miss(query.branches[0], wording.phrases[0])

@@ -99,7 +99,7 @@ class Policy(Protocol):
         ...
 
     def collect(self) -> list[tuple[str, Completion | PolicyError]]:
-        """At least one finished request as (key, result); blocks. `[]` only when none is pending.
+        """Block for at least one finished request, as (key, result); `[]` when none is pending.
 
         A request that failed for the policy's own reasons comes back as its `PolicyError`.
         """

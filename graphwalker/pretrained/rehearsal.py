@@ -36,7 +36,7 @@ def check_model(folder: Path, where: str) -> None:
 
 
 def check_tokenizer(folder: Path, where: str, base: Path | None = None) -> None:
-    """The same for a folder of which the tokenizer alone is read; `base` has its config."""
+    """Check a folder of which the tokenizer alone is read; `base` has its config."""
     refuse_code(folder)
     if not any(file for kind in TOKENIZERS for file in folder.glob(kind)):
         raise UserError(f"{where}: no tokenizer could be loaded from here (no tokenizer.json)")

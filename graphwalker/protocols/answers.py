@@ -33,7 +33,7 @@ class BracedNames:
     example: str = f"Final answer: {{{PLACEHOLDER}}}"
 
     def read(self, text: str) -> tuple[str, FinalAnswer | Malformed | None]:
-        """The last line that begins with `Final answer:` counts, else the last mention of it."""
+        """Take the last line that begins with `Final answer:`, else the last mention of it."""
         found = [*_OPENING.finditer(text)] or [*_ANYWHERE.finditer(text)]
         if not found:
             return text, None

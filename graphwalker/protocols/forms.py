@@ -79,7 +79,7 @@ class FormProtocol:
         return write_form({**opening, **fields})
 
     def observe(self, text: str, own: bool = False) -> str:
-        """The observation as it is, what could act as a tag made harmless; not in `own` words."""
+        """Return the observation, what could act as a tag made harmless; not in `own` words."""
         return text if own else neutral(text)
 
     def force(self) -> str:

@@ -112,7 +112,7 @@ def _longer(
 
 
 def _ends(graph: KnowledgeGraph, frontier: Sequence[Entity], hop: Hop) -> tuple[Entity, ...] | None:
-    """What one hop finds from a frontier, in id order; `None` for more than `FRONTIER_LIMIT`."""
+    """Return what a hop finds from a frontier, by id; `None` for more than `FRONTIER_LIMIT`."""
     limit = FRONTIER_LIMIT + 1
     steps = [Step(here.id, hop.relation, hop.direction, limit) for here in frontier]
     found = {end.id: end for ends in graph.step_many(steps) for end in ends}

@@ -54,7 +54,7 @@ class Draft:
 
 
 def fill_bound(form: str, constraint: Constraint) -> str:
-    """The form with its bound: a name, a year, or a number with commas. That of a type has none."""
+    """Fill the form with its bound: a name, a year, or a number with commas; types have none."""
     bound = constraint.bound
     if constraint.than:
         bound = constraint.than.name

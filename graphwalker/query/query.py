@@ -254,7 +254,7 @@ def _id_bytes(entity: Entity) -> bytes:
 
 
 def sub_queries(query: Query) -> list[Query]:
-    """The query without one of its branches, for the redundancy test; none for a composition."""
+    """Yield the query without one branch, for the redundancy test; none for a composition."""
     if len(query.branches) < 2:
         return []
     return [

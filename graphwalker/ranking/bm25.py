@@ -100,7 +100,7 @@ def _by_score(ordered: tuple[str, ...], scores: Sequence[float]) -> tuple[str, .
 
 
 def _scores(query: tuple[str, ...], relations: tuple[str, ...], terms: _Terms) -> tuple[float, ...]:
-    """Of each relation; 0 where it has no word of the query."""
+    """Return the score of each relation; 0 where it has no word of the query."""
     if len(relations) < 2:
         return (0.0,) * len(relations)
     index = _index(relations, terms)
@@ -113,7 +113,7 @@ def _scores(query: tuple[str, ...], relations: tuple[str, ...], terms: _Terms) -
 
 @lru_cache(maxsize=4_096)
 def _index(relations: tuple[str, ...], terms: _Terms) -> Any:
-    """Entities of one type share their relations, so it is often there already."""
+    """Index the relations; entities of one type share theirs, so it is often there already."""
     from rank_bm25 import BM25Plus  # pyright: ignore[reportMissingTypeStubs]
 
     return BM25Plus([terms(relation) or (relation,) for relation in relations])

@@ -99,7 +99,7 @@ def ranker_digest(name: str) -> str:
 
 
 def trained_ranker(name: str) -> dict[str, str]:
-    """What a run claims besides the setting's name: `ranker_digest`, of a trained ranker alone."""
+    """Return what a run claims besides a trained ranker's name: its `ranker_digest`."""
     return {"ranker_digest": ranker_digest(name)} if is_folder(name) else {}
 
 

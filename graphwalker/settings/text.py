@@ -96,7 +96,7 @@ def _refuse_large(settings: Any) -> None:
 
 
 def _value_at(settings: Any, place: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
-    """The value at a place; where a text stands on the way, which may name a section, that text."""
+    """Return the value at a place, or a text on the way, which may name a section."""
     for depth, key in enumerate(place):
         if isinstance(settings, str):
             return place[:depth], settings

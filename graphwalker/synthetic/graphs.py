@@ -100,7 +100,7 @@ LARGE = GraphSize(nodes=150, classes=8, relationships=4, properties=6, pool=10)
 
 
 def size_of(nodes: int, **others: Any) -> GraphSize:
-    """That many nodes; what `others` leave out is Table 2's up to 100, Table 4's above."""
+    """Return a size of that many nodes; `others` default to Table 2 up to 100, else Table 4."""
     base = SMALL if nodes <= SMALL.nodes else LARGE
     return replace(base, nodes=nodes, **others)
 

@@ -156,7 +156,7 @@ def answerable_graph(
 
 
 def _is_scarce(template: str, each: int, found: int) -> bool:
-    """A graph has only so many types of relationship: of these questions fewer will do."""
+    """Return whether a graph has so few types of relationship that fewer questions will do."""
     return each > 1 and found > 0 and template in ("relationship_count", "most_relationships")
 
 

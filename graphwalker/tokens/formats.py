@@ -44,7 +44,7 @@ class ChatFormat:
     whose template writes thoughts in a form of its own. Empty: as the protocol writes them."""
 
     def write_turn(self, text: str) -> str:
-        """An agent's text as this family's template writes it. What a policy drew stays as drawn.
+        """Write an agent's text as this family's template does. What a policy drew stays as drawn.
 
         >>> ChatFormat("f", {}, {}, "", thought="<think>\\n{thought}\\n</think>\\n\\n").write_turn(
         ...     "<think> So. </think>\\n<answer> [] </answer>")
@@ -333,7 +333,7 @@ def _base(config: FormatConfig) -> ChatFormat:
 
 
 def _apply_patterns(fmt: ChatFormat, config: FormatConfig) -> ChatFormat:
-    """With the parts that the config gives in place of the base's."""
+    """Put the parts that the config gives in place of the base's."""
     prefixes, suffixes = dict(fmt.prefixes), dict(fmt.suffixes)
     for role in ("system", "user", "observation"):
         pattern = getattr(config, role)

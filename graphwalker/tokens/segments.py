@@ -237,7 +237,7 @@ def _start(messages: Sequence[Message], fmt: ChatFormat, tokenizer: Tokenizer) -
 
 
 def _opening(spoken: bool, fmt: ChatFormat, tokenizer: Tokenizer) -> list[int]:
-    """What stands before an assistant text; an assistant that continues inline needs nothing."""
+    """Return what stands before an assistant text; one that continues inline needs nothing."""
     if spoken and fmt.inline_observations:
         return []
     return _markup(fmt.prefixes["assistant"], tokenizer)
@@ -259,7 +259,7 @@ def _context_ids(
 
 
 def _markup(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Our own layout: special tokens are themselves."""
+    """Return our own layout, whose special tokens are themselves."""
     if not text:
         return []
     return tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)

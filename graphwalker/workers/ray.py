@@ -78,7 +78,7 @@ class RayActors:
         )
 
     def _next(self) -> Any:
-        """The actor whose turn it is; those that replace a lost one join once they are there."""
+        """Return the actor whose turn it is; those that replace lost ones join once they exist."""
         waiting = list(self._coming)
         ready: list[Any] = self._ray.wait(waiting, timeout=0)[0] if waiting else []
         if not self._actors and not ready:  # all were lost: wait for the first of the new ones

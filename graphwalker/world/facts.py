@@ -24,7 +24,7 @@ _MAIN_PROFESSION = {
 
 
 def entity_triples(world: World, kind: str, offset: int) -> Iterator[tuple[str, str, str]]:
-    """Every triple that this entity brings into the world, its CVT nodes and inverses included."""
+    """Return every triple that this entity brings, its CVT nodes and inverses included."""
     return _Facts(world, kind, offset).triples()
 
 
@@ -80,7 +80,7 @@ class _Facts:
         return world.entity_id(fact.target.partition("/")[0], place)
 
     def _settle(self, relation: str, fact: Fact) -> int:
-        """The tail's place among its kind: by rule where the world hangs together, else drawn."""
+        """Return the tail's place among its kind: by rule where the world has one, else drawn."""
         world = self.world
         if self.kind == "city" and relation == "location.location.containedby":
             return self.offset % world.spans["region"].count

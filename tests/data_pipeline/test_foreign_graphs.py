@@ -112,7 +112,7 @@ def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_pa
 def test_own_words_win_over_all_others(built, tmp_path):
     words, graph = tmp_path / "words.toml", built["company"]
     run("phrases", "--graph", graph, "--out", words)
-    assert "not overwritten" in refused("phrases", "--graph", graph, "--out", words)
+    assert "already exists" in refused("phrases", "--graph", graph, "--out", words)
     table = tomllib.loads(words.read_text())
     assert table["relation"][0]["id"] == "boardMember"  # the most used one is first
     assert len(table["relation"]) == 8

@@ -41,7 +41,7 @@ def trl_arguments(config: GrpoConfig) -> Any:
 
 
 def _passes(config: GrpoConfig) -> dict[str, int]:
-    """Rows of a pass, and passes of a process and step: one update for each batch of rollouts."""
+    """Return rows of a pass, and passes of a process and step: one update for each batch."""
     if config.prompts_per_step % processes():
         raise UserError(
             f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes()} "

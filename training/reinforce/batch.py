@@ -208,7 +208,7 @@ def rewards(group: Sequence[Trajectory]) -> list[float | None]:
 
 
 def _episodes_to_show(groups: Groups, count: int) -> list[Trajectory]:
-    """One episode of each question first: samples of one question are much alike."""
+    """Take one episode of each question first: samples of one question are much alike."""
     mine = [t for sample in zip(*groups, strict=True) for t in sample][:count]
     return sorted(gather_all(mine), key=lambda t: t.sample)[:count]
 

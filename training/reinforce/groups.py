@@ -68,7 +68,7 @@ another try."""
 
 
 def why_no_variance(em: Sequence[float], winnable: bool | None) -> str:
-    """One of `ZERO_VARIANCE`, by the EM of a group's scored episodes; `""` where none was scored.
+    """Name one of `ZERO_VARIANCE`, by the EM of a group's scored episodes; `""` for none.
 
     `winnable` is `None` where that is not known.
 

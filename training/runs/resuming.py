@@ -61,7 +61,7 @@ def record_length(config: TrainingConfig, free: Collection[str]) -> None:
 
 
 def changed_settings(config: TrainingConfig, free: Collection[str]) -> dict[str, tuple[Any, Any]]:
-    """The settings among `free` that differ from those that the run was begun with: then, now."""
+    """Return the settings among `free` that differ from the run's first ones: then, now."""
     path = Path(config.output_dir) / "config.yaml"
     if not path.is_file():
         return {}
@@ -72,7 +72,7 @@ def changed_settings(config: TrainingConfig, free: Collection[str]) -> dict[str,
 
 
 def is_longer(differences: Mapping[str, tuple[Any, Any]]) -> bool:
-    """Whether more steps are asked for than before (`max_steps` 0 is as many as `epochs` has)."""
+    """Return whether more steps are asked for than before (`max_steps` 0 is all of `epochs`)."""
     pairs = [differences[key] for key in LENGTHS if key in differences]
     return any((now or math.inf) > (before or math.inf) for before, now in pairs)
 

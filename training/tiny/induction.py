@@ -79,7 +79,7 @@ def _match_and_copy(attention: Any, half: int, speeds: Any, gain: float, scale: 
 
 
 def _pass_on(attention: Any, first: int, half: int, to: slice, scale: float) -> None:
-    """The head whose dimensions begin at `first` writes the attended embedding, scaled, to `to`."""
+    """Let the head at `first` write the attended embedding, scaled, to `to`."""
     import torch
 
     head = slice(first, first + attention.head_dim)

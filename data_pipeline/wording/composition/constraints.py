@@ -54,7 +54,7 @@ def plain(constraint: Constraint) -> str:
 
 @cache
 def forms(relation: str, kind: ValueKind) -> Forms:
-    """By hand where the table has the relation, else made from its id."""
+    """Return the table's forms where it has the relation, else some made from its id."""
     return hand_written().get(relation) or _make_forms(relation, kind)
 
 
@@ -97,7 +97,7 @@ ConstrainedText = tuple[str, tuple[str, ...], str]
 def word_constrained(
     phraser: Phraser, query: Query, many: bool, rng: random.Random
 ) -> ConstrainedText:
-    """`Which film directed by Anna came out last?`, of a query of one branch and no tail.
+    """Word a query of one branch: `Which film directed by Anna came out last?`.
 
     A constraint never stands behind a clause that holds another phrase: it would belong to that.
     """

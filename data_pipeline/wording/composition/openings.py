@@ -16,12 +16,12 @@ def lower_first(text: str) -> str:
 
 
 def in_passing(text: str) -> str:
-    """As people type into a search box: `who directed Jaws`."""
+    """Write a question as people type into a search box: `who directed Jaws`."""
     return lower_first(text.rstrip("?"))
 
 
 def _end_with_stop(text: str) -> str:
-    """With a full stop, which `Boreal, Inc.` has already."""
+    """Add a full stop, which `Boreal, Inc.` has already."""
     return text.removesuffix(".") + "."
 
 
@@ -37,7 +37,7 @@ def wh(noun: str, question_word: str, rng: random.Random) -> str:
 def of_a_clause(
     clause: str, noun: str, question_word: str, many: bool, rng: random.Random, informal: float
 ) -> str:
-    """`Which film stars Anna?` of `stars Anna`."""
+    """Ask `Which film stars Anna?` of `stars Anna`."""
     plain = f"{wh(noun, question_word, rng)} {clause}?"
     named = "person" if question_word == "Who" and noun not in PERSONS else noun
     who = that_or_who(named)
@@ -57,7 +57,7 @@ def of_a_clause(
 def of_a_phrase(
     phrase: str, noun: str, question_word: str, rng: random.Random, informal: float
 ) -> str:
-    """`What is the capital of France?` of `the capital of France`."""
+    """Ask `What is the capital of France?` of `the capital of France`."""
     plain = f"{question_word} is {phrase}?"
     if rng.random() < informal:
         if rng.random() < 0.5:

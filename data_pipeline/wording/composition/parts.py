@@ -50,7 +50,7 @@ class Shape:
 
 @cache
 def shape(form: str) -> Shape:
-    """Of a phrase, a clause or a whole question."""
+    """Return the shape of a phrase, a clause or a whole question."""
     bare = form.rstrip("?")
     final, possessive = bare.endswith("{x}"), "{x}'s" in form
     relatives = len(_RELATIVE.findall(form if form[0].islower() else form[form.find(" ") :]))
@@ -112,7 +112,7 @@ class Fragment:
         return form.replace("{x}", self.text)
 
     def roughness(self, form: str) -> float:
-        """How badly the form would read around this fragment; 0 where nothing is the matter."""
+        """Return how badly the form would read around this fragment; 0 where it reads well."""
         if not self.is_nested:
             return 0.0
         seen = shape(form)
@@ -163,7 +163,7 @@ class Phraser:
     Of the branches that meet, at most one ends vaguely: the other tells which relation is meant."""
 
     def topic(self, branch: Branch) -> Fragment:
-        """The branch's topic entity, with its kind of thing where it may be introduced by it."""
+        """Return the branch's topic entity, introduced by its kind of thing where that may be."""
         kind, name = self.lexicon.entry(branch.hops[0]).source, branch.topic.name
         introduced = kind in INTRODUCED and kind.casefold() not in name.casefold()
         plain = self.lexicon.entry(branch.hops[0]).plain

@@ -55,7 +55,7 @@ class GogAgent(DialogueAgent):
 
 
 def _accept_generated(rows: list[list[str]], tools: PathTools) -> Observation:
-    """The model's own triples, said to be so. Each begins or ends at an entity of the episode."""
+    """Show the model's own triples as such. Each begins or ends at an entity shown before."""
     if not rows or any(len(row) != 3 or not all(part.strip() for part in row) for row in rows):
         return mistake(ErrorKind.BAD_ARGUMENTS, "each triple is [head, relation, tail]")
     for head, _, tail in rows:

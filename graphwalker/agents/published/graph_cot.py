@@ -48,7 +48,7 @@ class GraphCotTools(DecisionTools[GraphCotOptions]):
     """The functions of one episode. Nodes are named by their ids, as in GRBench."""
 
     def call(self, call: Call) -> Observation:
-        """Every call of the message; a mistake in one does not stop the others."""
+        """Run every call of the message; a mistake in one does not stop the others."""
         rows: Sequence[Sequence[str]] = call.arguments.get("calls") or ()
         if not rows:
             return mistake(ErrorKind.BAD_ARGUMENTS, "no call in it", calls=1)
@@ -158,7 +158,7 @@ class GraphCotOracle(WalkOracle):
         return list({end.id: end for end in self.ends(turn, frontier, hop)}.values())
 
     def _follow_plan(self) -> NameSearch:
-        """A GRBench question with a traversal plan: its steps one by one, as far as they go."""
+        """Follow the traversal plan of a GRBench question step by step, as far as it goes."""
         steps: list[list[Entity]] = []
         for step in self.question.annotations.get("plan", ()):
             if "node_finding_hint" in step:

@@ -182,7 +182,7 @@ def phrases(given: CommandOptions) -> None:
     settings = given.settings(PhrasesConfig)
     with locked_file(given.out):
         if given.out.exists():
-            raise UserError(f"{given.out} is there, and is not overwritten: choose another --out")
+            raise UserError(f"{given.out} already exists; choose another --out")
         opened = open_graph(given.graph)
         if settings.teacher.chats:
             with console.progress("relations") as tick:

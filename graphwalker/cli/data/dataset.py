@@ -258,7 +258,7 @@ def evidence(
 
 
 def _readable(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Without empty entries; counts on one line."""
+    """Leave out empty entries; write counts on one line."""
     facets: Mapping[str, Mapping[str, int]] = summary["facets"]
     rows: dict[str, Any] = {
         **{key: summary[key] for key in ("dataset", "title", "form", "questions", "published")},

@@ -98,7 +98,7 @@ def _model(given: CommandOptions) -> str:
 
 
 def _find_named(agents: str, model: str) -> list[Named]:
-    """The agents that were named. Raises `UserError` for an unknown one, or one without a model."""
+    """Return the named agents. Raises `UserError` for an unknown one, or one without a model."""
     from graphwalker.agents.presets import find_preset
 
     found: list[Named] = []

@@ -83,7 +83,7 @@ class _Run:
             values.clear()
 
     def _split(self, name: str) -> tuple[int, int]:
-        """The numbers of the nearer and the farther half, that of no relation for a plain one."""
+        """Return the numbers of the nearer and farther half; of a plain one that of no relation."""
         if name in self._at:
             return self._at[name], len(self._at)
         first, _, second = name.partition(FLATTENED)

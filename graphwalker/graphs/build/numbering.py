@@ -75,7 +75,7 @@ class Numbering:
         run("DROP TABLE mention")
 
     def _range_starts(self) -> list[str]:
-        """Ids, or beginnings of them, between which there are mentions of about as many bytes."""
+        """Return ids, or beginnings of them, between which about as many bytes are mentioned."""
         sorter = self._sorter
         needed = sum(
             sorter.scalar(f"SELECT sum({_bytes(column)}) FROM {table}")

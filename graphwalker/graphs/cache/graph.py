@@ -88,7 +88,7 @@ class Cache:
         return found
 
     def _land_with(self, mine: list[K], error: BaseException) -> None:
-        """Those who wait must not wait for ever, nor be interrupted in another's place."""
+        """Wake those who wait: none may wait for ever, or be interrupted in another's place."""
         known = error if isinstance(error, Exception) else GraphError("the call was interrupted")
         with self._lock:
             for key in mine:

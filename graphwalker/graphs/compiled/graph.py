@@ -96,7 +96,7 @@ class CompiledGraph(KnowledgeGraph):
         self._known: dict[int, Entity] = {}
 
     def __reduce__(self) -> tuple[type["CompiledGraph"], tuple[Layout]]:
-        """Another process opens the same file."""
+        """Let another process open the same file."""
         return type(self), (self._layout,)
 
     def info(self) -> dict[str, int | str]:
@@ -126,7 +126,7 @@ class CompiledGraph(KnowledgeGraph):
 
     @decoding
     def is_linked(self, entity_id: str, relation: str, other_id: str, direction: Direction) -> bool:
-        """Whether the other node is among the entity's neighbors there, however many there are."""
+        """Return whether the other node is among the entity's neighbors there, of any number."""
         start, end = self._run(self._find(entity_id), relation, direction)
         other, nodes = self._find(other_id), self._sides[direction].nodes
         at = bisect_left(nodes, other, start, end)

@@ -32,7 +32,7 @@ class Listings:
         self._ends_starts, self._ends = ends_starts, ends
 
     def get(self, node: int) -> list[tuple[tuple[int, int], int]] | None:
-        """The listing of a node, pairs of relations with counts; `None` where none is stored."""
+        """Return the listing of a node, relations with counts; `None` where none is stored."""
         run = self._run(node)
         if run is None:
             return None
@@ -100,7 +100,7 @@ class Hops:
         what comes next."""
 
     def list_relations(self, node: int, direction: Direction) -> list[tuple[str, int]]:
-        """The relations to list, plain and through CVT nodes, each with its number of entities."""
+        """List relations, plain and through CVT nodes, each with its number of entities."""
         return self._list_relations(node, direction, self._listings[direction])
 
     def is_sound(self, node: int, direction: Direction) -> bool:
@@ -169,7 +169,7 @@ class Hops:
         return sorted([one for one in listed.items() if one[1]])
 
     def step(self, node: int, relation: str, direction: Direction, limit: int | None) -> list[int]:
-        """The nodes one hop away over a plain or a flattened relation, no CVT node among them."""
+        """Return the nodes one hop away over a plain or flattened relation, but CVT nodes."""
         side, number = self._sides[direction], self._at.get(relation)
         # First as a stored relation, whatever its id looks like: `a..b` may be one (Freebase
         # slices).

@@ -39,7 +39,7 @@ def local_copy(path: Path) -> Path:
 
 
 def _name(path: Path, files: list[Path]) -> str:
-    """Another one once any of the files has changed."""
+    """Return a name that changes with any of the files."""
     stats = [(f.name, s.st_size, s.st_mtime_ns) for f in files for s in [f.stat()]]
     text = f"{path.resolve()} {stats}"
     return f"{path.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

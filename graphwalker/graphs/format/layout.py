@@ -147,7 +147,7 @@ class Layout:
         self._check_once()
 
     def __reduce__(self) -> tuple[type["Layout"], tuple[Path]]:
-        """Another process opens the same file."""
+        """Let another process open the same file."""
         return type(self), (self.path,)
 
     def info(self) -> dict[str, int | str]:

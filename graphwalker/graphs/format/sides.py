@@ -55,7 +55,7 @@ class EdgeSide:
         return found
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
-        """Where the edges of a node over that relation start and end; an empty run for none."""
+        """Return where the edges of a node over that relation start and end; equal for none."""
         known = self._known.get(node)
         if known is None:
             start, end = self.span(node)
@@ -68,7 +68,7 @@ class EdgeSide:
         return starts[group], starts[group + 1]
 
     def edges(self, node: int, most: int) -> tuple[list[int], list[int]]:
-        """The relation and the other node of each edge of a node, of its first `most` relations."""
+        """Return the relation and other node of each edge of a node, of its first `most` ones."""
         start, end = self.span(node)
         if end - start > most:
             relations, starts = self._find_runs(start, end)

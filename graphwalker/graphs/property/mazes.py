@@ -63,7 +63,7 @@ class Maze:
         return round(math.hypot(row - to_row, column - to_column), 2)
 
     def steps_from(self, start: int) -> dict[int, int]:
-        """The cell before it, by each cell that can be reached, in the order of their distance."""
+        """Return, for each reachable cell by distance, the cell before it."""
         before = {start: start}
         ring = deque([start])
         while ring:

@@ -182,7 +182,7 @@ class FreebaseGraph(FilteredGraph):
         return super().is_cvt_end(end, relation, direction) if known is None else known
 
     def is_cvt(self, entity: Entity) -> bool:
-        """By its types where it has some that the schema knows of, else by the lack of a name."""
+        """Judge by its types where the schema knows some, else by the lack of a name."""
         if is_literal(entity.id):
             return False
         types = self.types(entity.id)
@@ -191,7 +191,7 @@ class FreebaseGraph(FilteredGraph):
         return names_nothing(entity.name) and names_nothing(self.name(entity.id))
 
     def aliases(self, entity_id: str) -> list[str]:
-        """Its other names in the languages shown (`common.topic.alias`), each once, in id order."""
+        """Return its other names in the languages shown (`common.topic.alias`), each once."""
         found = self.graph.neighbors(entity_id, ALIAS, Direction.OUT)
         texts = [e.id for e in found if is_literal(e.id) and self.keeps(entity_id, ALIAS, e.id)]
         return list(dict.fromkeys(map(literal_name, texts)))

@@ -46,7 +46,7 @@ class NameIndex:
         self._lock = Lock()
 
     def about(self, key: str) -> str:
-        """What was noted when the index was made, such as its graph's `checksum`; `""` if not."""
+        """Return what was noted when the index was made, such as its graph's `checksum`."""
         rows = self._rows("SELECT value FROM about WHERE key = ?", (key,))
         return rows[0][0] if rows else ""
 

@@ -164,7 +164,7 @@ class WikidataGraph(OverGraph, BatchedGraph):
         return self.graph.leads_to_cvts(inner_relation(relation), direction)
 
     def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool:
-        """As `leads_to_cvts`: a statement is a mediator unless it is walked to, an entity never."""
+        """Take a statement for a mediator unless it is walked to, as `leads_to_cvts`."""
         return self.graph.is_cvt_end(end, inner_relation(relation), direction)
 
     def entity_at(self, index: int) -> Entity:

@@ -60,7 +60,7 @@ class Preparer:
         self._rewritten = 0
 
     def add_triples(self, path: Path) -> None:
-        """A TSV file of head, relation, tail, or N-Triples; plain or .gz."""
+        """Add a TSV file of head, relation, tail, or N-Triples; plain or .gz."""
         is_nt = plain_name(path).endswith(".nt")
         self._read(path, parse_line if is_nt else _tsv_fact)
 
@@ -123,7 +123,7 @@ class Preparer:
             self._folded.append(_hash(line))
 
     def _add_sentinel(self, hashed: int, line: str) -> None:
-        """Those of the least hashes: a sample that no order of the input changes."""
+        """Keep those of the least hashes: a sample that no order of the input changes."""
         if len(self._sentinels) == SENTINELS and hashed >= self._sentinels[-1][0]:
             return
         subject, predicate, _ = line.split(" ", 2)
@@ -199,7 +199,7 @@ def _hash(line: str) -> int:
 
 
 def _fingerprint(hashes: "array[int]") -> str:
-    """The same for the same set of lines."""
+    """Return the same text for the same set of lines."""
     import numpy
 
     distinct = numpy.unique(numpy.frombuffer(hashes, dtype=numpy.uint64)) if hashes else b""

@@ -145,7 +145,7 @@ def _run(server: Server, graph: str) -> None:
 
 
 def _as_triples(path: Path, number: int, folder: Path) -> Path:
-    """The file, or what is written of other forms of RDF. Raises `UserError` for other formats."""
+    """Return the file, or other RDF written anew. Raises `UserError` for other formats."""
     found = recognise(path)
     if found and found not in RDF:
         raise UserError(f"{path}: {found} is not loaded: give TSV or RDF")
@@ -153,7 +153,7 @@ def _as_triples(path: Path, number: int, folder: Path) -> Path:
 
 
 def _verify(prepared: LoadSummary, before: int, held: int, folder: str) -> None:
-    """An empty graph must now hold every line; one with triples before may have known some."""
+    """Check that an empty graph now holds every line; others may have known some."""
     given = prepared.distinct + prepared.folded
     low = before or given - prepared.rewritten
     if not max(low, given - prepared.rewritten) <= held <= before + given:

@@ -291,7 +291,7 @@ class TransformersPolicy:
         return self._forward(batch.last[:, None], position, width)
 
     def _compact(self, batch: DecodingBatch, left: Sequence[int]) -> DecodingBatch:
-        """Only these rows of the batch, in the first rows of the cache."""
+        """Keep only these rows of the batch, in the first rows of the cache."""
         positions = to_list(batch.position)
         for i in left:
             batch.jobs[i].episode.cached = positions[i]

@@ -163,7 +163,7 @@ def train_ranker(
     seed: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> LearnedRanker:
-    """The ranker, not yet written. Raises `UserError` for a file without any usable question."""
+    """Train a ranker, not yet written. Raises `UserError` for a file without usable questions."""
     found: list[tuple[Example, float]] = []
     sources: list[TrainingFile] = []
     for file in files:
@@ -227,7 +227,7 @@ def _fold(example: Example, about: About) -> int:
 
 
 def _known_questions(found: Sequence[Example], about: About) -> KnownQuestions:
-    """The first example of a question decides where two of them meet."""
+    """Keep the first example of a question where two of them meet."""
     known: dict[int, int] = {}
     for example in found:
         fold = _fold(example, about)

@@ -111,7 +111,7 @@ def open_node_index(
 
 
 def node_texts(graph: KnowledgeGraph) -> Iterator[str]:
-    """What is indexed of each named node: its name, several times, and the texts it leads to."""
+    """Yield what is indexed of each named node: its name, several times, and linked texts."""
     for number in range(graph.size):
         entity = graph.entity_at(number)
         relations = [relation for relation, _ in graph.relations(entity.id, Direction.OUT)]

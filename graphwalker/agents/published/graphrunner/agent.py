@@ -266,7 +266,7 @@ class GraphRunnerOracle(DecisionOracle):
 
 
 def query_plan(graph: KnowledgeGraph, query: Query) -> list[dict[str, Any]]:
-    """The plan of a query: branches one after the other, met by their last hops, then the tail."""
+    """Plan a query: branches one after the other, met by their last hops, then the tail."""
     steps: list[dict[str, Any]] = []
     last: list[list[str]] = []
     for branch in query.branches:

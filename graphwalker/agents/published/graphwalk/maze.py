@@ -199,7 +199,7 @@ def _unmarked_cells(text: str) -> list[str]:
 
 
 def draw_maze(tools: MazeTools, question: Question) -> str:
-    """The maze with borders, each open cell with its key. Raises `UserError` without a drawing."""
+    """Draw the maze with borders, each open cell with its key. Raises `UserError` for none."""
     if "maze" not in question.annotations:
         raise UserError(f"{question.id}: no maze to draw; `graph mazes` makes questions with one")
     maze = Maze.parse(question.annotations["maze"])

@@ -111,7 +111,7 @@ class PropertyTools:
         return [one for one in dict.fromkeys(found) if {**given, argument: one} not in made]
 
     def _owners(self, call: Call) -> dict[str, list[str]]:
-        """What a call may ask about, with its properties: labels, or types of relationships."""
+        """Return what a call may ask about, with properties: labels, or relationship types."""
         side = call.arguments.get("entity_type", "node" if call.tool != VALUES else "")
         if side in ("node", "relationship"):
             return self._keys[side]
@@ -192,7 +192,7 @@ class PropertyTools:
         return mistake("unknown_schema", f"there is no {what} {text}; there are: {some}")
 
     def _find_nodes(self, label: str, key: str, value: Value) -> list[Entity]:
-        """Numbers are equal by value, as in Cypher."""
+        """Find nodes by a value; numbers are equal by value, as in Cypher."""
         same: list[Value] = [value]
         if isinstance(value, float) and value.is_integer():
             same.append(int(value))
