@@ -1,11 +1,11 @@
-"""The reference of commands, settings and files, written from the code when the site is built.
+"""The reference of commands, settings and files, written from the code.
 
-`mkdocs.yml` names this file as a hook. `make docs` adds the pages to the site, and nothing is
-committed. `python dev/reference.py DIR` writes the same pages as Markdown.
+`python dev/reference.py` writes docs/settings.md, which is committed. The other pages are added
+when the site is built: `mkdocs.yml` names this file as a hook.
 """
 
 import ast
-import sys
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +15,32 @@ import typer
 
 from graphwalker.cli.app import app
 from graphwalker.config import Config
-from graphwalker.console.settings import describe
+from graphwalker.console.settings import Setting, describe
 from graphwalker.demo.models import config_models
+
+SETTINGS = Path(__file__).parents[1] / "docs/settings.md"
+UNITS = {
+    r"_s$|^max_seconds$": "seconds",
+    r"prices\..*_per_million$": "money",
+    r"prices\.max_cost$": "money",
+    r"_per_minute$": "per minute",
+    r"tokens$|^max_(length|context|position)$|^vocab_size$": "tokens",
+    r"_chars$": "characters",
+    r"(^|_)steps$": "steps",
+    r"_share$|_ratio$|_rate$|^max_failed$|^min_(answered|valid_actions)$|^gpu_memory$": "share",
+    r"^min_entropy$|^max_(kl|mismatch)$": "nats",
+    r"^workers$": "processes",
+    r"turns$": "turns",
+}
+"""The unit of a number, by the name of its setting."""
+PAPER = r"GraphWalker(?:'s code)?: ([^;,)]+)|GraphWalker ((?:Table|Eq\.|Figure|section) \w+)"
+"""What a meaning says of the paper: its value, or where the default stands in it."""
 
 
 def pages() -> dict[str, str]:
     """Return the generated pages by their path below `docs/`."""
     return {
         "reference/commands.md": "\n".join(command_page()),
-        "reference/settings.md": "\n".join(settings_page()),
         "reference/files.md": "\n".join(files_page()),
     }
 
@@ -74,19 +91,35 @@ def option_row(option: Any) -> tuple[str, ...]:
 def settings_page() -> Iterator[str]:
     """Yield the lines of the page of settings."""
     yield "# Settings reference\n"
-    yield "Made from the code by `make docs`; `graphwalker config NAME --all` prints the same."
+    yield (
+        "Every setting of every command. `graphwalker config NAME --all` prints the same. The last "
+        "column has the value of the GraphWalker paper, or the place in it that the default is "
+        "from. `python dev/reference.py` makes this page from the code."
+    )
     names: dict[type[Config], list[str]] = defaultdict(list)
     for name, model in config_models().items():
         names[model].append(name)
     for model, known in names.items():
         yield f"\n## {', '.join(known)}\n"
         rows = [
-            (f"`{row.key}`", f"block [{row.block}](#{anchor(names, row.block)})", "", row.meaning)
+            (f"`{row.key}`", "", f"[{row.block}](#{anchor(names, row.block)})", row.meaning, "")
             if row.block
-            else (f"`{row.key}`", row.kind, f"`{row.default}`", row.meaning)
+            else (f"`{row.key}`", f"`{row.default}`", unit(row), row.meaning, paper_value(row))
             for row in describe(model, whole=False)
         ]
-        yield from table("setting", "type", "default", "meaning", rows=rows)
+        yield from table("setting", "default", "unit or type", "meaning", "paper", rows=rows)
+
+
+def unit(row: Setting) -> str:
+    """Return the unit of a number, by its name; else the type."""
+    known = (unit for name, unit in UNITS.items() if re.search(name, row.key))
+    return next(known, row.kind) if re.match("int|float", row.kind) else row.kind
+
+
+def paper_value(row: Setting) -> str:
+    """Return what the meaning says of the paper."""
+    found = re.search(PAPER, row.meaning)
+    return found[1] or found[2] if found else ""
 
 
 ROOT = Path(__file__).parents[1]
@@ -124,8 +157,10 @@ def table(*head: str, rows: list[tuple[str, ...]]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def settings_text() -> str:
+    """Return the text of docs/settings.md."""
+    return "\n".join(settings_page()) + "\n"
+
+
 if __name__ == "__main__":
-    for path, text in pages().items():
-        target = Path(sys.argv[1]) / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="utf-8")
+    SETTINGS.write_text(settings_text(), encoding="utf-8")

@@ -52,6 +52,8 @@ def _as_tuple(folders: Any) -> Any:
     return (folders,) if isinstance(folders, str) else folders
 
 
+OwnCode = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), ByHand(RUNS)]
+"""A config field: code of the user's own, each `module:NAME`."""
 TrustedFolders = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), ByHand(RUNS)]
 """A config field: folders whose files may name code, paths, addresses and environment variables."""
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from pydantic import ValidationError
 
-from dev.reference import pages
+from dev.reference import SETTINGS, pages, settings_text
 from graphwalker.cli.app import app
 from graphwalker.config import Config, read_settings
 from graphwalker.console.settings import describe
@@ -54,12 +54,19 @@ def test_links_and_anchors_lead_somewhere() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_reference_names_every_command_and_every_setting() -> None:
-    made = pages()
-    assert "## graphwalker graph build\n" in made["reference/commands.md"]
+def test_the_reference_names_every_command() -> None:
+    assert "## graphwalker graph build\n" in pages()["reference/commands.md"]
+
+
+def test_the_page_of_settings_is_the_one_that_the_code_makes() -> None:
+    made = settings_text()
+    assert SETTINGS.read_text(encoding="utf-8") == made, "run `python dev/reference.py`"
     for model in config_models().values():
         for row in describe(model, whole=False):
-            assert f"| `{row.key}` |" in made["reference/settings.md"]
+            assert f"| `{row.key}` |" in made and row.meaning.endswith((".", ".)", "`"))
+    assert "| `lr` | `1e-05` | float | Peak learning rate (GraphWalker: 1e-5; " in made
+    assert "; a tiny model from scratch: 3e-3). | 1e-5 |" in made
+    assert "| `top_relations` | `20` | int |" in made and "(GraphWalker Table 8). | Table 8 |" in made
 
 
 def test_the_reference_names_every_file_with_its_first_line() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import graphwalker as gw
 from graphwalker.cli import app as cli
+from graphwalker.tools.base import Call
 from support.paths import ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
@@ -80,6 +82,23 @@ def test_the_metric_of_ones_own_stands_in_the_report(folder: Path):
     assert stage["my_metric:right_letters"] == 1.0 and stage["metrics"]
     page = (folder / "runs/measured/report.html").read_text(encoding="utf-8")
     assert '<th scope="col">my_metric:right_letters</th>' in page
+
+
+def test_the_tools_of_ones_own_are_shown_called_and_recorded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert FILES["my_tool.py"].count("\n") < 30
+    first = json.loads((folder / "runs/tools/predictions.jsonl").read_text().splitlines()[0])
+    prompt = "".join(message["content"] for message in first["turns"][0]["context"])
+    assert 'longest(["films", ...]): The longest of some films.' in prompt
+    names = ("my_tool:minutes", "my_tool:longest")
+    assert tuple(json.loads(first["provenance"]["tools"])) == names
+    monkeypatch.chdir(folder)
+    environment = gw.Environment(gw.open_graph("my_graph:make"), gw.EnvironmentConfig(tools=names))
+    box = environment.toolbox(gw.Question.from_json(first["question"]))
+    assert box.call(Call("minutes", {"film": "Alien"})).text == "117 minutes"
+    shown = box.call(Call("longest", {"films": ["Alien", "Aliens"]}))
+    assert shown.entities == (gw.Entity("Aliens", "Aliens"),)
 
 
 def test_the_ranker_of_ones_own_orders_the_relations(folder: Path):

@@ -299,6 +299,7 @@ def _inputs(config: GrpoConfig, environment: Environment) -> dict[str, str]:
     facts = digests(files | dict(demonstration_files(config)), config.model)
     about = environment.provenance
     facts |= {"environment.ranker": about["ranker_digest"]} if "ranker_digest" in about else {}
+    facts |= {"environment.tools": about["tools"]} if "tools" in about else {}
     return facts | {"graph": environment.graph.checksum}
 
 

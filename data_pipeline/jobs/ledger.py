@@ -25,6 +25,7 @@ from graphwalker.files import (
 from graphwalker.policies.config import weights_checksum
 from graphwalker.ranking.load import trained_ranker
 from graphwalker.runs import ATTEMPTS, claim, lock_folder, mend_config, stored_facts
+from graphwalker.tools.own import tool_digests
 from graphwalker.trajectory import Trajectory
 
 FIELD = "digest"
@@ -67,6 +68,7 @@ CONTENTS = {
     "predicates_file": "config.predicates_file",
     "ranker_digest": "config.environment.ranker",
     "seeds_file": "config.seeds_file",
+    "tools": "config.environment.tools",
     "weights": "config.policy.model",
 }
 """Facts that hold a content, and the setting that says where it lies: that may change."""
@@ -231,6 +233,8 @@ def _digests(config: Any, run: Path) -> dict[str, str]:
     if run.is_file():
         stored = stored_facts(run)
         later = {key: value for key, value in later.items() if key in stored}
+    if environment and environment.tools:
+        later["tools"] = json.dumps(tool_digests(environment.tools))
     return later | (trained_ranker(environment.ranker) if environment else {})
 
 

@@ -1,18 +1,27 @@
 """Replay: the calls of a trajectory made again, in the environment that it was made in."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphwalker.agents.base import Log
-from graphwalker.agents.environment import Environment, EnvironmentConfig, settings_named
+from graphwalker.agents.environment import (
+    Environment,
+    EnvironmentConfig,
+    read_recorded,
+    settings_named,
+)
 from graphwalker.config import parse_config
 from graphwalker.files import read_json
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.policies.base import Completion
+from graphwalker.tools.own import changed_tools
 from graphwalker.trajectory import Trajectory, Turn
 from graphwalker.trust import check_trust
+
+log = logging.getLogger(__name__)
 
 RUN = "run.json"
 """What the run of a folder was made from, its environment among it."""
@@ -61,7 +70,10 @@ class Replayer:
         names = settings_named(provenance)
         key = json.dumps(names, sort_keys=True)
         if key not in self._known:
-            self._known[key] = Environment(self._graph, self._config(names))
+            self._known[key] = made = Environment(self._graph, self._config(names))
+            before, now = (read_recorded(one, "tools") for one in (provenance, made.provenance))
+            for line in changed_tools(before, now):
+                log.warning("%s: %s; what it shows may differ", self._file, line)
         return self._known[key]
 
     def _config(self, names: Mapping[str, Any]) -> EnvironmentConfig:

@@ -12,15 +12,18 @@ from pydantic_core import to_jsonable_python
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.presets import find_preset, presets
 from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.react import ReActAgent
 from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.sets import MEMBERS_KEPT, GraphSet
 from graphwalker.graphs.views.settings import with_layers
+from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.load import load_ranker, trained_ranker
 from graphwalker.settings.named import is_own
-from graphwalker.tools.base import BoundedTools, ToolBox
+from graphwalker.tools.base import BoundedTools, ToolBox, abilities_of
+from graphwalker.tools.own import OwnTool, OwnTools, load_tool, tool_digests
 from graphwalker.trajectory import Message, Trajectory
 from graphwalker.trust import RUNS, ByHand
 
@@ -64,6 +67,7 @@ class EnvironmentConfig(AgentSettings):
         data = handler(self)
         kept = {
             "ranker": self.ranker != self._default_ranker(),
+            "tools": bool(self.tools),
             "reranker": self.reranker.chats,
             "options": bool(self.options),
             "constrained": self.constrained,
@@ -107,15 +111,23 @@ class Environment:
         self.config = _of(config, preset) if preset else config
         self.graph = with_layers(graph, self.config.layers)
         self.name = self.preset.name
-        self.protocol = self.preset.protocol(self.config)
+        self.own_tools = tuple(map(load_tool, self.config.tools))
+        """The user's own, beside the preset's."""
+        self.protocol = _extend_protocol(
+            self.preset.protocol(self.config), self.own_tools, self.name
+        )
         speaker = self.preset.speaker
         self.speaker = speaker(self.config) if callable(speaker) else speaker
         self.oracle = self.preset.oracle
         self.exemplars = tuple(exemplars)
         prompt = Prompt.load(self.config.prompt, self.preset.prompts)
+        if self.own_tools:
+            prompt = prompt.with_tools()
         self.prompt = replace(prompt, shown=exemplar_messages(self.exemplars, self.name))
         bounded = self.preset.bound_observations(self.config)
         self.agent = self.preset.agent(self.protocol, self.prompt, bounded)
+        if self.own_tools and not isinstance(self.agent, ReActAgent):
+            raise _takes_no_tools(self.name)
         if self.config.constrained and not getattr(self.agent, "constrained", False):
             raise UserError(
                 f"environment.constrained: the agent of {self.name} cannot be constrained; set "
@@ -138,7 +150,9 @@ class Environment:
 
     def toolbox(self, question: Question) -> ToolBox:
         """Return fresh tools for one episode, whose observations keep to the config's limit."""
-        box = self._toolbox(question)
+        box: Any = self._toolbox(question)
+        if self.own_tools:
+            box = OwnTools(box, self.own_tools, self.graph.for_question(question))
         bounded: Any = BoundedTools(box, self._limit)
         return bounded if self._limit else box
 
@@ -157,6 +171,8 @@ class Environment:
             about["options"] = self.config.options
         if self.exemplars:
             about["exemplars"] = [episode.question.id for episode in self.exemplars]
+        if self.config.tools:
+            about["tools"] = json.dumps(tool_digests(self.config.tools))
         if limits := self._limits_set():
             about["limits"] = json.dumps(limits)
         if self.config.ranker != "bm25":
@@ -176,15 +192,45 @@ class Environment:
 def settings_named(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `EnvironmentConfig` that a trajectory's `provenance` names.
 
-    Raises `UserError` for limits that are no JSON object.
+    Raises `UserError` for limits or tools that are no JSON object.
     """
     names = {"preset": "environment", "prompt": "prompt", "options": "options", "ranker": "ranker"}
-    try:
-        limits = dict(json.loads(provenance.get("limits", "{}")))
-    except (TypeError, ValueError):
-        raise UserError("provenance.limits: not a JSON object in a text") from None
     named = {setting: provenance[name] for setting, name in names.items() if name in provenance}
-    return {**limits, **named}
+    tools = [*read_recorded(provenance, "tools")]
+    return {**read_recorded(provenance, "limits"), **named, **({"tools": tools} if tools else {})}
+
+
+def read_recorded(provenance: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return an entry of a `provenance` that is JSON in a text; empty where it is not there."""
+    try:
+        return dict(json.loads(provenance.get(name, "{}")))
+    except (TypeError, ValueError):
+        raise UserError(f"provenance.{name}: not a JSON object in a text") from None
+
+
+def _extend_protocol(
+    protocol: ActionProtocol, tools: Sequence[OwnTool], preset: str
+) -> ActionProtocol:
+    """Return the protocol with the user's own tools. Raises `UserError` for a name that is taken,
+    and for a protocol that takes no further tools."""
+    if not tools:
+        return protocol
+    taken, extend = {"answer"}, abilities_of(protocol).extend
+    for tool in tools:
+        name = tool.function.name
+        if name in taken or protocol.hint(name):
+            raise UserError(f"tool {tool.setting}: there is a tool {name} already; rename it")
+        taken.add(name)
+    if extend is None:
+        raise _takes_no_tools(preset)
+    return extend([tool.function for tool in tools])
+
+
+def _takes_no_tools(preset: str) -> UserError:
+    return UserError(
+        f"environment.tools: the agent of {preset} asks for decisions of its own; take "
+        "graphwalker, graphwalker-wide, search-on-graph, kg-r1, or an agent of ReActAgent"
+    )
 
 
 def _of(config: EnvironmentConfig, preset: Preset) -> EnvironmentConfig:

@@ -22,6 +22,7 @@ from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.ranking.load import is_folder, ranker_digest
 from graphwalker.settings.named import is_own
 from graphwalker.tokens.formats import FormatConfig, FormatSetting, chat_format
+from graphwalker.tools.own import changed_tools, tool_digests
 from graphwalker.trust import check_trust, names_in
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class ModelEnvironment(Config):
     prompt: PromptRecord
     ranker: RankerRecord = RankerRecord()
     limits: CompletionLimits = CompletionLimits()
+    tools: dict[str, str] = {}
+    """The digest of each tool of the user's own (`environment.tools`)."""
     base_weights: str = ""
     """Of an adapter: the digest of the weights that it was trained on."""
 
@@ -111,6 +114,7 @@ def write_environment(
             stop=preset.protocol(environment).stop,
             longest_turn=longest_turn,
         ),
+        tools=tool_digests(environment.tools),
         base_weights=base_weights,
     )
     path = Path(folder) / MODEL_FILE
@@ -342,6 +346,7 @@ def _environment(
     different = [text for text in different if not text.startswith(by_content)]
     own_ranker = carried.get("ranker", own.ranker.name)
     different += _ranker_differences(own.ranker, own_ranker, chosen.ranker)
+    different += changed_tools(own.tools, tool_digests(chosen.tools))
     if "prompt" not in explicit and not same_prompt:
         log.warning("%s: its prompt %s has changed; its own text is used", model, own.prompt.name)
         chosen = chosen.model_copy(update={"prompt": str(model / MODEL_FILE)})

@@ -21,7 +21,7 @@ from graphwalker.ranking.load import RANKERS
 from graphwalker.tools.base import ToolBox
 from graphwalker.tools.listing import Lister, lister
 from graphwalker.tools.settings import WalkerSettings
-from graphwalker.trust import READS, RUNS, ByHand, is_number
+from graphwalker.trust import READS, RUNS, ByHand, OwnCode, is_number
 
 Options = TypeVar("Options", bound=Config)
 ENTRY_CHARS = 300
@@ -62,6 +62,9 @@ class AgentSettings(WalkerSettings):
     """What orders the relations that are shown: `bm25`, `stems` (BM25 over stems and letter
     trigrams), the folder of a trained one (`graphwalker ranker train`), or `module:NAME` of your
     own."""
+    tools: OwnCode = ()
+    """Functions of your own that the model may call beside the preset's tools, each `module:NAME`
+    (docs/extend.md)."""
     reranker: RerankerConfig = RerankerConfig()
     """A chat model that chooses among BM25's relations; `reranker.base_url` and `reranker.model`
     are enough. Without one `ranker` chooses."""

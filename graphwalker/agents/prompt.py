@@ -44,6 +44,12 @@ class Prompt:
         above, line, below = text.partition("\n---\n")
         return cls(above.strip(), below.strip()) if line else cls("", text)
 
+    def with_tools(self) -> "Prompt":
+        """Return a prompt that shows the tools: this one, or with them in front."""
+        if "{tools}" in f"{self.system}{self.user}":
+            return self
+        return Prompt(self.system, f"{{tools}}\n{self.user}", self.shown)
+
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """Return the messages with `{question}`, `{entities}`, `{tools}`, `{max_turns}` filled in,
         and what else `values` hold of `{schema}`, `{time}` and `{graph}`."""

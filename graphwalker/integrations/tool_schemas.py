@@ -23,16 +23,23 @@ def tool_schemas(environment: Environment) -> list[ToolSchema]:
     """Return the tools of the preset. Raises `UserError` for one that has none to call singly."""
     protocol = environment.protocol
     if isinstance(protocol, TagProtocol) and environment.preset.calls:
-        return [_of_example(tool, protocol.example(tool)) for tool in environment.preset.calls]
-    functions = [schema["function"] for schema in abilities_of(protocol).schemas]
+        usual = [_of_example(tool, protocol.example(tool)) for tool in environment.preset.calls]
+        own = [tool.function.to_json() for tool in environment.own_tools]
+        return [*usual, *map(_of_json, own)]
+    functions = abilities_of(protocol).schemas
     if not functions:
         raise UserError(f"environment.preset={environment.name} has no tools to call one by one")
-    return [ToolSchema(one["name"], one["description"], one["parameters"]) for one in functions]
+    return [*map(_of_json, functions)]
 
 
 def object_schema(properties: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
     """Return the JSON schema of an object."""
     return {"type": "object", "properties": dict(properties), "required": required}
+
+
+def _of_json(schema: Mapping[str, Any]) -> ToolSchema:
+    one = schema["function"]
+    return ToolSchema(one["name"], one["description"], one["parameters"])
 
 
 def _of_example(tool: str, example: Mapping[str, Any]) -> ToolSchema:

@@ -84,7 +84,12 @@ class FunctionProtocol:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(schemas=self.schemas, grammar=self.grammar)
+        return Abilities(schemas=self.schemas, grammar=self.grammar, extend=self.extend)
+
+    def extend(self, functions: Sequence[Function]) -> "FunctionProtocol":
+        """Return the protocol with these tools, too."""
+        every = [*self._functions.values(), *functions]
+        return FunctionProtocol(every, self._answer, parallel=not self.stop)
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. Calls count wherever they stand outside of `<think>`; a message

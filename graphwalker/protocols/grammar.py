@@ -16,7 +16,7 @@ from typing import Any
 from graphwalker.graphs.literals import is_literal
 from graphwalker.tokens.tool_calls import neutral
 from graphwalker.tools.base import Call, Choices, ToolBox, abilities_of
-from graphwalker.tools.functions import Function
+from graphwalker.tools.functions import Function, Parameter
 from graphwalker.trajectory import Turn
 
 ENTITY, RELATIONS = "entity", ("relation", "relations")
@@ -26,15 +26,20 @@ LIST = "relations"
 PAGE = "page"
 """The last argument, a number; page 1 is written without it."""
 _STRING = r'"\"" ([^"\\<] | "\\" [^<])* "\""'
-_NUMBER = '"-"? [0-9]+ ("." [0-9]+)?'
+_INTEGER = '"-"? ("0" | [1-9] [0-9]{0,15})'
 _FREE = {
     "string": _STRING,
-    "number": _NUMBER,
-    "integer": '"-"? [0-9]+',
+    "number": f'{_INTEGER} ("." [0-9]{{1,15}})?',
+    "integer": _INTEGER,
     "boolean": '"true" | "false"',
-    "array": f'"[" ({_STRING} (", " {_STRING})*)? "]"',
 }
 """What a value of a JSON type may be where the tools do not know."""
+
+
+def _free_list(items: str = "string") -> str:
+    """Return the expression of a list of values of a JSON type."""
+    one = f"({_FREE[items]})"
+    return f'"[" ({one} (", " {one})*)? "]"'
 
 
 @dataclass(slots=True)
@@ -136,6 +141,7 @@ def literal(text: str) -> str:
 def tag_grammar(
     facts: GrammarFacts,
     tools: Mapping[str, Sequence[str]],
+    functions: Sequence[Function],
     call_tag: str,
     neutral: Callable[[str], str],
     pages: bool,
@@ -143,13 +149,15 @@ def tag_grammar(
 ) -> str:
     """Return the grammar of calls such as `tool("Name", ["a.b"])` and answers such as `["Name"]`.
 
-    `tools`: the names of each tool's arguments, in the order in which they are written; `neutral`
-    escapes what could act as a tag; `pages`: a call that was cut may be made again for its next
-    page; `forced`: an answer is all that is asked for.
+    `tools`: the names of each tool's arguments, in the order in which they are written;
+    `functions`: tools that state the types of their arguments instead; `neutral` escapes what could
+    act as a tag; `pages`: a call that was cut may be made again for its next page; `forced`: an
+    answer is all that is asked for.
     """
     rules = Rules()
     writer = _TagWriter(facts, rules, neutral, pages)
     calls = [call for tool, keys in tools.items() for call in writer.calls(tool, keys)]
+    calls += map(writer.function, functions)
     must_answer = forced or not calls
     names, actions = facts.answers(must_answer), list[str]()
     empty = facts.may_be_empty(must_answer)
@@ -186,6 +194,23 @@ class _TagWriter:
                 groups.setdefault((relations, page), []).append(name)
         return [self._call(tool, keys, names, *group) for group, names in groups.items()]
 
+    def function(self, function: Function) -> str:
+        """Return the calls of a tool whose arguments have types, optional ones last."""
+        written = ""
+        for place, (name, parameter) in reversed([*enumerate(function.parameters.items())]):
+            comma = '", " ' if place else ""
+            one = f"{comma}{self._value(function, name, parameter)} {written}"
+            written = one if parameter.required else f"({one})?"
+        return f'{literal(f"{function.name}(")} {written} ")"'
+
+    def _value(self, function: Function, name: str, parameter: Parameter) -> str:
+        known = self.facts.choices(Call(function.name), name) if self.facts.choices else None
+        values = self.write(map(str, known or ()))
+        if "array" in parameter.kinds:
+            one = f'"[" {self.rules.list_of(values)} "]"' if values else _free_list(parameter.items)
+            return self.rules.rule(one)
+        return self.rules.any_of(values) if values else self.rules.rule(_FREE[parameter.kinds[0]])
+
     def _entities(self) -> list[str]:
         return [name for name, entity in self.facts.names.items() if not is_literal(entity)]
 
@@ -220,7 +245,7 @@ class _TagWriter:
             elif key in RELATIONS and relations:
                 parts.append(self.rules.any_of(self.write(relations)))
             else:
-                parts.append(self.rules.rule(_FREE["array" if key == LIST else "string"]))
+                parts.append(self.rules.rule(_free_list() if key == LIST else _STRING))
         parts += [f'"{page}"'] if page > 1 else []
         arguments = ' ", " '.join(parts)
         return f'{literal(f"{tool}(")} {arguments} ")"'
@@ -288,7 +313,8 @@ def _arguments(
         expression = f"{key} ({' | '.join(parts)})"
     else:
         one = f'"[" {rules.list_of([*map(_json, values)])} "]"' if values else ""
-        free = rules.rule(one or " | ".join(_FREE[kind] for kind in parameter.kinds))
+        kinds = (_free_list(parameter.items) if k == "array" else _FREE[k] for k in parameter.kinds)
+        free = rules.rule(one or " | ".join(kinds))
         expression = f"{key} {free} {_arguments(function, rest, given, False, choices, rules)}"
     if parameter.required:
         return rules.rule(expression)

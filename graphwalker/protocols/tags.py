@@ -6,8 +6,10 @@ answers are JSON. A tag inside a name or a thought is escaped, so that it can ne
 """
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +18,7 @@ from graphwalker.protocols.base import PLACEHOLDER, Action, FinalAnswer, Malform
 from graphwalker.protocols.grammar import GrammarFacts, tag_grammar
 from graphwalker.tokens.reasoning import read_reasoning
 from graphwalker.tools.base import Abilities, Call
+from graphwalker.tools.functions import Function
 
 CALL_TAG = "kg-query"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
@@ -90,6 +93,7 @@ class TagProtocol:
         self._tag, self._lenient = call_tag, lenient
         self._markup = _markup(call_tag)
         self._numbers = numbers or {}
+        self._functions: Mapping[str, Function] = {}
         self._examples = {tool: Call(tool, dict(example)) for tool, example in tools.items()}
         last = {tool: (key,) for tool, key in self._numbers.items()}
         self._known_keys = {
@@ -103,7 +107,18 @@ class TagProtocol:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(grammar=self.grammar)
+        return Abilities(grammar=self.grammar, extend=self.extend)
+
+    def extend(self, functions: Sequence[Function]) -> "TagProtocol":
+        """Return the protocol with these tools, too, whose arguments may be numbers."""
+        wider = copy(self)
+        wider._functions = {**self._functions, **{one.name: one for one in functions}}
+        for one in functions:
+            every = {name: parameter.example for name, parameter in one.parameters.items()}
+            wider._examples = {**wider._examples, one.name: Call(one.name, every)}
+            wider._known_keys = {**wider._known_keys, one.name: tuple(every)}
+            wider._hints = {**wider._hints, one.name: wider._write_call(one.example)}
+        return wider
 
     def parse(self, completion: str) -> tuple[str, Action]:
         """Thought and action. The earlier of `<kg-query>` and `<answer>` outside of the thoughts is
@@ -153,9 +168,10 @@ class TagProtocol:
 
     def grammar(self, facts: GrammarFacts, forced: bool = False) -> str:
         """Return the grammar of the next completion, for constrained decoding."""
-        keys = {tool: tuple(example.arguments) for tool, example in self._examples.items()}
-        written = partial(neutral, call_tag=self._tag)
-        return tag_grammar(facts, keys, self._tag, written, bool(self._numbers), forced)
+        own = self._functions
+        usual = {tool: tuple(e.arguments) for tool, e in self._examples.items() if tool not in own}
+        written, pages = partial(neutral, call_tag=self._tag), bool(self._numbers)
+        return tag_grammar(facts, usual, [*own.values()], self._tag, written, pages, forced)
 
     def pieces(self) -> tuple[str, ...]:
         """Return what the protocol itself writes between thoughts, names and relations, in the
@@ -207,8 +223,9 @@ class TagProtocol:
             raise _Unreadable(
                 f"write one call, such as {self._first}, between <{self._tag}> and </{self._tag}>"
             )
-        numbers = opening[1] in self._numbers
-        values = _read_arguments(body, opening.end(), self._last, numbers, self._tag)
+        read = _number_or_text if opening[1] in self._numbers else _argument
+        read = _any_argument if opening[1] in self._functions else read
+        values = _read_arguments(body, opening.end(), self._last, read, self._tag)
         names = self.parameters(opening[1], len(values))
         return Call(opening[1], dict(zip(names, values, strict=True)))
 
@@ -262,17 +279,17 @@ def _body(completion: str, action: "re.Match[str]", marks: "re.Pattern[str]") ->
 
 
 def _read_arguments(
-    body: str, position: int, form: str, numbers: bool, tag: str
-) -> list[str | list[str] | int]:
-    values: list[str | list[str] | int] = []
+    body: str, position: int, form: str, read: Callable[[Any], Any], tag: str
+) -> list[Any]:
+    values: list[Any] = []
     whole = _read_at_once(body, position)
     if whole is not None:
-        return [v if numbers and type(v) is int else _argument(v) for v in whole]
+        return [*map(read, whole)]
     position = _skip_space(body, position)
     if body[position : position + 1] != ")":
         while True:
             value, position = _read_json(body, position, "a call", form)
-            values.append(value if numbers and type(value) is int else _argument(value))
+            values.append(read(value))
             position = _skip_space(body, position)
             if body[position : position + 1] != ",":
                 break
@@ -303,6 +320,21 @@ def _argument(value: Any) -> str | list[str]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
         return [_sound(str(item)) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     raise _Unreadable('an argument is a "string" or a list of ["strings"], in double quotes')
+
+
+def _number_or_text(value: Any) -> str | list[str] | int:
+    return value if type(value) is int else _argument(value)
+
+
+def _any_argument(value: Any) -> Any:
+    """A text, a number, or a list of them: what a tool of the user's own may take."""
+    if isinstance(value, list):
+        return [one if _is_number(one) else _argument(one) for one in cast(list[Any], value)]
+    return value if _is_number(value) else _argument(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
 def _read_answer(body: str) -> FinalAnswer:

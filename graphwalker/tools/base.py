@@ -32,6 +32,7 @@ class ErrorKind(StrEnum):
     UNKNOWN_RELATION = "unknown_relation"
     NO_SUCH_PAGE = "no_such_page"
     QUERY_AFTER_BUDGET = "query_after_budget"
+    TOOL_FAILED = "tool_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,22 @@ class Pages(Protocol):
         ...
 
 
+class EntityNames(Protocol):
+    """The `entities` ability: the tools know entities by what their calls name."""
+
+    def find_entity(self, text: str) -> Entity | Observation:
+        """The entity that a call names so, or what the model is told of none."""
+        ...
+
+    def show_entity(self, entity: Entity) -> tuple[Entity, str]:
+        """Enter the entity as shown: under its shown name, and as an observation writes it."""
+        ...
+
+    def shown_names(self) -> Sequence[str]:
+        """What calls may name so far."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """What an object states in its attribute `abilities`; by default it has none.
@@ -187,6 +204,10 @@ class Abilities:
     choices: Choices | None = None
     """Tool box: return what an argument may be, by the schema and by what the episode has shown,
     less calls whose result is there; None where anything may be meant."""
+    entities: EntityNames | None = None
+    """Tool box: find and show entities for tools of the user's own (`environment.tools`)."""
+    extend: "Callable[[Sequence[Any]], Any] | None" = None
+    """Protocol: return one that has these tools, too (`Function`)."""
     schemas: tuple[dict[str, Any], ...] = ()
     """Protocol: the tools by JSON schema, as `tools` of a request to a chat server."""
     grammar: Callable[[Any, bool], str] | None = None

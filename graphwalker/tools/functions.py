@@ -2,6 +2,7 @@
 call of it."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a function; an `array` is a list of strings."""
+    """One argument of a function; an `array` is a list of `items`."""
 
     kind: str | tuple[str, ...]
     """A JSON type (`string`, `number`, `integer`, `boolean`, `array`), or those that will do."""
@@ -28,6 +29,10 @@ class Parameter:
     """A value that hints and error texts show."""
     choices: tuple[str, ...] = ()
     required: bool = True
+    items: str = "string"
+    """The JSON type of an array's items."""
+    is_entity: bool = False
+    """Whether its text, or each of its items, names an entity."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -38,18 +43,16 @@ class Parameter:
         kinds = self.kinds
         schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else [*kinds]}
         if "array" in kinds:
-            schema["items"] = {"type": "string"}
+            schema["items"] = {"type": self.items}
         schema["description"] = self.description
         return {**schema, "enum": list(self.choices)} if self.choices else schema
 
     def takes(self, value: Any) -> bool:
         """Whether the value is of the kind, and one of the choices where there are some."""
-        if isinstance(value, bool):  # to Python a number, to JSON none
-            return "boolean" in self.kinds
-        if not any(isinstance(value, _KINDS[kind]) for kind in self.kinds):
+        if not _is_one_of(value, self.kinds):
             return False
         if isinstance(value, list | tuple):
-            return all(isinstance(item, str) for item in value)  # pyright: ignore[reportUnknownVariableType]
+            return all(_is_one_of(item, (self.items,)) for item in value)  # pyright: ignore[reportUnknownVariableType]
         return not self.choices or value in self.choices
 
 
@@ -126,10 +129,19 @@ def signatures_of(functions: Sequence[Function]) -> str:
     return "\n".join(f"{function.form}: {function.description}" for function in functions)
 
 
+def _is_one_of(value: Any, kinds: Sequence[str]) -> bool:
+    if isinstance(value, bool):  # to Python a number, to JSON none
+        return "boolean" in kinds
+    if isinstance(value, float) and not math.isfinite(value):  # JSON cannot write it
+        return False
+    return any(isinstance(value, _KINDS[kind]) for kind in kinds)
+
+
 def _describe_parameter(parameter: Parameter) -> str:
     if parameter.choices:
         return " or ".join(json.dumps(choice) for choice in parameter.choices)
-    names = ("a list of strings" if k == "array" else f"{'an' if k[0] in 'ai' else 'a'} {k}"
+    items = f"a list of {parameter.items}s"
+    names = (items if k == "array" else f"{'an' if k[0] in 'ai' else 'a'} {k}"
              for k in parameter.kinds)  # fmt: skip
     return f"{' or '.join(names)}, such as {json.dumps(parameter.example, ensure_ascii=False)}"
 

@@ -2,14 +2,14 @@
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, ErrorKind, Listed, Observation, mistake
+from graphwalker.tools.base import Abilities, Call, ErrorKind, Listed, Observation, mistake
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -107,6 +107,10 @@ class NameBook:
         taken they count as named."""
         return self._namesakes.pop(entity_id, [])
 
+    def names(self) -> list[str]:
+        """The names shown, in order."""
+        return list(self._ids)
+
     def entity_id(self, name: str) -> str:
         """The id behind a shown name, or `""`; the graph is not asked."""
         shown = self._shown_name(name)
@@ -145,6 +149,21 @@ class NamedTopics:
 
     def topic_names(self) -> tuple[str, ...]:
         return self._topics
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(entities=self)
+
+    def find_entity(self, text: str) -> Entity | Observation:
+        self._graph_calls = 0
+        return self._find(text) or self._unknown_entity(text)
+
+    def show_entity(self, entity: Entity) -> tuple[Entity, str]:
+        shown = self._book.show_entity(entity)
+        return shown, quote(shown.name)
+
+    def shown_names(self) -> Sequence[str]:
+        return self._book.names()
 
     def call(self, call: Call) -> Observation:
         """Nothing: an agent that asks for decisions runs them by methods of its tools' own."""

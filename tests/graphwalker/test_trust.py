@@ -35,6 +35,7 @@ OWN_NAMES = {
     "graphwalker/datasets/registry.py": "`questions_format`, marked",
     "graphwalker/graphs/open.py": "`--graph`; no file is asked for a graph",
     "graphwalker/ranking/load.py": "`environment.ranker`, marked",
+    "graphwalker/tools/own.py": "`environment.tools`, marked",
     "training/rewards/mix.py": "`rewards` of GRPO; no file is asked for them",
 }
 VARIABLES = {

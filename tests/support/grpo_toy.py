@@ -23,11 +23,11 @@ def questions() -> list[Question]:
     ]
 
 
-def played(environment: Environment, answer: str) -> list[Trajectory]:
-    """Look at the relations, then answer."""
+def played(environment: Environment, answer: str, tool: str = "get_relations") -> list[Trajectory]:
+    """Look at the relations, or call another tool of one entity, then answer."""
     script = {}
     for question in questions():
         name = json.dumps(question.topic_entities[0].name)
-        look = f"<think> Look. </think>\n<kg-query> get_relations({name}) </kg-query>"
+        look = f"<think> Look. </think>\n<kg-query> {tool}({name}) </kg-query>"
         script[question.id] = [look, f'<answer> ["{answer}"] </answer>']
     return list(rollout(questions(), environment, ScriptedPolicy(script), Sampling()))

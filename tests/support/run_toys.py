@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphwalker.agents.environment import Environment
+from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.config import Config
 from graphwalker.config import write_config as write_run_config
 from graphwalker.files import read_jsonl, write_jsonl
@@ -69,17 +69,20 @@ def sft_config(place: Path, out: Path, **values: Any) -> SftConfig:
     return SftConfig(**(data | values))
 
 
-def make_toy_graph(folder: Path) -> Environment:
+def make_toy_graph(folder: Path, config: EnvironmentConfig = SMALL) -> Environment:
     """Eight questions and the compiled toy graph, and the environment of episodes on it."""
     graph = compiled_tsv(folder, TOY_TRIPLES, TOY_NAMES)
     write_jsonl(folder / "questions.jsonl", [q.to_json() for q in questions()])
-    return Environment(graph, SMALL)
+    return Environment(graph, config)
 
 
-def make_grpo_world(folder: Path) -> Path:
-    """A compiled toy graph, eight questions, and a tiny model that is right half of the time."""
-    environment = make_toy_graph(folder)
-    examples = [t for answer in ("Verria", "Drama") for t in played(environment, answer)]
+def make_grpo_world(
+    folder: Path, config: EnvironmentConfig = SMALL, tool: str = "get_relations"
+) -> Path:
+    """A compiled toy graph, eight questions, and a tiny model that is right half of the time; it
+    calls the tool first."""
+    environment = make_toy_graph(folder, config)
+    examples = [t for answer in ("Verria", "Drama") for t in played(environment, answer, tool)]
     relations = sorted({relation for _, relation, _ in TOY_TRIPLES})
     make_tiny(SHAPE, conversation_texts(examples), relations, folder / "model")
     _imitate(folder / "model", examples)

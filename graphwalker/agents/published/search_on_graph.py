@@ -58,8 +58,7 @@ class SearchOptions(Config):
     exemplars: int = Field(default=5, ge=0, le=5)
     """Worked examples in the prompt (Figure 2 of the paper: 0, 1, 3, 5)."""
     exemplars_of: Literal["auto", "simpleqa", "webqsp", "cwq", "grailqa", "qald"] = "auto"
-    """The dataset that the examples are like: `simpleqa`, `webqsp`, `cwq`, `grailqa`, `qald`.
-    `auto`: `qald` for Wikidata, else `webqsp`."""
+    """The dataset that the examples are like; `auto`: `qald` for Wikidata, else `webqsp`."""
     parallel: bool = False
     """A text may hold several calls. Off, a text ends at its first call, which formats with inline
     observations need; a server with `tool_calls` may make several in either case."""
@@ -195,7 +194,7 @@ class SearchTools(NamedTopics):
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(self.topic_text, self.choices)
+        return Abilities(self.topic_text, self.choices, self)
 
     def signatures(self) -> str:
         return self._function.form
@@ -210,10 +209,22 @@ class SearchTools(NamedTopics):
         bare = self._flavour.entity_id(name)
         return super().entity_id(name) or (bare if bare in self._ids else "")
 
+    def find_entity(self, text: str) -> Entity | Observation:
+        found = self._flavour.entity_id(text)
+        known = self._exists(found)
+        return Entity(found, self._graph.name(found)) if known else self._unknown_id(text)
+
+    def show_entity(self, entity: Entity) -> tuple[Entity, str]:
+        shown = self._show(entity)
+        return shown, f"{self._flavour.show_id(entity.id)} {_bare(shown.name)}"
+
+    def shown_names(self) -> Sequence[str]:
+        return [self._flavour.show_id(one) for one in self._ids if not is_literal(one)]
+
     def choices(self, call: Call, argument: str) -> Sequence[str] | None:
         """Return ids that were shown, and the properties of an entity's side, where they were."""
         if argument == "entity":
-            return [self._flavour.show_id(one) for one in self._ids if not is_literal(one)]
+            return self.shown_names()
         if argument != FILTER:
             return None
         place = (str(call.arguments.get("entity")), str(call.arguments.get("direction")))

@@ -11,7 +11,7 @@ from graphwalker.protocols.forms import FormProtocol
 from graphwalker.protocols.functions import FunctionProtocol
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.tools.base import Call
-from graphwalker.tools.functions import Function
+from graphwalker.tools.functions import Function, Parameter
 from graphwalker.tools.walker import EXAMPLES
 
 WORDS = ("think", "kg-query", "information", "answer", "tool_call", "tool_response")
@@ -28,6 +28,16 @@ SCALARS = st.one_of(HOSTILE, st.booleans(), st.none(), st.integers(), FLOATS)
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
 CALLS = st.builds(Call, HOSTILE.filter(bool), st.dictionaries(TEXT, VALUES, max_size=2))
 ANSWERS = st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names)))
+NUMBERS = st.lists(st.one_of(FLOATS, st.integers()), max_size=3)
+OWN = Function(
+    "mix",
+    "A tool of the user's own.",
+    {
+        "text": Parameter("string", "", "a"),
+        "numbers": Parameter("array", "", [1], items="number"),
+        "count": Parameter("integer", "", 1, required=False),
+    },
+)
 FORMS = {
     "reason": {"triples": ["ab12"], "implication": "what follows", "continue": True},
     "anchor": {"anchor": "Name"},
@@ -44,6 +54,13 @@ PROTOCOLS: dict[str, tuple[Any, Any]] = {
         [
             made("get_relations", entity=HOSTILE),
             made("get_triples", entity=HOSTILE, relations=TEXTS),
+        ],
+    ),
+    "tags with numbers": (
+        TagProtocol(EXAMPLES).extend([OWN]),
+        [
+            made("mix", text=HOSTILE, numbers=NUMBERS, count=st.integers()),
+            made("mix", text=HOSTILE, numbers=NUMBERS),
         ],
     ),
     "functions": (
@@ -84,5 +101,5 @@ def test_parsing_never_raises_and_an_observation_holds_no_tag_but_its_own(
     protocol.parse(text)
     before, _, after = protocol.observe("|").partition("|")
     inner = protocol.observe(text).removeprefix(before).removesuffix(after)
-    own = {"functions": WORDS[4:], "tags": WORDS[:4], "forms": WORDS[:4]}[name]
+    own = WORDS[4:] if name == "functions" else WORDS[:4]
     assert not any(f"<{slash}{tag}>" in inner for tag in own for slash in ("", "/"))
