@@ -125,6 +125,7 @@ class SamplingConfig(Config):
     wordings: Literal["shown", "held-out", "all"] = "shown"
     """Which wordings of a hop to use, where `splits.wording_share` holds some out."""
     environment: EnvironmentConfig = EnvironmentConfig()
+    """The tools, limits and prompt that the trajectories are made with."""
     teacher: TeacherConfig = TeacherConfig()
     """A chat model that words the questions, judges them and writes the thoughts. It is called by
     threads of one process, whatever `workers` is."""
@@ -314,6 +315,7 @@ class ExpertConfig(Config):
     answers, in plain words and without errors, and drops a question that has none. For questions
     of which the answers alone are known. 0: off."""
     environment: EnvironmentConfig = EnvironmentConfig()
+    """The tools, limits and prompt that the expert plays with."""
     workers: int = Field(default=1, ge=1)
     """Number of worker processes. The file is the same for any number."""
     engine: Literal["processes", "ray"] = "processes"

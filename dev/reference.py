@@ -100,7 +100,7 @@ def settings_page() -> Iterator[str]:
     for name, model in config_models().items():
         names[model].append(name)
     for model, known in names.items():
-        yield f"\n## {', '.join(known)}\n"
+        yield f"\n## {', '.join(f'`{name}`' for name in known)}\n"
         rows = [
             (f"`{row.key}`", "", f"[{row.block}](#{anchor(names, row.block)})", row.meaning, "")
             if row.block

@@ -63,10 +63,12 @@ def test_the_page_of_settings_is_the_one_that_the_code_makes() -> None:
     assert SETTINGS.read_text(encoding="utf-8") == made, "run `python dev/reference.py`"
     for model in config_models().values():
         for row in describe(model, whole=False):
-            assert f"| `{row.key}` |" in made and row.meaning.endswith((".", ".)", "`"))
+            assert f"| `{row.key}` |" in made and row.meaning.endswith((".", ".)"))
     assert "| `lr` | `1e-05` | float | Peak learning rate (GraphWalker: 1e-5; " in made
     assert "; a tiny model from scratch: 3e-3). | 1e-5 |" in made
-    assert "| `top_relations` | `20` | int |" in made and "(GraphWalker Table 8). | Table 8 |" in made
+    assert (
+        "| `top_relations` | `20` | int |" in made and "(GraphWalker Table 8). | Table 8 |" in made
+    )
 
 
 def test_the_reference_names_every_file_with_its_first_line() -> None:

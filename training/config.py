@@ -64,8 +64,6 @@ class TrainingConfig(Config):
     """AdamW's first moment."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
     """AdamW's second moment (GraphWalker's code: 0.98)."""
-    epsilon: float = Field(default=1e-8, gt=0)
-    """AdamW's epsilon."""
     weight_decay: float = Field(default=0.01, ge=0)
     """AdamW's weight decay (GraphWalker's code: 0.01)."""
     max_grad_norm: float = Field(default=1.0, ge=0)

@@ -6,7 +6,6 @@ COPIED = {
     "learning_rate": "lr",
     "adam_beta1": "beta1",
     "adam_beta2": "beta2",
-    "adam_epsilon": "epsilon",
     "weight_decay": "weight_decay",
     "max_grad_norm": "max_grad_norm",
     "gradient_checkpointing": "gradient_checkpointing",

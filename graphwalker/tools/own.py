@@ -227,30 +227,30 @@ class OwnTools:
         return Observation(", ".join(filter(None, texts)) or "no result", shown=tuple(shown))
 
 
-class Outcome(NamedTuple):
+class CallResult(NamedTuple):
     """What a function returned, or in words why it did not."""
 
     result: Any = None
     failure: str = ""
 
 
-def run_within(function: Callable[[], Any], seconds: float) -> Outcome:
+def run_within(function: Callable[[], Any], seconds: float) -> CallResult:
     """Run the function in a thread of its own for so many seconds.
 
     Errors of ours (`GraphError`) are raised: they are no fault of the function. A function that is
     not done is asked to end, and does not keep the program from ending.
     """
-    ended: list[Outcome | GraphWalkerError] = []
+    ended: list[CallResult | GraphWalkerError] = []
 
     def work() -> None:
         try:
-            ended.append(Outcome(function()))
+            ended.append(CallResult(function()))
         except SystemExit:
-            ended.append(Outcome(failure="failed: it ended the program"))
+            ended.append(CallResult(failure="failed: it ended the program"))
         except GraphWalkerError as error:
             ended.append(error)
         except Exception as error:  # the user's code may raise anything
-            ended.append(Outcome(failure=f"failed: {type(error).__name__}: {str(error)[:200]}"))
+            ended.append(CallResult(failure=f"failed: {type(error).__name__}: {str(error)[:200]}"))
 
     thread = Thread(target=work, daemon=True)
     thread.start()
@@ -259,7 +259,7 @@ def run_within(function: Callable[[], Any], seconds: float) -> Outcome:
         # A loop of Python would hold the interpreter's lock for ever; what waits in C sleeps on.
         ident = ctypes.c_ulong(thread.ident or 0)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
-        return Outcome(failure=f"took more than {seconds:g} s")
+        return CallResult(failure=f"took more than {seconds:g} s")
     if isinstance(ended[0], GraphWalkerError):
         raise ended[0]
     return ended[0]

@@ -10,8 +10,6 @@ class TinyModelConfig(Config):
 
     vocab_size: int = Field(default=4096, ge=300)
     """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
-    atomic_relations: bool = True
-    """Each relation id is one token (3 times faster to learn than ids spelled out)."""
     atomic_names: bool = False
     """Each entity name of the graph is one token, so that a name is copied in one step. For small
     worlds: the vocabulary must hold them all, and training must show them all. A name that it never
@@ -27,10 +25,6 @@ class TinyModelConfig(Config):
     0: as many as `heads`."""
     intermediate: int = Field(default=512, ge=8)
     """Width of the feed-forward layers."""
-    rope_theta: float = Field(default=1_000_000.0, gt=0)
-    """Base of the rotary positions. High, as small heads match names by what turns slowly."""
-    init_std: float = Field(default=0.06, gt=0)
-    """Spread of the initial weights; a narrow model learns slowly from the usual 0.02."""
     induction: bool = False
     """Start with an induction circuit in the first two layers, which copies from the context
     (`training/tiny/induction.py`); it saves most of the tokens that learning to copy names
