@@ -18,7 +18,8 @@ from graphwalker.config import Config
 from graphwalker.console.settings import Setting, describe
 from graphwalker.demo.models import config_models
 
-SETTINGS = Path(__file__).parents[1] / "docs/settings.md"
+ROOT = Path(__file__).parents[1]
+SETTINGS = ROOT / "docs/settings.md"
 UNITS = {
     r"_s$|^max_seconds$": "seconds",
     r"prices\..*_per_million$": "money",
@@ -90,7 +91,7 @@ def option_row(option: Any) -> tuple[str, ...]:
 
 def settings_page() -> Iterator[str]:
     """Yield the lines of the page of settings."""
-    yield "# Settings reference\n"
+    yield "# Settings reference\n\n```bash\ngraphwalker config sft --search length\n```\n"
     yield (
         "Every setting of every command. `graphwalker config NAME --all` prints the same. The last "
         "column has the value of the GraphWalker paper, or the place in it that the default is "
@@ -122,7 +123,6 @@ def paper_value(row: Setting) -> str:
     return found[1] or found[2] if found else ""
 
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = "graphwalker", "data_pipeline", "training", "eval"
 
 
