@@ -45,7 +45,7 @@ class RerankerConfig(OptionalChatConfig):
     cache_dir: FilePath = ""
     """Where answers are kept, for all runs and processes of a machine to share: the same question
     at the same entity shows the same relations in data, training and evaluation. Empty:
-    `graphwalker/reranker` in the user's cache folder."""
+    `reranker` in the cache folder of graphwalker."""
 
 
 class ChatReranker:
