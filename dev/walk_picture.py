@@ -1,10 +1,9 @@
-"""Film a walk on the page of `graphwalker serve`, as an animated picture for the README.
+"""Film a walk on the page of `graphwalker serve`, as animated pictures for the README and the docs.
 
-After `make demo QUICK=1`:
-python dev/walk_picture.py --graph runs/demo/world/graph --model runs/demo/sft1/final \
-    --out docs/pictures/walk "Who is the spouse of the lyricist of Distant Engine?"
+python dev/walk_picture.py --graph GRAPH --model MODEL --out docs/pictures/walk "QUESTION"
 
-Writes OUT-light.webp and OUT-dark.webp. Needs Chromium.
+Writes OUT-light.webp and OUT-dark.webp, and OUT-phone-light.webp and OUT-phone-dark.webp for narrow
+screens. Needs Chromium.
 """
 
 import argparse
@@ -19,18 +18,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from PIL import Image
-from playwright.sync_api import Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-SIZE: ViewportSize = {"width": 920, "height": 720}
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SIZES: dict[str, ViewportSize] = {
+    "": {"width": 920, "height": 720},
+    "-phone": {"width": 400, "height": 680},
+}
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 COLOURS = 64
 """Of a frame: flat drawings and text need few."""
-TYPING_MS, TURN_MS, ANSWER_MS = 90, 1500, 4000
+TURN_MS, ANSWER_MS, STILL_MS = 2000, 3000, 1500
 CLEAN = """
 header.top, #examples, .row, #state, #history, main > p.note, #asked { display: none !important; }
 form label { display: none; } textarea { font-size: 1.05rem; resize: none; }
 #shown { border: 0; margin: 0; } #view { height: 580px; }
 li.later, body:has(li.later) :is(.end, .facts) { visibility: hidden; }
+@media (max-width: 600px) {
+  .bar, .facts, .drawing .note, .seen, .messages { display: none !important; }
+  li[data-turn]:not([aria-current]) { display: none; }
+  .graph { max-height: 300px; } .relations ul { max-height: 9rem; }
+}
 """
 """The page without what a picture does not need, and without what a turn does not know yet."""
 
@@ -55,22 +63,30 @@ def served(graph: str, model: str) -> Iterator[str]:
         server.wait()
 
 
-def film(page: Page, question: str) -> Iterator[Frame]:
-    """Yield the question as it is typed, then the walk turn by turn."""
-    for end in range(0, len(question), 4):
-        page.fill("#question", question[:end])
-        yield shot(page), TYPING_MS
+def ask(page: Page, question: str) -> str:
+    """Ask the question, and return the address of its walk."""
     page.fill("#question", question)
-    yield shot(page), TURN_MS // 2
     page.keyboard.press("Enter")
-    page.wait_for_selector("#view .end:not(:empty)", timeout=120_000)
-    turns = page.locator(".turns > li").count()
+    page.wait_for_url("**#walk=*", timeout=900_000)
+    return page.url
+
+
+def film(page: Page, walk: str) -> Iterator[Frame]:
+    """Yield the finished walk, which a still picture shows, then its turns and its answer."""
+    page.goto(walk)
+    page.add_style_tag(content=CLEAN)
+    page.wait_for_selector("#view .end:not(:empty)")
     page.locator("#question").blur()
+    turns = page.locator(".turns > li").count()
+    page.wait_for_timeout(STILL_MS)
+    whole = shot(page)
+    yield whole, ANSWER_MS
     page.keyboard.press("Home")
-    for turn in range(turns + 1):  # Home is before the first
-        page.wait_for_timeout(800)
-        yield shot(page), ANSWER_MS if turn == turns else TURN_MS
+    for _ in range(turns - 1):
         page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(STILL_MS)
+        yield shot(page), TURN_MS
+    yield whole, ANSWER_MS
 
 
 def shot(page: Page) -> Image.Image:
@@ -94,8 +110,15 @@ def write(frames: list[Frame], path: Path) -> None:
     print(f"{path}: {len(frames)} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
+def opened(browser: Browser, size: ViewportSize, scheme: Scheme, address: str) -> Page:
+    """Open the page in a window of its own."""
+    page = browser.new_page(viewport=size, color_scheme=scheme, bypass_csp=True)
+    page.goto(address)
+    return page
+
+
 def main() -> None:
-    """Film the walk in both colour schemes."""
+    """Film the walk for both widths in both colour schemes."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("question")
     for name in ("--graph", "--model", "--out"):
@@ -104,11 +127,11 @@ def main() -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with served(given.graph, given.model) as address, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for scheme in SCHEMES:
-            page = browser.new_page(viewport=SIZE, color_scheme=scheme, bypass_csp=True)
-            page.goto(address)
-            page.add_style_tag(content=CLEAN)
-            write(list(film(page, given.question)), Path(f"{given.out}-{scheme}.webp"))
+        walk = ask(opened(browser, SIZES[""], "light", address), given.question)
+        for name, size in SIZES.items():
+            for scheme in SCHEMES:
+                page = opened(browser, size, scheme, address)
+                write(list(film(page, walk)), Path(f"{given.out}{name}-{scheme}.webp"))
         browser.close()
 
 
