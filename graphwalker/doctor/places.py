@@ -12,6 +12,7 @@ from typing import Any, cast
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
 from graphwalker.errors import UserError, install_extra
 from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
+from graphwalker.http import get
 from graphwalker.settings.named import QUESTION_FILES, local_path
 
 GIB = 2**30
@@ -114,16 +115,7 @@ def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diag
 
 
 def _answers(url: str) -> str:
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    if not url.startswith(("http://", "https://")):
-        raise UserError(f"{url!r} is no http address")
-    try:
-        with urlopen(f"{url.rstrip('/')}/models", timeout=5):
-            pass
-    except HTTPError:
-        pass  # it is there: what it refuses is asked with a key, later
+    get(f"{url.rstrip('/')}/models", 5.0)  # what it refuses is asked with a key, later
     return f"{url} answers"
 
 

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from pydantic import AfterValidator
 
 from graphwalker.errors import UserError, lacks_extra
 from graphwalker.files import cache_folder, read_json, write_json
+from graphwalker.http import TooLarge, download
 from graphwalker.pretrained.adapters import MODEL_FILE
 from graphwalker.pretrained.folders import ADAPTER, ADAPTER_WEIGHTS
 from graphwalker.pretrained.load import make_model, read_gguf, write_merged
@@ -49,7 +49,6 @@ UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, l
 """What zipfile raises: a `RuntimeError` for an encrypted file and for a method it does not know."""
 LARGEST = 1 << 30
 """Bytes that an archive may unpack to."""
-TIMEOUT_S = 60.0
 
 
 def folder_of(model: str) -> str:
@@ -222,11 +221,9 @@ def _convert(gguf: Path, folder: Path) -> None:
 
 def _fetch(address: str, place: Path) -> Path:
     try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as data, place.open("wb") as out:
-            for block in _blocks(data):
-                out.write(block)
-                if out.tell() > LARGEST:
-                    raise UserError(f"{address}: more than {LARGEST >> 20} MiB: not an adapter")
+        download(address, place, LARGEST)
+    except TooLarge:
+        raise UserError(f"{address}: more than {LARGEST >> 20} MiB: not an adapter") from None
     except OSError as error:
         raise UserError(f"{address}: not downloaded ({error}); give a path") from None
     return place

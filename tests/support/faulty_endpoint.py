@@ -16,6 +16,7 @@ class FaultyEndpoint:
 
     A fault is `(status, headers, body)`, or one of: `reset`, `cut` (half of the body), `mute`
     (no answer for `slow_s`), `closed` (the answer, then the connection is gone without a word),
+    `restarted` (nothing found, and then the same),
     `drip` and `drip of headers` (a byte every twentieth of a second, for `slow_s`).
     """
 
@@ -58,10 +59,11 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             if isinstance(fault, str) and fault.startswith("drip"):
                 self.drip(b"HTTP/1.1 200 OK\r\n", fault != "drip")
                 return
-            status, body = self.run(form["query"][0])
+            query = "SELECT * WHERE {}" if fault == "restarted" else form["query"][0]
+            status, body = self.run(query.replace("{}", "{ FILTER(false) }"))
             headers = {"Content-Type": "application/sparql-results+json", **endpoint.headers}
             self.reply(status, headers, body, cut=fault == "cut")
-            if fault == "closed":
+            if fault in ("closed", "restarted"):
                 self.close_connection = True
 
         def run(self, query):

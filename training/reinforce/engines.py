@@ -208,16 +208,19 @@ def engine_arguments(config: "GrpoConfig") -> dict[str, Any]:
 def check_server(config: VllmConfig, temperature: float) -> None:
     """Raise `UserError` unless weights can be sent to the server, and its log-probabilities are
     those of the distribution that is trained."""
-    import httpx
     import torch
 
+    from graphwalker.http import Unanswered, get
     from graphwalker.policies.vllm.server import served_model
 
     if not torch.cuda.is_available():
         raise UserError("engine: vllm-server sends weights over NCCL, which needs a GPU here, too")
     served_model(config)
-    answer = httpx.get(f"{config.base_url}/server_info", params={"config_format": "json"})
-    facts: dict[str, Any] = answer.json()["vllm_config"] if answer.status_code == 200 else {}
+    try:
+        answer = get(f"{config.base_url}/server_info?config_format=json", 30.0)
+        facts: dict[str, Any] = answer.json()["vllm_config"] if answer.status == 200 else {}
+    except (Unanswered, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{config.base_url}: says nothing of itself ({error}); {SERVE}") from None
     if not facts.get("weight_transfer_config"):
         raise UserError(f"{config.base_url}: this server takes no weights; {SERVE}")
     mode = facts.get("model_config", {}).get("logprobs_mode")

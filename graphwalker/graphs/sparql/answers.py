@@ -1,17 +1,15 @@
 """Answers of an endpoint: whole SPARQL results, or the reason why they cannot be believed."""
 
-import json
-import time
 from collections.abc import Iterable
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, cast
 
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.request import USER_AGENT, Response
+from graphwalker.graphs.sparql.request import USER_AGENT
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
+from graphwalker.http import PASSING, Answer
 
 ResultRow = dict[str, Binding]
 """The values of one solution by variable; an unbound variable is absent."""
@@ -30,14 +28,13 @@ class Fault(Exception):
         self.reason, self.again, self.wait_s = reason, again, wait_s
 
 
-def read_rows(response: Response) -> list[ResultRow]:
+def read_rows(response: Answer) -> list[ResultRow]:
     """The solutions of a SELECT. Raises `Fault` for errors, and for answers that are not whole."""
     _check_status(response)
     _check_whole(response)
     try:
-        answer: Any = json.loads(response.body)
-        rows = answer["results"]["bindings"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        rows = response.json()["results"]["bindings"]
+    except (ValueError, KeyError, TypeError):
         raise Fault(f"not SPARQL results in JSON: {_first_line(response)}", again=True) from None
     if not _are_rows(rows):
         raise Fault(f"its results are no rows of values: {_first_line(response)}", again=True)
@@ -82,28 +79,27 @@ def _are_rows(rows: Any) -> bool:
     return True
 
 
-def _check_status(response: Response) -> None:
+def _check_status(response: Answer) -> None:
     status = response.status
     if status == 200:
         return
     if 300 <= status < 400:
         where = response.headers.get("location", "another address")
         raise Fault(f"HTTP {status}: moved to {where}", again=False)
-    again = status >= 500 or status in (408, 429)
     why = f"HTTP {status}: {_first_line(response)}"
     if status == 403:
         why += f"; a public endpoint may want a name and an address in {USER_AGENT}"
-    raise Fault(why, again, _retry_after(response))
+    raise Fault(why, status in PASSING, response.asked_wait_s)
 
 
-def _check_whole(response: Response) -> None:
+def _check_whole(response: Answer) -> None:
     """Virtuoso gives up with HTTP 200 and what it has found so far; a header tells."""
     if state := response.headers.get("x-sql-state"):
         why = response.headers.get("x-sql-message", "").strip()
         raise Fault(f"incomplete answer, state {state}: {why}"[:300], again=True)
 
 
-def _check_count(response: Response, rows: int) -> None:
+def _check_count(response: Answer, rows: int) -> None:
     limit = response.headers.get("x-sparql-maxrows", "")
     if limit.isdigit() and rows >= int(limit):
         raise Fault(
@@ -112,18 +108,7 @@ def _check_count(response: Response, rows: int) -> None:
         )
 
 
-def _retry_after(response: Response) -> float:
-    """Seconds that the server asks to wait, given as such or as a date."""
-    wait = response.headers.get("retry-after", "")
-    if wait.isdigit():
-        return float(wait)
-    try:
-        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
-
-
-def _first_line(response: Response) -> str:
+def _first_line(response: Answer) -> str:
     lines = response.body[:2000].decode(errors="replace").split("\n")
     return next((line.strip() for line in lines if line.strip()), "(empty)")[:200]
 

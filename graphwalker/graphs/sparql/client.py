@@ -2,28 +2,24 @@
 
 import logging
 import math
-import random
 import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.sparql.answers import Fault, ResultRow, read_rows
 from graphwalker.graphs.sparql.request import (
     Form,
-    Refusal,
     check_installed,
     environment_headers,
     write_request,
 )
-
-if TYPE_CHECKING:
-    from graphwalker.graphs.sparql.connections import Connections
+from graphwalker.http import Answer, Backoff, Client, TooLarge, Unanswered
 
 MARKED = "urn:graphwalker:graph"
 FINGERPRINT, TRIPLES, SENTINEL = (
@@ -120,36 +116,46 @@ def _value(row: ResultRow, variable: str) -> str:
 log = logging.getLogger(__name__)
 
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
-LONGEST_WAIT_S = 300.0
-"""Of a wait that an endpoint asks for (Retry-After), as long as is kept."""
+REQUEST_TIMEOUTS = 4
+"""A whole request may take that many time-outs, each wait in it one."""
+LONGEST_PAUSE_S = 10.0
+_REST = Backoff(1.0)
 RowsCheck = Callable[[list[ResultRow]], None]
 
 
 class Endpoint:
     """One address: its connections, and until when it is left alone after failures."""
 
-    def __init__(self, connections: "Connections") -> None:
-        self.connections = connections
-        self.address = connections.address
+    def __init__(self, address: str, http: Client) -> None:
+        self.address, self.http = address, http
         self.failures = 0
         self.rest_until = 0.0
         self.full_since = -math.inf
         """When it showed its graph again after it had lost it; until then, infinity."""
         self.is_virtuoso: bool | None = None
-        self.proven = False
+        self._proven_at = -1
+
+    @property
+    def proven(self) -> bool:
         """Whether it holds the graph that is asked: shown anew after each failure, and after it
-        closed a connection."""
+        closed a connection, as a server that was started anew may hold another graph."""
+        return self._proven_at == self.http.losses
+
+    def note_proof(self, losses: int) -> None:
+        """It showed its graph, asked for when so many connections were lost."""
+        self._proven_at = losses
+        self.full_since = min(self.full_since, time.monotonic())
+        self.note_answer()
 
     @property
     def ready(self) -> bool:
         return time.monotonic() >= self.rest_until
 
     def note_failure(self, wait_s: float = 0.0) -> None:
-        """Leave it alone for a second, twice as long each time, a minute at most, or for as long as
-        it asks for."""
-        self.failures, self.proven = self.failures + 1, False
-        rest = max(min(60.0, 2.0 ** min(self.failures - 1, 6)), min(wait_s, LONGEST_WAIT_S))
-        self.rest_until = time.monotonic() + rest
+        """Leave it alone for about a second, twice as long each time, a minute at most, or for as
+        long as it asks for."""
+        self.failures, self._proven_at = self.failures + 1, -1
+        self.rest_until = time.monotonic() + _REST.pause(self.failures, wait_s)
 
     def note_answer(self) -> None:
         self.failures, self.rest_until = 0, 0.0
@@ -180,13 +186,22 @@ class SparqlClient:
         if not addresses or attempts < 1:
             raise UserError("an endpoint and at least one attempt are needed")
         check_installed()
-        from graphwalker.graphs.sparql.connections import Connections
 
-        self._endpoints = [Endpoint(Connections(a, timeout_s, max_bytes)) for a in addresses]
+        def connect(address: str) -> Client:
+            return Client(
+                address,
+                timeout_s,
+                whole_s=REQUEST_TIMEOUTS * timeout_s,
+                largest=max_bytes,
+                idle_s=None,  # that the endpoint closed one says that it may have been replaced
+                resends=True,
+            )
+
+        self._endpoints = [Endpoint(address, connect(address)) for address in addresses]
         self.default_graph = default_graph
         sent = {**environment_headers(), **{n.capitalize(): text for n, text in headers.items()}}
         self._form = Form(default_graph, user, password, tuple(sent.items()))
-        self._attempts, self._first_pause_s = attempts, first_pause_s
+        self._attempts, self._backoff = attempts, Backoff(first_pause_s, LONGEST_PAUSE_S)
         self._lock = threading.Lock()
         self._proof: Proof | None = None
         self.counts: Counter[str] = Counter()
@@ -209,14 +224,16 @@ class SparqlClient:
             endpoint, began = self._choose(), time.monotonic()
             self._count(retries=attempt > 0)
             try:
-                rows = self._ask(endpoint, query, values)
+                answer = self._send(endpoint, query, values)
+                rows = self._read(endpoint, answer)
                 if check is not None:
                     check(rows)
                 if not endpoint.proven:
                     self._prove(endpoint)
                 elif _says_nothing(rows):
                     self._ask_canary(endpoint)
-                if _says_nothing(rows) and began < endpoint.full_since:
+                came_back = began < endpoint.full_since or answer.losses != endpoint.http.losses
+                if _says_nothing(rows) and came_back:
                     raise Fault("it answered with nothing before its graph came back", again=True)
                 return rows
             except Fault as fault:
@@ -225,7 +242,7 @@ class SparqlClient:
                     raise GraphError(reason) from None
                 endpoint.note_failure(fault.wait_s)
                 if attempt + 1 < self._attempts:
-                    self._pause(attempt, fault, endpoint.address)
+                    self._pause(attempt + 1, fault, endpoint.address)
         raise GraphError(f"{reason} (after {self._attempts} attempts)")
 
     def check(self) -> dict[str, str]:
@@ -235,23 +252,31 @@ class SparqlClient:
     def close(self) -> None:
         """Close idle connections."""
         for endpoint in self._endpoints:
-            endpoint.connections.close()
+            endpoint.http.close()
 
-    def _ask(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> list[ResultRow]:
+    def _ask(self, endpoint: Endpoint, query: str) -> list[ResultRow]:
+        return self._read(endpoint, self._send(endpoint, query, _NO_VALUES))
+
+    def _send(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> Answer:
         as_parameters = bool(endpoint.is_virtuoso)
         request = write_request(endpoint.address, self._form, query, values, as_parameters)
         self._count(requests=1)
         try:
-            response = endpoint.connections.send(request)
-        except (Refusal, TimeoutError) as failure:
+            return endpoint.http.send("POST", endpoint.address, request.headers, request.body)
+        except TooLarge as error:
+            raise GraphError(
+                f"{endpoint.address}: {error}; the node has too many triples for one look, or "
+                "raise max_bytes"
+            ) from None
+        except Unanswered as failure:
             raise Fault(str(failure), again=True) from None
-        if response.renewed:  # a server that was started anew may hold another graph, or none yet
-            endpoint.proven = False
-        endpoint.is_virtuoso = response.headers.get("server", "").startswith("Virtuoso")
-        rows = read_rows(response)
+
+    def _read(self, endpoint: Endpoint, answer: Answer) -> list[ResultRow]:
+        endpoint.is_virtuoso = answer.headers.get("server", "").startswith("Virtuoso")
+        rows = read_rows(answer)
         if endpoint.proven:
             endpoint.note_answer()
-        self._count(rows=len(rows), bytes=len(response.body))
+        self._count(rows=len(rows), bytes=len(answer.body))
         return rows
 
     def _choose(self) -> Endpoint:
@@ -271,19 +296,15 @@ class SparqlClient:
         """Let it show that it holds the graph. Raises `Fault` for one that holds nothing, or
         another graph than was asked so far: its answers would be believed, and are wrong."""
         self._count(probes=1)
+        losses = endpoint.http.losses
         with self._lock:
             known = self._proof
 
-        def ask(query: str) -> list[ResultRow]:
-            return self._ask(endpoint, query, _NO_VALUES)
-
         several = len(self._endpoints) > 1
-        shown = prove(ask, known, self.default_graph, several)
+        shown = prove(partial(self._ask, endpoint), known, self.default_graph, several)
         with self._lock:
             self._proof = self._proof or shown
-        endpoint.proven = True
-        endpoint.full_since = min(endpoint.full_since, time.monotonic())
-        endpoint.note_answer()
+        endpoint.note_proof(losses)
 
     def _ask_canary(self, endpoint: Endpoint) -> None:
         """Let an endpoint that found nothing show a triple that must be there. Raises `Fault`: a
@@ -292,9 +313,7 @@ class SparqlClient:
         shown = self._proof.sentinels if self._proof else ()
         known = tuple(pair for pair in shown if all(map(_SAFE.fullmatch, pair)))[:1]
 
-        def ask(query: str) -> list[ResultRow]:
-            return self._ask(endpoint, query, _NO_VALUES)
-
+        ask = partial(self._ask, endpoint)
         if _missing(ask, known) if known else _read_proof(ask) is None:
             endpoint.full_since = math.inf
             raise Fault("it answers with nothing, and has lost triples that it showed", again=True)
@@ -315,19 +334,16 @@ class SparqlClient:
             return fault.reason
         return ""
 
-    def _pause(self, attempt: int, fault: Fault, address: str) -> None:
-        """Nothing where another endpoint is ready; else exponential backoff with full jitter."""
+    def _pause(self, failures: int, fault: Fault, address: str) -> None:
+        """Wait before another attempt, unless another endpoint is ready."""
         if any(endpoint.ready for endpoint in self._endpoints):
             return
-        pause = random.uniform(0.5, 1.0) * self._first_pause_s * 2**attempt
-        if fault.wait_s > pause:
-            pause = min(fault.wait_s, LONGEST_WAIT_S)
+        pause = self._backoff.pause(failures, fault.wait_s)
+        if 0 < pause <= fault.wait_s:
             log.warning(
                 "%s: waiting %.0f s, asked by the server (%s)", address, pause, fault.reason
             )
-            time.sleep(pause)
-        else:
-            time.sleep(min(pause, 10.0))
+        time.sleep(pause)
 
     def _count(self, **amounts: int) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Requests to an endpoint, as SPARQLWrapper writes them, and what comes back."""
+"""Requests to an endpoint, as SPARQLWrapper writes them."""
 
 import json
 import os
@@ -22,28 +22,12 @@ PLAIN_IDS = "Graphwalker-ids"
 """A header by which `graph serve --base` knows that it is we who read its IRIs as ids."""
 
 
-class Refusal(Exception):
-    """An endpoint that is away, resets, stalls or breaks off."""
-
-
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """What is sent: a form, and its headers."""
 
     body: bytes
     headers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What came back, whole."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    body: bytes
-    renewed: bool = False
-    """A connection that was kept had been closed: behind the same address may be another server."""
 
 
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -70,12 +54,12 @@ def environment_headers() -> dict[str, str]:
             f'{HEADERS}: not a JSON object of headers, such as {{"X-Key": "abc"}}'
         ) from None
     agent = os.environ.get(USER_AGENT, "").strip() or DEFAULT_AGENT
-    return {"User-agent": agent, PLAIN_IDS: "1", **headers}
+    return {"Accept-encoding": "identity", "User-agent": agent, PLAIN_IDS: "1", **headers}
 
 
 def check_installed() -> None:
-    """Raises `UserError` without SPARQLWrapper and urllib3."""
-    for name in ("SPARQLWrapper", "urllib3"):
+    """Raises `UserError` without SPARQLWrapper and httpx."""
+    for name in ("SPARQLWrapper", "httpx"):
         if find_spec(name) is None:
             raise lacks_extra(f"SPARQL needs {name}", "sparql")
 

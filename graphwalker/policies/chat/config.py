@@ -2,15 +2,15 @@
 
 import os
 import re
-from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from graphwalker.config import C, Config
 from graphwalker.errors import UserError
 from graphwalker.files import is_address_file, read_address
+from graphwalker.http import is_this_machine
 from graphwalker.trust import Address, ByHand, KeyVariable, Text
 
 _REASONING = re.compile(r"(?:^|/)(?:o[1-9]|gpt-5)(?![0-9a-z])(?!-chat)")
@@ -76,7 +76,7 @@ class ChatApiConfig(Config):
     retries: int = Field(default=6, ge=0)
     """Further attempts after rate limits, server errors, timeouts and cut-off answers."""
     backoff_s: float = Field(default=1.0, ge=0)
-    """The first wait is drawn from 0 to this; the range doubles with every attempt."""
+    """The first wait is at most this, and at least half of it; it doubles with every attempt."""
     max_backoff_s: float = Field(default=60.0, ge=0)
     """Longest wait, where the server asks for none by Retry-After (two minutes at most)."""
     requests_per_minute: float = Field(default=0.0, ge=0)
@@ -143,7 +143,7 @@ class ChatApiConfig(Config):
     def is_private(self) -> bool:
         """True where a key cannot be read on its way: https, or this machine."""
         parts = urlsplit(self.address)
-        return parts.scheme == "https" or _is_loopback(parts)
+        return parts.scheme == "https" or is_this_machine(parts)
 
 
 class OptionalChatConfig(ChatApiConfig):
@@ -187,16 +187,6 @@ def plain_http_address(value: str, example: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("must hold no password, query or fragment; keys go into api_key_env")
     return value.rstrip("/")
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def api_key(config: ChatApiConfig) -> str:

@@ -15,17 +15,16 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from graphwalker.doctor.software import unsupported_reason
-from graphwalker.errors import PolicyError, UserError, lacks_extra
+from graphwalker.errors import PolicyError, UserError
+from graphwalker.files import dumps
+from graphwalker.http import AsyncClient, Backoff, Unanswered, get
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.policy import turn_seed
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.config import VllmConfig
-
-if TYPE_CHECKING:
-    import httpx
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +56,10 @@ class TokenClient:
     loop."""
 
     def __init__(self, config: VllmConfig, served_model: str, concurrency: int) -> None:
-        library = _library()
         self._config, self._model = config, served_model
-        self._http: dict[str, httpx.AsyncClient] = {
-            url: library.AsyncClient(
-                base_url=url,
-                timeout=library.Timeout(config.timeout_s, pool=None),
-                limits=library.Limits(max_connections=concurrency),
-            )
-            for url in config.addresses
+        self._backoff = Backoff(config.backoff_s)
+        self._http = {
+            url: AsyncClient(url, config.timeout_s, concurrency) for url in config.addresses
         }
         self._replicas = Replicas(config.addresses, config.rest_s)
 
@@ -78,7 +72,7 @@ class TokenClient:
         again, after a wait.
         """
         body = {"model": self._model, "prompt": list(ids), **settings, **_FIELDS}
-        problem = PolicyError("no attempt was made")
+        problem, wait_s = PolicyError("no attempt was made"), 0.0
         tried: set[str] = set()
         attempts = self._config.retries + len(self._http)
         for attempt in range(attempts):
@@ -86,8 +80,8 @@ class TokenClient:
             if attempt:
                 log.info("vLLM: %s; trying again", problem)
                 if not fresh:
-                    waits = attempt - len(self._http)
-                    await asyncio.sleep(self._config.backoff_s * 2**waits)
+                    failures = attempt - len(self._http) + 1
+                    await asyncio.sleep(self._backoff.pause(failures, wait_s))
             url = self._replicas.take(key, tried if fresh else set())
             try:
                 answer = await self._attempt(url, body)
@@ -100,7 +94,7 @@ class TokenClient:
                 return answer
             tried.add(url)
             self._replicas.rest(url)
-            problem = answer
+            problem, wait_s = answer, getattr(answer, "wait_s", 0.0)
         return PolicyError(f"{problem} (after {attempts} attempts)")
 
     def forget(self, key: str) -> None:
@@ -109,22 +103,23 @@ class TokenClient:
 
     async def close(self) -> None:
         for http in self._http.values():
-            await http.aclose()
+            await http.close()
 
     async def _attempt(self, url: str, body: Mapping[str, Any]) -> "DrawnTurn | PolicyError":
-        import httpx
-
+        sent, headers = dumps(body).encode(), {"content-type": "application/json"}
         try:
-            response = await self._http[url].post("/v1/completions", json=body)
-        except httpx.TimeoutException:
-            return NoAnswer(f"{url}: no answer in {self._config.timeout_s:g} s")
-        except httpx.TransportError as error:
+            answer = await self._http[url].send("POST", f"{url}/v1/completions", headers, sent)
+        except Unanswered as error:
+            if error.is_late:
+                return NoAnswer(f"{url}: no answer in {self._config.timeout_s:g} s")
             return TransientFailure(f"{url}: no connection ({_line(error)})")
-        if response.status_code != 200:
-            kind = TransientFailure if response.status_code in RETRIED else PolicyError
-            return kind(f"{url}: HTTP {response.status_code}: {_line(response.text)}")
+        if answer.status != 200:
+            what = f"{url}: HTTP {answer.status}: {_line(answer.text)}"
+            if answer.status in RETRIED:
+                return TransientFailure(what, answer.asked_wait_s)
+            return PolicyError(what)
         try:
-            return read_turn(response.json(), body["prompt"])
+            return read_turn(answer.json(), body["prompt"])
         except ValueError as error:
             return PolicyError(f"{url}: the answer is no completion in token ids ({_line(error)})")
 
@@ -195,7 +190,11 @@ def sampling_settings(
 
 
 class TransientFailure(PolicyError):
-    """A failure that another attempt may mend."""
+    """A failure that another attempt may mend, after so many seconds."""
+
+    def __init__(self, text: str, wait_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.wait_s = wait_s
 
 
 class NoAnswer(PolicyError):
@@ -239,15 +238,14 @@ def served_model(config: VllmConfig) -> ServedModel:
 
 
 def _served_at(url: str, config: VllmConfig) -> ServedModel:
-    library = _library()
     deadline = time.monotonic() + config.wait_s
     while True:
         try:
-            response = library.get(f"{url}/v1/models", timeout=min(30.0, config.timeout_s))
-            served = _choose_model(response.json(), url, config)
-            _check_version(library, url)
+            answer = get(f"{url}/v1/models", min(30.0, config.timeout_s))
+            served = _choose_model(answer.json(), url, config)
+            _check_version(url)
             return served
-        except (library.TransportError, ValueError) as error:
+        except (Unanswered, ValueError) as error:
             if isinstance(error, UserError):
                 raise
             if time.monotonic() >= deadline:
@@ -273,23 +271,13 @@ def _choose_model(answer: Any, url: str, config: VllmConfig) -> ServedModel:
     return ServedModel(name, models[name])
 
 
-def _check_version(library: Any, url: str) -> None:
+def _check_version(url: str) -> None:
     """Raises `UserError` for a server whose version is outside what we support."""
-    answer = library.get(f"{url}/version", timeout=30.0)
-    facts: Any = answer.json() if answer.status_code == 200 else {}
+    answer = get(f"{url}/version", 30.0)
+    facts: Any = answer.json() if answer.status == 200 else {}
     version = cast("dict[str, Any]", facts).get("version") if isinstance(facts, dict) else None
     if isinstance(version, str) and (fault := unsupported_reason("vllm", version)):
         raise UserError(f"{url}: {fault}")
-
-
-def _library() -> Any:
-    try:
-        import httpx
-    except ImportError:
-        raise lacks_extra("engine: vllm-server needs httpx", "api") from None
-    # httpx logs every request at INFO; its lines would drown a run's own.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    return httpx
 
 
 def _all(values: Any, kind: "type | tuple[type, ...]") -> bool:

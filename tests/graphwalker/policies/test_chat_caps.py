@@ -26,7 +26,7 @@ from graphwalker.policies.chat.config import ChatApiConfig, Prices
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.question import Question
 from graphwalker.trajectory import Message
-import openai
+import httpx
 
 url, folder, cap = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
 prices = Prices(prompt_per_million=1e6, completion_per_million=2e6, max_cost=cap)

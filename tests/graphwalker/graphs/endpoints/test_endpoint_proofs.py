@@ -153,3 +153,13 @@ def test_an_answer_just_before_the_graph_came_back_is_asked_for_again(stored):
         # An empty answer and a canary that is missing, then an empty answer and a full canary.
         endpoint.faults = [EMPTY, EMPTY, EMPTY]
         assert ask(graph)
+
+
+def test_an_outage_that_ends_before_the_canary_leaves_no_empty_answer(stored):
+    """An empty store answers and is replaced by a full one, which the canary finds."""
+    with faulty(stored()) as endpoint:
+        graph = SparqlGraph(endpoint.address, **QUICK)
+        expected = ask(graph)
+        endpoint.faults = ["restarted"]
+        assert ask(graph) == expected
+        assert graph.client.counts["retries"] == 1

@@ -17,8 +17,8 @@ from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import FREEBASE
 from graphwalker.graphs.sparql.answers import Fault, read_rows
 from graphwalker.graphs.sparql.graph import SparqlGraph
-from graphwalker.graphs.sparql.request import Response
 from graphwalker.graphs.sparql.terms import Vocabulary, text
+from graphwalker.http import Answer
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
@@ -119,7 +119,7 @@ def test_a_wait_that_the_server_asks_for_is_kept_and_said(store, reference, capl
 def test_a_wait_may_be_given_as_a_date():
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=1000), usegmt=True)
     with pytest.raises(Fault) as raised:
-        read_rows(Response(503, {"retry-after": date}, b""))
+        read_rows(Answer(503, {"retry-after": date}, b""))
     assert 500 < raised.value.wait_s <= 1000
 
 

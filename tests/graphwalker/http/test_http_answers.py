@@ -7,12 +7,16 @@ from contextlib import contextmanager
 import pytest
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.sparql.connections import Connections
-from graphwalker.graphs.sparql.request import HttpRequest, Refusal
+from graphwalker.http import Client, Unanswered
 
 BODY = b'{"results": {"bindings": []}}'
 HEAD = b"HTTP/1.1 200 OK\r\nServer: Virtuoso\r\nContent-Length: 29\r\n"
-REQUEST = HttpRequest(b"query=SELECT", {"Accept": "application/json"})
+
+
+def ask(client, **headers):
+    return client.send(
+        "POST", client.address, {"Accept": "application/json", **headers}, b"query=SELECT"
+    )
 
 
 def reads_request(connection):
@@ -50,12 +54,14 @@ def answering(*pieces):
 
     done = threading.Event()
     threading.Thread(target=serve, daemon=True).start()
-    connections = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}/caf\u00e9", 5.0, 1000)
+    client = Client(
+        f"http://127.0.0.1:{listener.getsockname()[1]}/caf\u00e9", 5.0, largest=1000, resends=True
+    )
     try:
-        yield connections, accepted
+        yield client, accepted
     finally:
         done.set()
-        connections.close()
+        client.close()
         listener.close()
 
 
@@ -75,10 +81,10 @@ WHOLE = [
 
 @pytest.mark.parametrize("pieces", WHOLE)
 def test_an_answer_is_read_whole_however_it_comes(pieces):
-    with answering(*pieces) as (connections, _):
+    with answering(*pieces) as (client, _):
         for _ in range(2):
-            response = connections.send(REQUEST)
-            assert (response.status, response.body) == (200, BODY)
+            answer = ask(client)
+            assert (answer.status, answer.body) == (200, BODY)
 
 
 BROKEN = [HEAD.replace(b"29", b"290") + b"\r\n" + BODY, b"no HTTP\r\n\r\n", b""]
@@ -87,20 +93,19 @@ BROKEN = [HEAD.replace(b"29", b"290") + b"\r\n" + BODY, b"no HTTP\r\n\r\n", b""]
 @pytest.mark.parametrize("answer", BROKEN)
 def test_an_answer_that_breaks_off_is_a_failed_connection(answer):
     with (
-        answering(answer) as (connections, _),
-        pytest.raises(Refusal),
+        answering(answer) as (client, _),
+        pytest.raises(Unanswered),
     ):
-        connections.send(REQUEST)
+        ask(client)
 
 
 def test_a_connection_is_kept():
-    with answering(*WHOLE[0]) as (connections, accepted):
-        connections.send(REQUEST)
-        connections.send(REQUEST)
+    with answering(*WHOLE[0]) as (client, accepted):
+        ask(client)
+        ask(client)
         assert len(accepted) == 1
 
 
 def test_a_line_break_in_a_header_is_the_users_mistake():
-    odd = HttpRequest(b"query=SELECT", {"X-Key": "a\r\nb: c"})
-    with answering(*WHOLE[0]) as (connections, _), pytest.raises(UserError, match="one line"):
-        connections.send(odd)
+    with answering(*WHOLE[0]) as (client, _), pytest.raises(UserError, match="one line"):
+        ask(client, **{"X-Key": "a\r\nb: c"})

@@ -3,6 +3,7 @@
 The slow servers are sockets on the loopback: no HTTP library writes what they write.
 """
 
+import asyncio
 import re
 import socket
 import threading
@@ -12,9 +13,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from graphwalker.errors import PolicyError
-from graphwalker.policies.chat.client import Completions
-from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.doctor.places import look_at_server
+from graphwalker.http import AsyncClient, Client, Unanswered
 
 TIMEOUT_S = 0.6
 GIVEN_UP_S = 12
@@ -91,37 +91,49 @@ def say_nothing(client: socket.socket) -> None:
     time.sleep(20)
 
 
-def seconds_until_given_up(answer: Callable[[socket.socket], None], scheme: str = "http") -> float:
+def send(client: Client, text: bytes = b"?") -> float:
     """How long one request lasts, which has to fail."""
-    with slow_server(answer) as port:
-        config = ChatApiConfig(
-            base_url=f"{scheme}://127.0.0.1:{port}/v1",
-            timeout_s=TIMEOUT_S,
-            retries=0,
-            api_key_env="",
-        )
-        chat = Completions(config, "m")
-        started = time.monotonic()
-        with pytest.raises(PolicyError, match=r"no whole answer in 0\.6 s|no connection"):
-            chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0)
-        passed = time.monotonic() - started
-        chat.close()
-    return passed
+    started = time.monotonic()
+    with pytest.raises(Unanswered):
+        client.send("POST", client.address, body=text)
+    return time.monotonic() - started
+
+
+def draw(address: str) -> float:
+    """The same in an event loop."""
+
+    async def fail() -> None:
+        client = AsyncClient(address, TIMEOUT_S, 4)
+        with pytest.raises(Unanswered):
+            await client.send("POST", address, body=b"?")
+        await client.close()
+
+    started = time.monotonic()
+    asyncio.run(fail())
+    return time.monotonic() - started
 
 
 @pytest.mark.parametrize("answer", [drip_head, drip_body, flood_with_100, say_nothing])
 def test_a_request_ends_at_its_time_out_however_the_server_delays(answer):
-    assert seconds_until_given_up(answer) < GIVEN_UP_S
+    with slow_server(answer) as port:
+        address = f"http://127.0.0.1:{port}"
+        assert send(Client(address, TIMEOUT_S)) < GIVEN_UP_S
+        assert draw(address) < GIVEN_UP_S
 
 
 @pytest.mark.parametrize("answer", [drip_handshake, say_nothing])
 def test_a_handshake_counts_towards_the_time_out(answer):
-    assert seconds_until_given_up(answer, "https") < GIVEN_UP_S
+    with slow_server(answer) as port:
+        assert send(Client(f"https://127.0.0.1:{port}", TIMEOUT_S)) < GIVEN_UP_S
+
+
+def test_each_wait_may_be_shorter_than_the_whole():
+    with slow_server(say_nothing) as port:
+        assert send(Client(f"http://127.0.0.1:{port}", TIMEOUT_S, whole_s=60)) < GIVEN_UP_S
 
 
 def test_a_connection_that_was_kept_has_a_deadline_too():
-    body = b'{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}'
-    whole = HEAD.replace(b"9999", str(len(body)).encode()) + body
+    whole = HEAD.replace(b"9999", b"2") + b"ok"
 
     def answer_once(client: socket.socket) -> None:
         read_request(client)
@@ -130,26 +142,20 @@ def test_a_connection_that_was_kept_has_a_deadline_too():
         drip(client, SLOW_HEAD)
 
     with slow_server(answer_once) as port:
-        url = f"http://127.0.0.1:{port}/v1"
-        config = ChatApiConfig(base_url=url, timeout_s=TIMEOUT_S, retries=0, api_key_env="")
-        chat = Completions(config.model_copy(update={"timeout_s": 3.0}), "m")
-        assert chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0).text == "ok"
-        started = time.monotonic()
-        with pytest.raises(PolicyError, match="no whole answer"):
-            chat.complete([{"role": "user", "content": "??"}], max_tokens=5, seed=0)
-        assert time.monotonic() - started < GIVEN_UP_S
-        chat.close()
+        client = Client(f"http://127.0.0.1:{port}", 3.0)
+        assert client.send("POST", client.address, body=b"?").text == "ok"
+        assert send(client) < GIVEN_UP_S
 
 
 def test_a_proxy_that_drips_is_given_up_too(monkeypatch: pytest.MonkeyPatch):
     with slow_server(drip_head) as port:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         monkeypatch.delenv("NO_PROXY", raising=False)
-        config = ChatApiConfig(
-            base_url="https://chat.example/v1", timeout_s=TIMEOUT_S, retries=0, api_key_env=""
-        )
-        chat, started = Completions(config, "m"), time.monotonic()
-        with pytest.raises(PolicyError):
-            chat.complete([{"role": "user", "content": "?"}], max_tokens=5, seed=0)
-        assert time.monotonic() - started < GIVEN_UP_S
-        chat.close()
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert send(Client("https://chat.example/v1", TIMEOUT_S)) < GIVEN_UP_S
+
+
+def test_the_doctor_waits_for_no_drip():
+    with slow_server(drip_head) as port:
+        (found,) = look_at_server("teacher", f"http://127.0.0.1:{port}/v1")
+    assert (found.verdict, found.found) == ("wrong", "timed out")
