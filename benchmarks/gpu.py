@@ -39,11 +39,27 @@ def figures(name: str, *words: str) -> tuple[str, ...]:
     return ("-m", "benchmarks.gpu_parts", name, "{out}", *words)
 
 
+def launched(stage: str, *words: str) -> tuple[str, ...]:
+    return ("-m", "benchmarks.gpu_layouts", stage, "{out}", *words)
+
+
 CONTRACT = "tests/graphwalker/policies/test_engine_contract.py"
 ON_GPU = "tests/training/test_on_gpu.py"
 SMALL = ("prompts_per_step=8", "samples=4", "micro_batch=1", "steps=1")
 VLLM = ("engine=vllm", "vllm.sleep=true")
+FIRST = "first"
+"""A minute each: the first ten minutes on a GPU, with weights of SmolLM2 in bfloat16."""
+BRIEF = ("smollm2", "steps=2", "prompts_per_step=4", "samples=4", "micro_batch=4", "beta=0.05")
+BESIDE = (*BRIEF, *VLLM, "vllm.gpu_memory=0.3")
+LAYOUTS = ("ddp", "zero2", "zero3", "fsdp2")
 PARTS = (
+    Part("first-data", 0.1, figures("data", "little")),
+    Part("first-sft-0.5b", 0.1, figures("sft", "0.5B", "max_steps=12")),
+    Part("first-grpo", 0.1, figures("grpo", *BRIEF)),
+    Part("first-grpo-vllm", 0.1, figures("grpo", *BESIDE)),
+    Part("first-grpo-vllm-lora", 0.1, figures("grpo", *BESIDE, "lora.r=16")),
+    Part("first-server", 0.1, figures("push", *BRIEF)),
+    *(Part(f"first-{layout}", 0.1, launched("grpo", layout, *BRIEF)) for layout in LAYOUTS),
     Part("doctor", 0.05, ("-m", "graphwalker", "doctor", "--json")),
     Part("data", 0.15, figures("data")),
     Part("sft-0.5b", 0.20, figures("sft", "0.5B")),
@@ -53,8 +69,8 @@ PARTS = (
     Part("on-gpu", 0.30, ("-m", "pytest", "-q", "-m", "gpu", "-n", "10", ON_GPU)),
     Part("long-rows-1.5b", 0.15, figures("long-rows", "1.5B")),
     Part("grpo-adapters-1.5b", 0.20, figures("grpo", "1.5B", *ADAPTERS, *SMALL)),
-    Part("fsdp2-0.5b", 0.15, figures("launched", "0.5B", "fsdp2")),
-    Part("zero2-0.5b", 0.15, figures("launched", "0.5B", "zero2")),
+    Part("fsdp2-0.5b", 0.15, launched("sft", "fsdp2", "0.5B")),
+    Part("zero2-0.5b", 0.15, launched("sft", "zero2", "0.5B")),
     Part("grpo-vllm-0.5b", 0.20, figures("grpo", "0.5B", *VLLM)),
     Part("grpo-vllm-adapters-0.5b", 0.20, figures("grpo", "0.5B", *VLLM, "lora.r=64")),
     Part("contract-vllm", 0.20,
@@ -71,6 +87,8 @@ PARTS = (
                        "sft1.tokens_per_step=20480", "sft2.tokens_per_step=20480")),
 )  # fmt: skip
 DRY_FREE = (
+    "first-grpo-vllm", "first-grpo-vllm-lora", "first-server", "first-zero2", "first-zero3",
+    "first-fsdp2",
     "contract-vllm", "contract-vllm-server", "demo", "push", "flash-0.5b", "grpo-vllm-0.5b",
     "grpo-vllm-adapters-0.5b", "on-gpu", "fsdp2-0.5b", "zero2-0.5b",
     "real-grpo-vllm", "real-grpo-vllm-lora",
@@ -93,8 +111,10 @@ def main() -> None:
     deadline = time.monotonic() + 60 * options.minutes
     parts = [part for part in PARTS if not (options.dry and part.name in DRY_FREE)]
     known = [part.name for part in parts]
-    # What needs files of one's own is measured where it is asked for.
-    wanted = options.parts or [name for name in known if not name.startswith("real-")]
+    # What needs files of one's own, and what is brief, is measured where it is asked for.
+    wanted = options.parts or [n for n in known if not n.startswith(("real-", f"{FIRST}-"))]
+    if wanted == [FIRST]:
+        wanted = [name for name in known if name.startswith(f"{FIRST}-")]
     if unknown := set(wanted) - {part.name for part in parts}:
         known = ", ".join(part.name for part in parts)
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {known}")

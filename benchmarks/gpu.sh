@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every figure that needs a GPU, in order of worth, each part within its time:
 #   benchmarks/gpu.sh [MINUTES]          (30; results: benchmarks/results/gpu-NAME-OF-THE-GPU.json)
+#   benchmarks/gpu.sh 10 --parts first    (SFT, GRPO alone, with vLLM, with LoRA, by a server, by two processes: a minute each)
 #   benchmarks/gpu.sh 8 --parts sft-0.5b on-gpu     (some of them; their names: benchmarks/gpu.py)
 #   benchmarks/gpu.sh 12 --parts real-grpo real-grpo-vllm real-grpo-vllm-lora   (of a pretrained model, with OUT/real/model,
 #     whose weights may come in parts model.safetensors.00, .01, ..., OUT/real/graph and OUT/real/questions.jsonl)

@@ -9,18 +9,20 @@ import functools
 import itertools
 import json
 import os
+import resource
 import shutil
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 REAL = "real"
 """The size of a pretrained model: OUT/real has `model/`, `graph/` and `questions.jsonl`."""
 DRY = bool(os.environ.get("GPU_DRY"))
+SMOLLM2 = "smollm2"
+"""The weights of SmolLM2-135M, as `graphwalker model get smollm2` has them."""
 SHAPES = {size: f"Qwen/Qwen2.5-{size}-Instruct" for size in ("0.5B", "1.5B", "7B")}
 SFT_STEPS, GRPO_STEPS = (6, 2) if DRY else (60, 3)
 LONG_STEPS = 3 if DRY else 12
@@ -28,16 +30,17 @@ LONG_STEPS = 3 if DRY else 12
 WARM = 1 if DRY else 5
 ADAPTERS = ("lora.r=64", "lora.alpha=128", "gradient_checkpointing=true")
 """As `configs/models/*.yaml` has them for one GPU."""
-LITTLE = ("synth.count=60", "rl.count=40", "experts.count=16", "practice.count=20",
-          "sft1.max_steps=3", "test.count=4", "test_words.count=2") if DRY else ()  # fmt: skip
+FEW = ("synth.count=60", "rl.count=40", "experts.count=16", "practice.count=20",
+       "sft1.max_steps=3", "test.count=4", "test_words.count=2")  # fmt: skip
+LITTLE = FEW if DRY else ()
 
 
-def data(out: Path) -> dict[str, Any]:
-    """Make the world, its conversations and questions, and a tokenizer."""
+def data(out: Path, size: str = "") -> dict[str, Any]:
+    """Make the world, its conversations and questions, and a tokenizer; `little` of them."""
     from benchmarks.training import prepare
 
     started = time.perf_counter()
-    demo = prepare(out / "world", list(LITTLE))
+    demo = prepare(out / "world", list(FEW if size else LITTLE))
     return {"seconds": round(time.perf_counter() - started, 1), "folder": str(demo.out)}
 
 
@@ -112,7 +115,7 @@ def _sft_figures(
     fixed = {"format": "inline", "save_steps": 10**6, "log_steps": 1}
     config = _config(SftConfig, out, size, place, {**fixed, **values}, overrides)
     figures = _measure(lambda: run_sft(config), config, place)
-    lines = _lines(place)
+    lines = lines_of(place)
     tokens = lines[-1]["tokens"] - lines[WARM - 1]["tokens"]
     seconds = lines[-1]["seconds"] - lines[WARM - 1]["seconds"]
     speed = tokens / seconds
@@ -134,14 +137,14 @@ def grpo(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     from training.grpo import run_grpo
 
     place = _place(out, "grpo", size, overrides)
-    config = _grpo_config(out, size, place, overrides)
+    config = grpo_config(out, size, place, overrides)
     if config.engine == "vllm" and os.environ.get("GPU_EAGER"):  # nothing is compiled: a fast start
         from trl.generation import vllm_generation
 
         eager = functools.partial(vllm_generation.LLM, enforce_eager=True)
         vllm_generation.LLM = eager  # type: ignore[misc]
     figures = _measure(lambda: run_grpo(config), config, place)
-    steps = _lines(place)
+    steps = lines_of(place)
     lines = steps[1:] or steps  # the first one warms up
     numbers = {key for line in lines for key, value in line.items() if isinstance(value, float)}
     numbers -= {"seconds"}  # it counts from the start
@@ -164,16 +167,16 @@ def savings(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     from benchmarks.training_grpo import step_figures
 
     place = _place(out, "savings", size, overrides)
-    return step_figures(_grpo_config(out, size, place, overrides))
+    return step_figures(grpo_config(out, size, place, overrides))
 
 
-def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) -> Any:
+def grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) -> Any:
     from training.grpo_config import GrpoConfig
 
     world = out / "world"
     agent = out / f"sft-{size}" / "final"
     values = {
-        "model": str(agent if agent.is_dir() else _model(out, size)),
+        "model": str(agent if agent.is_dir() else model_of(out, size)),
         "questions": str(world / "questions" / "rl" / "fresh.jsonl"),
         "graph": str(world / "world" / "graph"),
         "format": "inline",
@@ -188,10 +191,12 @@ def _grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) 
         "beta": 0.0,
         "save_steps": 10**6,
     }
+    if size == SMOLLM2 and not DRY:
+        values |= {"format": "auto", "max_prompt_tokens": 1024, "max_turn_tokens": 128}
     if size == REAL:
         files = {"questions": out / REAL / "questions.jsonl", "graph": out / REAL / "graph"}
         values |= {key: str(path) for key, path in files.items()}
-        values |= {"format": "auto", "model": str(_model(out, size)), "max_prompt_tokens": 1024}
+        values |= {"format": "auto", "model": str(model_of(out, size)), "max_prompt_tokens": 1024}
     return _config(GrpoConfig, out, size, place, values, overrides)
 
 
@@ -208,38 +213,7 @@ def rollouts(out: Path, size: str) -> dict[str, Any]:
     return rollout_figures(demo, alone=4)
 
 
-def compare_launch(out: Path, size: str, layout: str) -> dict[str, Any]:
-    """Compare losses of SFT under a layout for several GPUs with those of a plain run."""
-    import subprocess
-
-    import torch
-
-    if layout.startswith("zero") and find_spec("deepspeed") is None:
-        return {"skipped": "DeepSpeed is not installed"}
-    steps, losses = 3 if DRY else 8, dict[str, list[float]]()
-    for name in ("plain", layout):
-        place = out / f"launched-{name}-{size}"
-        shutil.rmtree(place, ignore_errors=True)
-        words = [
-            f"model={_model(out, size)}", f"output_dir={place}", "format=inline", "lr=1e-4",
-            f'data=["{out / "world" / "synth" / "graphsynth.jsonl"}"]', f"max_steps={steps}",
-            "batch_size=8", "max_length=1024", "log_steps=1", "save_steps=1000", "progress=false",
-            f"dtype={'float32' if DRY else 'bfloat16'}", "seed=0",
-        ]  # fmt: skip
-        launch = ["-m", "accelerate.commands.launch", "--config_file"]
-        launch += [f"configs/accelerate/{layout}.yaml", "--num_processes", "1"]
-        command = [sys.executable, *([] if name == "plain" else launch), "training/sft.py"]
-        done = subprocess.run([*command, *words], capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(done.stderr[-2000:])
-        losses[name] = [line["loss"] for line in _lines(place)]
-    pairs = zip(losses["plain"], losses[layout], strict=True)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    gap = max(abs(a - b) for a, b in pairs)
-    return {"device": device, "losses": losses, "largest_difference": gap}
-
-
-def push(out: Path, size: str) -> dict[str, Any]:
+def push(out: Path, size: str, *overrides: str) -> dict[str, Any]:
     """Run GRPO with weights pushed to a `vllm serve` over NCCL; needs two GPUs."""
     import subprocess
 
@@ -247,7 +221,7 @@ def push(out: Path, size: str) -> dict[str, Any]:
 
     if torch.cuda.device_count() < 2:
         return {"skipped": "weights over NCCL need two GPUs"}
-    model, port = str(out / f"sft-{size}" / "final"), 18765
+    model, port = grpo_config(out, size, out / "unused", ()).model, 18765
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "1", "VLLM_SERVER_DEV_MODE": "1"}
     words = ["vllm", "serve", model, "--port", str(port), "--logprobs-mode", "processed_logprobs"]
     words += ["--weight-transfer-config", '{"backend": "nccl"}', "--max-model-len", "4096"]
@@ -255,7 +229,7 @@ def push(out: Path, size: str) -> dict[str, Any]:
     os.environ["CUDA_VISIBLE_DEVICES"] = "0"
     try:
         url = f"vllm.base_url=http://127.0.0.1:{port}"
-        return grpo(out, size, "engine=vllm-server", url, "vllm.wait_s=240")
+        return grpo(out, size, *overrides, "engine=vllm-server", url, "vllm.wait_s=240")
     finally:
         server.terminate()
         server.wait()
@@ -272,7 +246,7 @@ def _config(
     from graphwalker.config import parse_config, read_settings
 
     given = {
-        "model": str(_model(out, size)),
+        "model": str(model_of(out, size)),
         "output_dir": str(place),
         "dtype": "float32" if DRY else "bfloat16",
         "seed": 0,
@@ -284,7 +258,7 @@ def _config(
     return parse_config(kind, {**given, **read_settings(None, overrides)}, "benchmark, gpu")
 
 
-def _model(out: Path, size: str) -> Path:
+def model_of(out: Path, size: str) -> Path:
     """Make random weights of those dimensions, with the world's tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM
@@ -294,6 +268,10 @@ def _model(out: Path, size: str) -> Path:
     folder, tiny = out / f"model-{size}", out / "world" / "model"
     if size == REAL:
         return _whole_model(out / REAL / "model")
+    if size == SMOLLM2 and not DRY:
+        from training.models.pretrained import get_smollm2
+
+        return get_smollm2(_whole_model(out / SMOLLM2))
     if (folder / "config.json").is_file():
         return folder
     if DRY:
@@ -329,6 +307,7 @@ def _measure(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]
     import torch
 
     from training.estimate import GIB, estimate, peak
+    from training.host_memory import host_gib
 
     shutil.rmtree(place, ignore_errors=True)  # a part that was cut short is measured again
     if torch.cuda.is_available():
@@ -342,9 +321,11 @@ def _measure(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]
             "peak_reserved_gib": round(torch.cuda.max_memory_reserved() / GIB, 2),
         }
     parts = estimate(config)
+    found["host_peak_gib"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
     return {
         **found,
         "estimated_peak_gib": round(peak(parts) / GIB, 2),
+        "estimated_host_gib": round(host_gib(config, torch.cuda.device_count()), 2),
         "estimated_parts_gib": {part.name: round(part.bytes / GIB, 2) for part in parts},
         "parameters": _parameters(config),
     }
@@ -357,7 +338,7 @@ def _parameters(config: Any) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _lines(place: Path) -> list[dict[str, Any]]:
+def lines_of(place: Path) -> list[dict[str, Any]]:
     from graphwalker.files import read_jsonl
 
     return list(read_jsonl(place / "metrics.jsonl"))
@@ -370,7 +351,6 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "grpo": grpo,
     "savings": savings,
     "rollouts": rollouts,
-    "launched": compare_launch,
     "push": push,
 }
 

@@ -95,7 +95,7 @@ launch() {
   [ "$nodes" -eq 1 ] || head=$(address_of "$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)")
   step srun --kill-on-bad-exit=1 --nodes="$count" --ntasks="$count" --relative=0 bash -c '
     trap "" USR1
-    exec accelerate launch --config_file "$1" --num_machines "$2" --num_processes "$3" \
+    exec python -m training.launch --config_file "$1" --num_machines "$2" --num_processes "$3" \
       --machine_rank "$SLURM_PROCID" --main_process_ip "$4" --main_process_port "$5" \
       --log_dir "$6" --tee 3 "${@:7}"
   ' launch "$layout" "$count" "$((count * per_node))" "$head" "$port" \

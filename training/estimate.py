@@ -18,7 +18,9 @@ DEV_CACHE = "KV cache of dev questions"
 LOGIT_ROWS = 1024
 """Positions whose logits exist at once: TRL's fused head scores a long row in such parts."""
 
-LayoutName = Literal["ddp", "zero2", "zero3"]
+LayoutName = Literal["ddp", "zero2", "zero3", "fsdp2"]
+SHARED = ("zero3", "fsdp2")
+"""Layouts in which no GPU holds whole weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def estimate(
     elif config.engine == "vllm":
         parts.append(_vllm_share(config, shape, count, gpu_gib))
     if config.beta and config.lora is None:  # else it is the model without its adapter
-        size = (2 if half and layout != "ddp" else 4) * count // (gpus if layout == "zero3" else 1)
+        size = (2 if half else 4) * count // (gpus if layout in SHARED else 1)
         parts.append(Part("reference model", size, f"beta = {config.beta}"))
     return parts
 
@@ -105,13 +107,13 @@ def pass_shape(config: SftConfig | GrpoConfig, gpus: int) -> tuple[int, int]:
 def _states(count: int, moved: int, half: bool, gpus: int, layout: LayoutName) -> list[Part]:
     """Weights, gradients and AdamW's state. DeepSpeed keeps bfloat16 weights and shares a float32
     copy out; without it the weights are float32 and are cast for each pass."""
-    if layout == "ddp" or not half:
-        share = gpus if layout == "zero3" else 1
+    if layout in ("ddp", "fsdp2") or not half:
+        share = gpus if layout in SHARED else 1
         shared = gpus if layout != "ddp" else 1
         casts = [Part("bfloat16 casts", 2 * count, "2 bytes a parameter, while autocast runs")]
         return [
             Part("weights", 4 * count // share, f"4 bytes x {count:,}"),
-            *(casts if half else []),
+            *(casts if half and layout == "ddp" else []),
             Part("gradients", 4 * moved // shared, f"4 bytes x {moved:,}"),
             Part("optimizer", 8 * moved // shared, "AdamW: 8 bytes a trained parameter"),
         ]
@@ -221,7 +223,7 @@ def checkpoint_bytes(config: SftConfig | GrpoConfig, layout: LayoutName = "ddp")
     model = empty_model(model_shape(config.model))
     count = sum(parameter.numel() for parameter in model.parameters())
     moved = trained_parameters(config, model)
-    each = moved * (14 if layout != "ddp" and config.dtype != "float32" else 12)
+    each = moved * (14 if layout.startswith("zero") and config.dtype != "float32" else 12)
     final = 4 * moved if config.lora else 2 * count
     return each * (config.keep_checkpoints + 1) + final
 

@@ -20,7 +20,7 @@ from graphwalker.datasets.grounding import refuse_unknown_topics, settle
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.pretrained.load import read_model, read_tokenizer
+from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
 from graphwalker.tokens.formats import chat_format
@@ -116,6 +116,7 @@ def make_trainer(
     """Return the trainer of that config, to resume after step `start`."""
     from transformers import PrinterCallback
 
+    from training.models.loading import load_policy, load_reference
     from training.models.lora import lora_config
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.log import Clock, StepLog
@@ -134,7 +135,8 @@ def make_trainer(
         rollouts,
         record,
         config.keep_checkpoints,
-        model=read_model(config.model, dtype="float32"),
+        partial(load_reference, config.model, config.dtype),
+        model=load_policy(config.model, config.dtype),
         reward_funcs=episode_reward,
         args=arguments,
         train_dataset=question_rows(config, questions),

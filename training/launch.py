@@ -28,8 +28,14 @@ def launch(arguments: Sequence[str]) -> int:
         try:
             launch_command(launch_command_parser().parse_args(list(arguments)))
             return 0
-        except (ChildFailedError, subprocess.CalledProcessError):
+        except ChildFailedError as error:
+            number, first = error.get_first_failure()
+            if first.exitcode < 0:  # it could not say so itself
+                how = f"process {number} was ended by {first.signal_name()}"
+                sys.stderr.write(f"{error.name}: {how}; the same command resumes\n")
             code = 1  # accelerate's traceback would follow what the training said
+        except subprocess.CalledProcessError:
+            code = 1
         except (SignalException, KeyboardInterrupt):
             code = 128 + signal.SIGINT
         return int(file.read_text(encoding="ascii")) if file.is_file() else code

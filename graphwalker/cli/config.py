@@ -26,6 +26,7 @@ class ProcessLayout(Enum):
     DDP = "ddp"
     ZERO2 = "zero2"
     ZERO3 = "zero3"
+    FSDP2 = "fsdp2"
 
 
 @app.command("config")
@@ -132,15 +133,19 @@ def _estimate(
     gpu_gib: float,
 ) -> None:
     from training.estimate import GIB, checkpoint_bytes, estimate, peak, training_hours
+    from training.host_memory import host_memory
 
     first = _first_model(name, config.model)
     if first != config.model:
         console.note(f"{config.model} is not made yet: the dimensions are those of {first}")
         config = config.model_copy(update={"model": first})
     parts = estimate(config, gpus, layout.value, gpu_gib)
-    rows = {part.name: f"{part.bytes / GIB:8.2f} GiB  {part.how}" for part in parts}
-    console.facts(f"{name}: {gpus} x {layout.value}", rows)
+    host = host_memory(config, gpus, layout.value)
+    for title, found in ((f"{gpus} x {layout.value}, a GPU", parts), ("a node's own memory", host)):
+        rows = {part.name: f"{part.bytes / GIB:8.2f} GiB  {part.how}" for part in found}
+        console.facts(f"{name}: {title}", rows)
     console.echo(f"peak {peak(parts) / GIB:.2f} GiB a GPU; the libraries take 1 to 2 GiB more")
+    console.echo(f"host memory {sum(part.bytes for part in host) / GIB:.1f} GiB a node")
     size = checkpoint_bytes(config, layout.value) / GIB
     kept = f"{config.keep_checkpoints} checkpoints, the next one and final/"
     console.echo(f"disk {size:,.1f} GiB at most: {kept}")

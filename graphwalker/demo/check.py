@@ -37,7 +37,7 @@ class Machine(Config):
     """GPUs of the training stages; 0: it trains on CPUs."""
     gpu_gib: float = 80.0
     """Memory of one of them."""
-    layout: Literal["ddp", "zero2", "zero3"] = "ddp"
+    layout: Literal["ddp", "zero2", "zero3", "fsdp2"] = "ddp"
     """How they share a model."""
 
 
@@ -156,6 +156,7 @@ def _first_model(made: Mapping[str, str], model: str) -> str:
 
 def _memory(name: str, config: "SftConfig | GrpoConfig", machine: Machine) -> Iterator[Diagnosis]:
     from training.estimate import estimate, peak
+    from training.host_memory import host_gib
 
     try:
         parts = estimate(config, max(1, machine.gpus), machine.layout, machine.gpu_gib)
@@ -167,7 +168,9 @@ def _memory(name: str, config: "SftConfig | GrpoConfig", machine: Machine) -> It
         advice = "gradient_checkpointing=true, a smaller micro_batch, zero3, or more GPUs"
         yield wrong(name, f"peak {size:.0f} GiB of {machine.gpu_gib:g}", advice)
     else:
-        yield ok(name, f"peak {size:.1f} GiB" + (f" of {machine.gpu_gib:g}" * bool(machine.gpus)))
+        limit = f" of {machine.gpu_gib:g}" * bool(machine.gpus)
+        host = host_gib(config, machine.gpus, machine.layout)
+        yield ok(name, f"peak {size:.1f} GiB{limit}, host memory {host:.1f} GiB")
 
 
 def _checkpoints(config: "SftConfig | GrpoConfig", machine: Machine) -> float:

@@ -144,6 +144,17 @@ def look_at_disk(folder: Path, needed: float = 0.0) -> Iterator[Diagnosis]:
         yield ok("disk", found)
 
 
+def look_at_memory(gpu: float, host: float, gpus: int) -> Diagnosis:
+    """What training takes of a GPU and of the node, in GiB, beside what this node has."""
+    here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    found = f"peak {gpu:.1f} GiB a GPU, host memory {host:.1f} GiB; this node has {here:.0f}"
+    if host <= here:
+        return ok("memory", found)
+    if not gpus:
+        return note("memory", found, "on a node without GPUs all of it would be the host's")
+    return wrong("memory", found, "a node with more memory, fewer GPUs a node, or layout zero3")
+
+
 def promised_gpus(environment: Mapping[str, str]) -> str:
     """The variable, with its value, or the layout that promises this process a GPU; else `""`."""
     on_node = environment.get("SLURM_GPUS_ON_NODE", "")

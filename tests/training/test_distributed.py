@@ -1,9 +1,6 @@
 """Several processes: a run split over two of them is the run of one, and layouts are checked."""
 
 import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,12 +15,10 @@ from support.run_toys import (
     grpo_config,
     largest_difference,
     launch,
-    launch_line,
     lines,
     make_grpo_world,
     sft_config,
     stop_after,
-    write_config,
 )
 from training.config import SftConfig
 from training.grpo import run_grpo
@@ -185,33 +180,3 @@ def test_two_processes_that_go_on_end_bit_equal(place, tmp_path, layout):
     launch("sft.py", again, layout, **ON_CPU)
     assert largest_difference(tmp_path / "stopped", tmp_path / "whole") == 0
     assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")
-
-
-def child_of_rank(parent: int, rank: int) -> int:
-    """The process of that number below `accelerate launch`; 0 where it is not there yet."""
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (place / "environ").read_bytes().split(b"\0")
-            above = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if above == parent and f"RANK={rank}".encode() in words:
-            return int(place.name)
-    return 0
-
-
-@pytest.mark.slow
-def test_a_process_that_hangs_ends_the_run_with_its_reason(place, tmp_path):
-    config = sft_config(place, tmp_path / "two", max_steps=3000, allow_cpu=True, ddp_timeout_s=20)
-    path = write_config(config, tmp_path / "c.json")
-    with (tmp_path / "log").open("wb") as log:
-        run = subprocess.Popen(launch_line("sft.py", path, "ddp"), cwd=ROOT, stdout=log, stderr=log)
-    metrics = tmp_path / "two" / "metrics.jsonl"
-    while not (metrics.is_file() and metrics.stat().st_size):
-        assert run.poll() is None, (tmp_path / "log").read_text()
-        time.sleep(0.2)
-    os.kill(child_of_rank(run.pid, 1), signal.SIGSTOP)
-    began = time.monotonic()
-    assert run.wait(timeout=240) and time.monotonic() - began > 15
-    assert "process 0 waited for another one" in (tmp_path / "log").read_text()
-    assert not child_of_rank(run.pid, 1) and not child_of_rank(run.pid, 0)

@@ -28,6 +28,7 @@ from training.estimate import (
     trained_parameters,
 )
 from training.grpo_config import GrpoConfig, GrpoEvaluation
+from training.host_memory import host_memory
 from training.models.shapes import empty_model, model_shape
 
 ROWS, LENGTH = 3, 96
@@ -213,3 +214,20 @@ def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world,
     grown = Placement(None, torch.zeros(2, 1, dtype=torch.long), None, 90, (2, 90), 100)
     assert grown.grow(torch.zeros(2, 1, 70, 4)).shape[2] == 100
     assert grown.grow(torch.zeros(2, 1, 99, 4)).shape[2] == 99
+
+
+def test_seven_billion_parameters_on_eight_gpus_start_with_less_than_200_gb_of_the_host():
+    asked = ["configs/cluster.yaml#grpo", "--estimate", "--gpus", "8", "--layout"]
+    for layout in ("zero2", "zero3", "fsdp2"):
+        done = CliRunner().invoke(app, ["config", *asked, layout])
+        found = re.search(r"^host memory ([\d.]+) GiB", done.output, re.M)
+        assert found and 100 < float(found[1]) * GIB / 1e9 < 200, (layout, done.output)
+
+
+def test_a_node_holds_the_file_once_and_its_share_of_the_optimizer(folder):
+    one, two = (host_memory(sft(folder, dtype="auto"), gpus, "zero2") for gpus in (8, 16))
+    assert sizes(one)["file of the weights"] == (folder / "model.safetensors").stat().st_size
+    assert sizes(two)["checkpoint"] < sizes(one)["checkpoint"]
+    assert sizes(two)["processes"] == sizes(one)["processes"] == 32 * GIB
+    cpu = sizes(host_memory(sft(folder), 0))
+    assert cpu["training"] == peak(estimate(sft(folder)))

@@ -178,15 +178,15 @@ class Rollouts:
         """Raise `OutageError`, in all processes, for an engine that failed twice in a row: of
         eight, one alone stays below `max_failed`, and every step would lose its part. A collective.
         """
-        lost = [t.stop is StopReason.POLICY_ERROR for t in self.batch.trajectories]
-        failing = gather_all([2 * sum(lost) > len(lost)])
+        lost = [t for t in self.batch.trajectories if t.stop is StopReason.POLICY_ERROR]
+        why = str(lost[0].provenance.get("error", "")) if lost else ""
+        failing = gather_all([(2 * len(lost) > len(self.batch.trajectories), why)])
         before = self._failing or [0] * len(failing)
-        self._failing = [n + 1 if bad else 0 for n, bad in zip(before, failing, strict=True)]
-        if max(self._failing) >= 2:
-            why = next((t.provenance.get("error") for t, bad in zip(self.batch.trajectories, lost,
-                        strict=True) if bad), "in another process")  # fmt: skip
+        self._failing = [n + 1 if bad else 0 for n, (bad, _) in zip(before, failing, strict=True)]
+        if (most := max(self._failing)) >= 2:
+            sick = self._failing.index(most)
             raise OutageError(
-                f"step {self.batch.step + 1}: the engine of process "
-                f"{self._failing.index(max(self._failing))} failed twice in a row ({why}); the run "
-                "resumes from its last checkpoint when it is started again"
+                f"step {self.batch.step + 1}: the engine of process {sick} failed twice in a row "
+                f"({failing[sick][1]}); the run resumes from its last checkpoint when it is "
+                "started again"
             )

@@ -6,11 +6,13 @@ needs them. On GPUs TRL's own kernels score; the rest holds there too. Rows that
 (infrastructure failures, or filtered out) count in no mean.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
 from torch import Tensor
+from trl.trainer import grpo_trainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from graphwalker.errors import UserError
@@ -30,11 +32,31 @@ SUMS = ("dapo",)
 """Objectives that are sums over all tokens of a step, divided by a number known beforehand."""
 
 
+@contextmanager
+def _reference_made_by(load: Callable[[], Any]) -> Generator[None, None, None]:
+    """TRL 1.16 loads the reference of the KL term by the model's name, in the policy's precision;
+    here it is the one that `load` returns."""
+    theirs = grpo_trainer.create_model_from_path
+    grpo_trainer.create_model_from_path = lambda *_, **__: load()
+    try:
+        yield
+    finally:
+        grpo_trainer.create_model_from_path = theirs
+
+
 class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
     """Trains on whole episodes: one optimizer step per batch of rollouts."""
 
-    def __init__(self, rollouts: Rollouts, record: StepLog, keep: int, **settings: Any) -> None:
-        super().__init__(rollout_func=rollouts, **settings)
+    def __init__(
+        self,
+        rollouts: Rollouts,
+        record: StepLog,
+        keep: int,
+        reference: Callable[[], Any],
+        **settings: Any,
+    ) -> None:
+        with _reference_made_by(reference):
+            super().__init__(rollout_func=rollouts, **settings)
         self.rollouts, self._record, self._keep = rollouts, record, keep
         self._scored: Tensor | None = None
         """Which completion tokens of the next pass are scored: (rows, completion tokens)."""

@@ -56,10 +56,11 @@ def shared_arguments(config: TrainingConfig) -> dict[str, Any]:
     """Return the arguments of both trainers. Raises `UserError` for unknown trackers."""
     check_trackers(config.report_to)
     bf16 = uses_bfloat16(config.dtype)
+    of_processes = process_arguments(bf16)
     limit_waiting(config.ddp_timeout_s)
     return {
         **{theirs: getattr(config, ours) for theirs, ours in COPIED.items()},
-        **process_arguments(bf16),
+        **of_processes,
         "bf16": bf16,
         "ddp_find_unused_parameters": False,
         "report_to": list(config.report_to) or "none",

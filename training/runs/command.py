@@ -14,7 +14,8 @@ from graphwalker.console.program import as_typed
 from graphwalker.console.settings import describe
 from graphwalker.doctor.places import promised_gpus, torch_build
 from graphwalker.errors import GraphWalkerError, UserError, first_line
-from training.runs.distributed import leave_the_other_processes, lost_the_others
+from training.runs.distributed import leave_the_other_processes, processes
+from training.runs.failures import leave_reason, lost_the_others, why_alone
 
 C = TypeVar("C", bound=Config)
 EXIT_CODE = "GRAPHWALKER_EXIT_CODE"
@@ -25,58 +26,57 @@ def run_command(
     name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str] | None = None
 ) -> int:
     """Parse, run, and turn the user's mistakes into one line and exit code 2."""
-    code = _run_command(name, model, run, arguments)
-    if code and (file := os.environ.get(EXIT_CODE)):
-        Path(file).write_text(str(code), encoding="ascii")
-    return code
+    try:
+        _run(name, model, run, list(sys.argv[1:] if arguments is None else arguments))
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if processes() > 1:  # the launcher ends the others once one has ended: let this one speak
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        said = _explain(error)
+        if not (isinstance(error, RuntimeError) and lost_the_others(error)):
+            leave_reason(said[0] if said else f"{type(error).__name__}: {first_line(error)}")
+        if said is None:
+            raise
+    sys.stderr.write(f"{name}: {said[0]}\n")
+    if file := os.environ.get(EXIT_CODE):
+        Path(file).write_text(str(said[1]), encoding="ascii")
+    return said[1]
 
 
-def _run_command(
-    name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str] | None
-) -> int:
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+def _run(name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str]) -> None:
     if any(word in ("-h", "--help") for word in arguments):
         sys.stdout.write(_help(name, model))
-        return 0
+        return
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     for noisy in ("httpx", "filelock", "datasets", "accelerate"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    try:
-        path, overrides = parse_arguments(arguments)
-        check_gpus(path, overrides)
-        result = run(load_config(model, path, overrides))
-    except UserError as error:
-        sys.stderr.write(f"{name}: {as_typed(str(error))}\n")
-        return 2
-    except GraphWalkerError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return getattr(error, "exit_code", 1)
-    except RuntimeError as error:
-        if not lost_the_others(error):
-            raise
-        sys.stderr.write(
-            f"{name}: process {os.environ['RANK']} waited for another one that failed, ended or "
-            f"took longer than ddp_timeout_s ({first_line(error)[:200]}); the same command "
-            "resumes\n"
-        )
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: interrupted; the same command resumes the run\n")
-        return 128 + signal.SIGINT
-    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        sys.stderr.write(f"{name}: {error.filename}: {error.strerror}; give another path\n")
-        return 2
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        sys.stderr.write(f"{name}: {error}; make room and run the same command\n")
-        return 1
+    path, overrides = parse_arguments(arguments)
+    check_gpus(path, overrides)
+    result = run(load_config(model, path, overrides))
     if os.environ.get("RANK", "0") == "0":
         sys.stdout.write(f"{result}\n")
     leave_the_other_processes()
-    return 0
+
+
+def _explain(error: BaseException) -> tuple[str, int] | None:
+    """Return what to tell of it in one line, and the exit code; `None` for what nobody expected."""
+    match error:
+        case UserError():
+            return as_typed(str(error)), 2
+        case GraphWalkerError():
+            return str(error), getattr(error, "exit_code", 1)
+        case RuntimeError() if lost_the_others(error):
+            return f"{why_alone(error)}; the same command resumes", 1
+        case KeyboardInterrupt():
+            return "interrupted; the same command resumes the run", 128 + signal.SIGINT
+        case FileExistsError() | NotADirectoryError() | IsADirectoryError():
+            return f"{error.filename}: {error.strerror}; give another path", 2
+        case OSError() if error.errno == errno.ENOSPC:
+            return f"{error}; make room and run the same command", 1
+        case _:
+            return None
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:

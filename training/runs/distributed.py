@@ -48,13 +48,13 @@ def agree_on_first(value: T) -> T:
 
 def check_layout() -> None:
     """Raise `UserError` where the layout of `accelerate launch` cannot do what the run needs."""
-    if _flag("ACCELERATE_USE_FSDP") and os.environ.get("FSDP_VERSION", "1") != "2":
+    if flag("ACCELERATE_USE_FSDP") and os.environ.get("FSDP_VERSION", "1") != "2":
         raise UserError("of FSDP only version 2 works: use configs/accelerate/fsdp2.yaml")
 
 
 def cuts_up_matrices() -> bool:
     """Return whether no process holds whole weights in this layout."""
-    return _flag("ACCELERATE_USE_DEEPSPEED") or _flag("ACCELERATE_USE_FSDP")
+    return flag("ACCELERATE_USE_DEEPSPEED") or flag("ACCELERATE_USE_FSDP")
 
 
 def leave_the_other_processes() -> None:
@@ -65,21 +65,12 @@ def leave_the_other_processes() -> None:
         distributed.destroy_process_group()
 
 
-_LOST = ("Timed out waiting", "Connection closed by peer", "Connection reset", "timeout")
-"""How gloo and the meeting place of the processes say that one of them does not answer."""
-
-
-def lost_the_others(error: RuntimeError) -> bool:
-    """Return whether the error says that another process does not answer."""
-    return processes() > 1 and any(words in str(error) for words in _LOST)
-
-
 def limit_waiting(seconds: int) -> None:
     """Let processes on CPUs wait so long for each other; transformers tells those on GPUs alone."""
     import torch
 
     layouts = ("ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_FSDP")
-    if processes() == 1 or torch.cuda.is_available() or any(map(_flag, layouts)):
+    if processes() == 1 or torch.cuda.is_available() or any(map(flag, layouts)):
         return
     from accelerate import PartialState
 
@@ -95,13 +86,15 @@ def process_arguments(bf16: bool) -> dict[str, Any]:
     import torch
 
     os.environ["ACCELERATE_MIXED_PRECISION"] = "bf16" if bf16 else "no"
-    if _flag("ACCELERATE_USE_DEEPSPEED"):
+    if flag("ACCELERATE_USE_DEEPSPEED"):
         if not torch.cuda.is_available():
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
         _read_state_alone()
     if torch.cuda.is_available():
         return {"use_cpu": False}
-    if _flag("ACCELERATE_USE_DEEPSPEED"):
+    # Else each of several processes has `cpu:0`, to which PyTorch copies what is on `cpu`.
+    os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
+    if flag("ACCELERATE_USE_DEEPSPEED"):
         return {"use_cpu": False, "ddp_backend": "gloo"}
     return {"use_cpu": True, "ddp_backend": "gloo" if processes() > 1 else None}
 
@@ -115,7 +108,7 @@ def _read_state_alone() -> None:
     add_safe_globals([getattr(import_module(module), name) for module, _, name in names])
 
 
-def _flag(name: str) -> bool:
+def flag(name: str) -> bool:
     return os.environ.get(name, "false").lower() in ("1", "true", "yes")
 
 

@@ -69,15 +69,6 @@ class WholeCheckpoints:
             self._saving = False
         self.accelerator.wait_for_everyone()
 
-    def _load_optimizer_and_scheduler(self: Any, checkpoint: str | None) -> None:
-        """As transformers does; of several CPU processes each has `cpu:0`, which `torch.load`
-        cannot restore to."""
-        import torch
-
-        if self.args.device.type == "cpu":
-            vars(self.args)["_setup_devices"] = torch.device("cpu")
-        super()._load_optimizer_and_scheduler(checkpoint)  # type: ignore[misc]
-
 
 def save_final(trainer: Any, folder: Path) -> Path:
     """Write the trained model and its tokenizer to `final/`; all processes take part.

@@ -19,7 +19,6 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
-from graphwalker.pretrained.load import read_model
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED
 from graphwalker.workers.pool import count_work
@@ -27,6 +26,7 @@ from training.config import EvaluationSettings, SftConfig
 from training.evaluation.callback import RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
+from training.models.loading import load_policy
 from training.models.lora import lora_config
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
@@ -184,11 +184,9 @@ def load_model(config: SftConfig) -> PreTrainedModel:
         attention = "flash_attention_2" if flash and uses_bfloat16(config.dtype) else "sdpa"
         if attention == "sdpa":
             log.warning("packing without flash attention: a pass of n tokens costs n * n")
-    low = config.lora is not None and uses_bfloat16(config.dtype)
-    options: dict[str, Any] = {"dtype": torch.bfloat16 if low else torch.float32}
-    if attention != "auto":
-        options["attn_implementation"] = attention
-    return read_model(config.model, **options)
+    options = {} if attention == "auto" else {"attn_implementation": attention}
+    frozen = config.lora is not None
+    return load_policy(config.model, config.dtype, frozen=frozen, **options)
 
 
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:

@@ -68,21 +68,30 @@ def _findings(
     places = {"graph": given.get("graph"), **values}
     yield from look_at_places(places, _made_before(given))
     folder = Path(str(values.get("output_dir") or given.get("output_dir") or "."))
-    yield from look_at_disk(folder, _checkpoints(given, stage, shown) if values else 0.0)
+    training = stage in ("sft", "grpo") and values
+    disk, memory = _sizes(given, stage, shown) if training else (0.0, None)
+    yield from [memory] if memory else []
+    yield from look_at_disk(folder, disk)
 
 
-def _checkpoints(given: CommandOptions, stage: str, layout: str) -> float:
-    """GiB on disk of a training run, 0 where the model's dimensions are not known."""
-    if stage not in ("sft", "grpo"):
-        return 0.0
+def _sizes(given: CommandOptions, stage: str, layout: Any) -> "tuple[float, Diagnosis | None]":
+    """GiB on disk of a training run, and its memory; nothing where the dimensions of its model are
+    not known."""
+    import torch
+
     from graphwalker.demo.models import config_models
-    from training.estimate import GIB, checkpoint_bytes
+    from graphwalker.doctor.places import look_at_memory
+    from training.estimate import GIB, checkpoint_bytes, estimate, peak
+    from training.host_memory import host_gib
 
+    config: Any = given.settings(config_models()[stage])
+    gpus, layout = torch.cuda.device_count(), layout or "ddp"
     try:
-        config: Any = given.settings(config_models()[stage])
-        return checkpoint_bytes(config, layout or "ddp") / GIB  # pyright: ignore[reportArgumentType]
+        disk = checkpoint_bytes(config, layout) / GIB
+        gpu = peak(estimate(config, max(1, gpus), layout)) / GIB
+        return disk, look_at_memory(gpu, host_gib(config, gpus, layout), gpus)
     except UserError:
-        return 0.0
+        return 0.0, None
 
 
 def _made_before(given: CommandOptions) -> list[str]:

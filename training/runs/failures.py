@@ -1,0 +1,56 @@
+"""Why a process of several ended: each leaves its reason where torchrun looks, and the others tell
+it as their last line."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphwalker.errors import first_line
+from training.runs.distributed import processes, rank
+
+ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
+"""Names `RANK/error.json` of this process, in a folder that the processes of a node share."""
+_LOST = ("Timed out waiting", "Connection closed by peer", "Connection reset", "timeout")
+"""How gloo and the meeting place of the processes say that one of them does not answer."""
+PATIENCE_S = 2.0
+"""How long a process that is alone looks for the reason of another one."""
+
+
+def lost_the_others(error: RuntimeError) -> bool:
+    """Return whether the error says that another process does not answer."""
+    return processes() > 1 and any(words in str(error) for words in _LOST)
+
+
+def leave_reason(reason: str) -> None:
+    """Write why this process ends, as torchrun reads it; the others of the node read it, too."""
+    if file := os.environ.get(ERROR_FILE):
+        told = {"message": reason, "extraInfo": {"timestamp": str(int(time.time()))}}
+        partial = Path(f"{file}.partial")
+        partial.write_text(json.dumps({"message": told}), encoding="utf-8")
+        partial.rename(file)
+
+
+def why_alone(error: RuntimeError) -> str:
+    """Return what a process says that has lost another one: the other's reason, if it left one."""
+    until = time.monotonic() + PATIENCE_S
+    while not (reasons := list(_reasons())) and time.monotonic() < until:
+        time.sleep(0.1)
+    if reasons:
+        return min(reasons)[1]
+    return (
+        f"process {rank()} waited for another one that was killed, left its node or took longer "
+        f"than ddp_timeout_s ({first_line(error)[:200]})"
+    )
+
+
+def _reasons() -> Iterator[tuple[int, str]]:
+    """The time and the reason of each other process of this node that has left one."""
+    mine = Path(os.environ.get(ERROR_FILE, ""))
+    for file in mine.parent.parent.glob("*/error.json") if mine.name else ():
+        if file != mine:
+            told = json.loads(file.read_text(encoding="utf-8"))["message"]
+            number = file.parent.name
+            when = int(told["extraInfo"]["timestamp"])
+            yield when, f"process {number} of this node ended: {told['message']}"
