@@ -269,7 +269,7 @@ def model_of(out: Path, size: str) -> Path:
     if size == REAL:
         return _whole_model(out / REAL / "model")
     if size == SMOLLM2 and not DRY:
-        from training.models.pretrained import get_smollm2
+        from graphwalker.pretrained.shipped import get_smollm2
 
         return get_smollm2(_whole_model(out / SMOLLM2))
     if (folder / "config.json").is_file():

@@ -74,13 +74,11 @@ def _reading_all() -> Generator[None, None, None]:
 
 
 def _without_weights(model: Any, precision: torch.dtype) -> Any:
-    """The shape of a model whose weights the first process deals out; buffers stay."""
-    buffers = dict(model.named_buffers())
-    model.to(device="meta", dtype=precision)
-    for name, buffer in buffers.items():
-        place, _, last = name.rpartition(".")
-        model.get_submodule(place)._buffers[last] = buffer
-    model.tie_weights()
+    """Return the model with room for weights that is never touched, so that it takes no memory: the
+    first process deals them out. accelerate tells parameters apart by their addresses, which they
+    would not have on the device `meta`."""
+    for weights in model.parameters():
+        weights.data = torch.empty_like(weights, dtype=precision)
     return model
 
 

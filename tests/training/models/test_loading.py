@@ -58,12 +58,15 @@ def test_under_fsdp2_the_first_process_alone_has_the_weights_of_the_policy(place
         monkeypatch.setenv(name, value)
     model = str(place / "model")
     policy, reference = load_policy(model, "float32"), load_reference(model, "float32")
-    assert policy.dtype == torch.float32 and all(p.is_meta for p in policy.parameters())
-    assert not any(buffer.is_meta for buffer in policy.buffers())
+    whole = dict(read_model(model, dtype="float32").named_parameters())
+    read = [torch.equal(p, whole[name]) for name, p in policy.named_parameters()]
+    assert policy.dtype == torch.float32 and not all(read)
+    assert len({p.data_ptr() for p in policy.parameters()}) == len(read)
     assert policy.get_output_embeddings().weight is policy.get_input_embeddings().weight
-    assert not any(p.is_meta for p in reference.parameters())
+    assert all(torch.equal(p, whole[name]) for name, p in reference.named_parameters())
     monkeypatch.setenv("RANK", "0")
-    assert not any(p.is_meta for p in load_policy(model, "float32").parameters())
+    first = load_policy(model, "float32")
+    assert all(torch.equal(p, whole[name]) for name, p in first.named_parameters())
 
 
 @pytest.mark.slow
