@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from graphwalker.config import Config, parse_config, read_settings
 from graphwalker.errors import UserError
@@ -67,6 +67,10 @@ class JobsConfig(Config):
     """Options of sbatch for training stages, such as `--partition=a100, --nodes=2`."""
     eval: SbatchOptions = ()
     """Options of sbatch for the evaluation."""
+    memory: dict[str, Annotated[str, Field(pattern=r"^\d+[KMGT]?$")]] = {}
+    """Memory of a node by section, or for all of `data`, `train` or `eval`; written `grpo: {mem:
+    300G}`, with options `train: {mem: 300G, sbatch: [--partition=a100]}`. None: the whole node for
+    training and evaluation with GPUs."""
     seeds: tuple[str, ...] = ()
     """Training questions with SPARQL. Walks take their relations and start from their entities: a
     stage reads them first. An endpoint needs them."""
@@ -76,6 +80,22 @@ class JobsConfig(Config):
     """A vLLM server for the teacher; set `base_url: ${run}/teacher.address` where it is asked."""
     expert: ServerConfig = ServerConfig()
     """A vLLM server for the experts; set `base_url: ${run}/expert.address` where it is asked."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_memory(cls, given: Any) -> Any:
+        """`SECTION: {mem: 64G}`; an evaluation's section has the name of its options."""
+        if not isinstance(given, dict):
+            return given
+        rest, memory = dict[str, Any](), dict[str, str]()
+        for name, value in cast("dict[str, Any]", given).items():
+            if isinstance(value, dict) and "mem" in value:
+                value = dict(cast("dict[str, Any]", value))
+                memory[name] = str(value.pop("mem"))
+                value = value.pop("sbatch", None) if value.keys() <= {"sbatch"} else value
+            if value is not None:
+                rest[name] = value
+        return {"memory": memory, **rest} if memory else rest
 
     def servers(self) -> tuple[tuple[str, ServerConfig], ...]:
         """Return the servers by name, in the order of their start."""
@@ -143,6 +163,10 @@ def _read_road(
     check_folder(str(run.resolve()), f"{source}: run")  # where the logs lie
     _check_addresses(settings, jobs, run, source)
     sections = read_sections(settings, source)
+    known = {section.name for section in sections} | {"data", "train", "eval"}
+    if unknown := jobs.memory.keys() - known:
+        names = ", ".join(sorted(known))
+        raise UserError(f"{source}: jobs.{min(unknown)}.mem: no such section; there are {names}")
     check_own_stages(sections, path, overrides, trust)
     return run, list(_Road(run, graph, jobs, sections).stages())
 
@@ -183,13 +207,15 @@ class _Road:
         words = (*kind.script.split(), *own, *(words[1:] if kind.options == "train" else words))
         options: SbatchOptions = getattr(self._jobs, kind.options)
         after = (*(["seeds"] if seeds and kind.has_walks else []), *self._after(section))
+        memory = self._memory(section, options)
         is_small = name.startswith("test") or section.settings.get("policy")
         if section.kind != "eval" and (section.kind not in ARRAYS or is_small):
-            yield self._job(name, section.last_file, options, words, after, 0, section)
+            given = (*options, *memory)
+            yield self._job(name, section.last_file, given, words, after, 0, section)
             return
         parts = self._jobs.eval_shards if section.kind == "eval" else self._jobs.shards
         shard = f"{section.out}/shards/{{part}}-of-{parts}/{ARRAYS[section.kind]}"
-        yield self._job(name, shard, options, words, after, parts, section)
+        yield self._job(name, shard, (*options, *memory), words, after, parts, section)
         if section.kind == "eval":
             joined, options = "report" if name == "eval" else f"{name}-report", (*options, NO_GPU)
             yield self._job(joined, section.last_file, options, words, (name,), 0, section)
@@ -199,6 +225,14 @@ class _Road:
         more = ("--questions", section.text("questions")) if section.kind == "experts" else ()
         words = ("merge.sbatch", *merge, *more)
         yield self._job(f"{name}-merge", section.last_file, options, words, (name,))
+
+    def _memory(self, section: ChainSection, options: SbatchOptions) -> tuple[str, ...]:
+        """What sbatch is told of a node's memory: training loads a model for each GPU."""
+        kind, memory = KINDS[section.kind].options, self._jobs.memory
+        if own := memory.get(section.name) or memory.get(kind):
+            return (f"--mem={own}",)
+        settled = kind == "data" or any(o.startswith(("--mem", NO_GPU)) for o in options)
+        return () if settled else ("--mem=0",)
 
     def _after(self, section: ChainSection) -> tuple[str, ...]:
         """The jobs that make what the section's settings name."""

@@ -166,8 +166,35 @@ def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path
 def test_a_dry_run_prints_the_jobs_and_submits_nothing(slurm, tmp_path):
     words = ["jobs", "submit", "configs/cluster.yaml", "--dry-run", f"run={tmp_path / 'run'}"]
     shown = CliRunner().invoke(app, words).output.splitlines()
-    assert any(line.startswith("sft2 after experts, sft1: slurm/sft.sbatch") for line in shown)
+    assert any(
+        line.startswith("sft2 after experts, sft1: --mem=0 slurm/sft.sbatch") for line in shown
+    )
     assert not (slurm / "submitted").exists() and not (tmp_path / "run").exists()
+
+
+def memory(path: Path, *overrides: str) -> dict[str, list[str]]:
+    """What sbatch is told of the memory of each job that it is told of."""
+    told = {
+        s.name: [w for w in s.command if w.startswith("--mem")]
+        for s in road_stages(path, overrides)
+    }
+    return {name: words for name, words in told.items() if words}
+
+
+def test_training_and_evaluation_with_gpus_take_a_nodes_memory_unless_told(tmp_path):
+    road = write_road(tmp_path)
+    assert memory(road) == {name: ["--mem=0"] for name in ("sft1", "sft2", "grpo", "eval")}
+    told = memory(road, "jobs.grpo.mem=300G", "jobs.train.mem=90G", "jobs.synth.mem=8G")
+    assert told["grpo"] == ["--mem=300G"] and told["sft1"] == ["--mem=90G"]
+    assert told["synth"] == ["--mem=8G"] and "seeds" not in told
+    cpu = memory(
+        road, "jobs.train=[--gpus-per-node=0]", "jobs.eval={mem: 3G, sbatch: [--exclusive]}"
+    )
+    assert cpu == {"eval": ["--mem=3G"]}
+    with pytest.raises(UserError, match=r"jobs\.sft9\.mem: no such section"):
+        memory(road, "jobs.sft9.mem=1G")
+    with pytest.raises(UserError, match=r"jobs.*mem"):
+        memory(road, "jobs.grpo.mem=lots")
 
 
 def test_a_retry_submits_what_an_interrupted_submission_left(slurm, tmp_path):

@@ -14,7 +14,7 @@ from graphwalker.console.program import as_typed
 from graphwalker.console.settings import describe
 from graphwalker.doctor.places import promised_gpus, torch_build
 from graphwalker.errors import GraphWalkerError, UserError, first_line
-from training.runs.distributed import leave_the_other_processes, processes
+from training.runs.distributed import leave_the_other_processes
 from training.runs.failures import leave_reason, lost_the_others, why_alone
 
 C = TypeVar("C", bound=Config)
@@ -30,17 +30,31 @@ def run_command(
         _run(name, model, run, list(sys.argv[1:] if arguments is None else arguments))
         return 0
     except (Exception, KeyboardInterrupt) as error:
-        if processes() > 1:  # the launcher ends the others once one has ended: let this one speak
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        said = _explain(error)
-        if not (isinstance(error, RuntimeError) and lost_the_others(error)):
-            leave_reason(said[0] if said else f"{type(error).__name__}: {first_line(error)}")
-        if said is None:
-            raise
-    sys.stderr.write(f"{name}: {said[0]}\n")
+        # The launcher ends the others once one has ended: let this one speak first.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            return _tell(name, error)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _tell(name: str, error: BaseException) -> int:
+    """Write why the run ends, for the user and the other processes; return the exit code."""
+    explanation = _explain(error)
+    is_alone = isinstance(error, RuntimeError) and lost_the_others(error)
+    if not is_alone:
+        leave_reason(
+            explanation[0] if explanation else f"{type(error).__name__}: {first_line(error)}"
+        )
+    if explanation is None:
+        raise error
+    sys.stderr.write(f"{name}: {explanation[0]}\n")
     if file := os.environ.get(EXIT_CODE):
-        Path(file).write_text(str(said[1]), encoding="ascii")
-    return said[1]
+        Path(file).write_text(str(explanation[1]), encoding="ascii")
+    if is_alone:  # at the interpreter's end gloo would wait for the process that is lost
+        sys.stderr.flush()
+        os._exit(explanation[1])
+    return explanation[1]
 
 
 def _run(name: str, model: type[C], run: Callable[[C], Path], arguments: Sequence[str]) -> None:

@@ -26,9 +26,9 @@ def lost_the_others(error: RuntimeError) -> bool:
 def leave_reason(reason: str) -> None:
     """Write why this process ends, as torchrun reads it; the others of the node read it, too."""
     if file := os.environ.get(ERROR_FILE):
-        told = {"message": reason, "extraInfo": {"timestamp": str(int(time.time()))}}
+        record = {"message": reason, "extraInfo": {"timestamp": str(int(time.time()))}}
         partial = Path(f"{file}.partial")
-        partial.write_text(json.dumps({"message": told}), encoding="utf-8")
+        partial.write_text(json.dumps({"message": record}), encoding="utf-8")
         partial.rename(file)
 
 
@@ -50,7 +50,7 @@ def _reasons() -> Iterator[tuple[int, str]]:
     mine = Path(os.environ.get(ERROR_FILE, ""))
     for file in mine.parent.parent.glob("*/error.json") if mine.name else ():
         if file != mine:
-            told = json.loads(file.read_text(encoding="utf-8"))["message"]
+            record = json.loads(file.read_text(encoding="utf-8"))["message"]
             number = file.parent.name
-            when = int(told["extraInfo"]["timestamp"])
-            yield when, f"process {number} of this node ended: {told['message']}"
+            when = int(record["extraInfo"]["timestamp"])
+            yield when, f"process {number} of this node ended: {record['message']}"
