@@ -177,7 +177,7 @@ def grpo_config(out: Path, size: str, place: Path, overrides: tuple[str, ...]) -
     agent = out / f"sft-{size}" / "final"
     values = {
         "model": str(agent if agent.is_dir() else model_of(out, size)),
-        "questions": str(world / "questions" / "rl" / "fresh.jsonl"),
+        "questions": str(world / "rl" / "questions.jsonl"),
         "graph": str(world / "world" / "graph"),
         "format": "inline",
         "prompts_per_step": 2 if DRY else 32,
