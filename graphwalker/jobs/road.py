@@ -67,7 +67,7 @@ class JobsConfig(Config):
     """Options of sbatch for training stages, such as `--partition=a100, --nodes=2`."""
     eval: SbatchOptions = ()
     """Options of sbatch for the evaluation."""
-    memory: dict[str, Annotated[str, Field(pattern=r"^\d+[KMGT]?$")]] = {}
+    memory: dict[str, str] = {}
     """Memory of a node by section, or for all of `data`, `train` or `eval`; written `grpo: {mem:
     300G}`, with options `train: {mem: 300G, sbatch: [--partition=a100]}`. None: the whole node for
     training and evaluation with GPUs."""
@@ -92,6 +92,8 @@ class JobsConfig(Config):
             if isinstance(value, dict) and "mem" in value:
                 value = dict(cast("dict[str, Any]", value))
                 memory[name] = str(value.pop("mem"))
+                if not re.fullmatch(r"\d+[KMGT]?", memory[name]):
+                    raise ValueError(f"{name}.mem: {memory[name]!r} is no memory, such as 300G")
                 value = value.pop("sbatch", None) if value.keys() <= {"sbatch"} else value
             if value is not None:
                 rest[name] = value
