@@ -9,10 +9,10 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
 from graphwalker.cli import app as cli
 from graphwalker.config import load_config
-from graphwalker.jobs.local import is_done
 from graphwalker.demo.config import DemoConfig, for_own_graph, shipped_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
+from graphwalker.jobs.local import is_done
 from graphwalker.jobs.sections import ChainSection
 
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from graphwalker.cli import app as cli
-from graphwalker.jobs import local as chain
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
+from graphwalker.jobs import local as chain
 from support.paths import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "configs" / "paper").glob("*.yaml"))
