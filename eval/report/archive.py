@@ -120,7 +120,7 @@ class WalkArchive:
                     yield f"messages-{place}-{number}", raw
 
     def name_of(self, trajectory: Trajectory) -> str:
-        """The id of the row that holds the trajectory."""
+        """Return the id of the row that holds the trajectory."""
         return str(self._facts[self._rows[trajectory.id]][0])
 
     def _row(self, trajectory: Trajectory) -> int:
@@ -152,7 +152,7 @@ def pack(text: str) -> str:
 
 
 def unpack(packed: str) -> Any:
-    """The JSON value that was packed."""
+    """Return the JSON value that was packed."""
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 

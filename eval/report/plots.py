@@ -202,6 +202,6 @@ def _passes(stage: Mapping[str, Any]) -> list[tuple[int, float]]:
 
 
 def plain(name: object) -> str:
-    """A label that fits: control characters would break the SVG, long names the layout."""
+    """Return a label that fits: control characters would break the SVG, long names the layout."""
     text = "".join(c if c.isprintable() else " " for c in str(name))
     return text if len(text) <= 28 else text[:27] + "…"

@@ -62,7 +62,7 @@ def is_training_run(folder: Path) -> bool:
 
 
 def read_training(folder: Path) -> TrainingRun:
-    """Raises `UserError` where no step was logged."""
+    """Raise `UserError` where no step was logged."""
     metrics = read_steps(folder / METRICS)
     if not metrics:
         raise UserError(f"{folder / METRICS}: no step was logged yet")
@@ -104,7 +104,7 @@ def write_training_report(
 
 
 def evaluation_table(runs: Sequence[TrainingRun]) -> FigureTable:
-    """A row for each evaluation on dev questions; where a run has none, its last step."""
+    """Return a row for each evaluation on dev questions; where a run has none, its last step."""
     head = ("Step", "Dev EM", "Gain over the start", "Sampled EM", "Training EM")
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
@@ -151,12 +151,12 @@ def _draw_run(place: int, run: TrainingRun) -> Any:
 
 
 def points(lines: Mapping[int, Mapping[str, Any]], key: str) -> "Points":
-    """The values of a log that can be drawn, by step."""
+    """Return the values of a log that can be drawn, by step."""
     return [(step, line[key]) for step, line in lines.items() if is_finite(line.get(key))]
 
 
 def _band(lines: Mapping[int, Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """The interval at each point, where the record has it."""
+    """Return the interval at each point, where the record has it."""
     ends = [(v.get(f"{key}_low"), v.get(f"{key}_high")) for v in lines.values() if key in v]
     both = [(a, b) for a, b in ends if is_finite(a) and is_finite(b)]
     return both if len(both) == len(ends) else []
@@ -173,7 +173,7 @@ def read_steps(path: Path) -> dict[int, dict[str, Any]]:
 
 
 def is_finite(value: object) -> TypeGuard[float]:
-    """Whether a value is a number that can be drawn."""
+    """Return whether a value is a number that can be drawn."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 

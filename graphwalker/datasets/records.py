@@ -43,7 +43,7 @@ class DatasetFile:
     """Another file holds the answers: a record may lack them."""
 
     def question_id(self, number: int, part: str = "") -> str:
-        """An id for a record that has none: its place in the file, from 0."""
+        """Return an id for a record that has none: its place in the file, from 0."""
         parts = (self.dataset, part, self.split, str(number - 1))
         return "-".join(part for part in parts if part)
 
@@ -78,8 +78,8 @@ class Published(Nested):
 
     @abstractmethod
     def to_question(self, number: int, file: DatasetFile) -> Question:
-        """The question of record `number` (from 1). Where it leaves id, dataset or split empty,
-        the file says them. Raises `UserError` naming the field at fault."""
+        """Return the question of record `number` (from 1). Where it leaves id, dataset or split
+        empty, the file says them. Raises `UserError` naming the field at fault."""
 
     @classmethod
     def dataset_of(cls, head: Sequence[Record]) -> str:
@@ -93,7 +93,7 @@ class Published(Nested):
 
     @classmethod
     def validate_record(cls, value: object) -> Self:
-        """The record in exactly this form."""
+        """Return the record in exactly this form."""
         if cls.line is not None:
             value = cls._columns(str(value))
         try:
@@ -117,7 +117,7 @@ class Published(Nested):
 
     @classmethod
     def needs(cls) -> list[list[str]]:
-        """The names of each required field."""
+        """Return the names of each required field."""
         return [_names(*item) for item in cls.model_fields.items() if item[1].is_required()]
 
     @classmethod
@@ -129,12 +129,12 @@ class Published(Nested):
 
 
 def keys(records: Sequence[Record]) -> frozenset[str]:
-    """Every field that one of these records has."""
+    """Return every field that one of these records has."""
     return frozenset(key for record in records for key in as_object(record.value) or ())
 
 
 def published_as(*names: str, default: object = ...) -> Any:
-    """A field by its published names: two publications may name it differently."""
+    """Return a field by its published names: two publications may name it differently."""
     return Field(default, validation_alias=AliasChoices(*names))
 
 
@@ -156,13 +156,13 @@ def _not_empty(text: str) -> str:
 
 
 def number_as_text(value: object) -> object:
-    """A number as its text; whatever else it is stays as it is."""
+    """Return a number as its text; whatever else it is stays as it is."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def rows_of_columns(value: object) -> object:
-    """A list of objects where the value is one object of equally long lists, as Hugging Face's
-    `datasets` keeps such a list.
+    """Return a list of objects where the value is one object of equally long lists, as Hugging
+    Face's `datasets` keeps such a list.
 
     >>> rows_of_columns({"name": ["Oslo", "Rome"], "id": ["m.1", "m.2"]})
     [{'name': 'Oslo', 'id': 'm.1'}, {'name': 'Rome', 'id': 'm.2'}]
@@ -204,7 +204,7 @@ _EXPECTED = {
 
 
 def _explain(error: ErrorDetails, noun: str) -> str:
-    """What is wrong, with the path of the field: `Parses[0].Answers[2].EntityName`."""
+    """Return what is wrong, with the path of the field: `Parses[0].Answers[2].EntityName`."""
     steps = [step for step in error["loc"] if step not in _TAGS.values()]
     path = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps).removeprefix(".")
     field, what, value = f"{noun} {path!r}" if path else "the record", error["type"], error["input"]

@@ -78,7 +78,7 @@ def plan_publication(folder: Path, name: str) -> Publication:
 
 
 def check_card(text: str, where: Path, kind: str) -> None:
-    """Raises `UserError` for a card that the Hub would not read, by its own library where it is
+    """Raise `UserError` for a card that the Hub would not read, by its own library where it is
     installed."""
     if not front_matter(text, where):
         raise UserError(f"{where}: has no front matter (--- lines of YAML); remove the file, and "
@@ -132,8 +132,8 @@ def push(publication: Publication, public: bool = False) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files but hidden ones and what only this machine needs. A link that leads out of the
-    folder is not followed."""
+    """Yield all files but hidden ones and what only this machine needs. A link that leads out of
+    the folder is not followed."""
     from graphwalker.graphs.format.layout import FILE_NAME, STORE_FOLDER
 
     stores = {path.with_name(STORE_FOLDER) for path in folder.rglob(FILE_NAME)}
@@ -175,7 +175,7 @@ def _refuse_secrets(paths: list[Path]) -> dict[Path, str]:
 
 
 def _kind(folder: Path, name: str, paths: list[Path]) -> tuple[str, Callable[[], str]]:
-    """What the folder is, and how its card is made where it has none."""
+    """Return what the folder is, and how its card is made where it has none."""
     names = {path.name for path in paths if path.parent == folder}
     if names & {"config.json", "adapter_config.json"}:
         _refuse_local_base(folder / "adapter_config.json")

@@ -128,7 +128,7 @@ class ChainSection:
         return ("--config", f"{config}#{self.name}", *walks)
 
     def text(self, key: str) -> str:
-        """A setting as text, `""` where it is not given."""
+        """Return a setting as text, `""` where it is not given."""
         value = self.settings.get(key)
         return "" if value is None else str(value)
 

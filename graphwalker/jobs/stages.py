@@ -65,7 +65,7 @@ def add_job(stage: JobStage, job: str, alive: Sequence[str]) -> JobStage:
 
 
 def last_mark(run: Path, stage: JobStage, part: int) -> str:
-    """The last line of the part's mark, `""` where it never started."""
+    """Return the last line of the part's mark, `""` where it never started."""
     path = stage.mark(run, part)
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return lines[-1] if lines else ""

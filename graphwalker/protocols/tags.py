@@ -327,7 +327,7 @@ def _number_or_text(value: Any) -> str | list[str] | int:
 
 
 def _any_argument(value: Any) -> Any:
-    """A text, a number, or a list of them: what a tool of the user's own may take."""
+    """Return a text, a number, or a list of them: what a tool of the user's own may take."""
     if isinstance(value, list):
         return [one if _is_number(one) else _argument(one) for one in cast(list[Any], value)]
     return value if _is_number(value) else _argument(value)

@@ -130,7 +130,7 @@ def unwrap_tools(box: "ToolBox") -> "ToolBox":
 
 
 def mistake(kind: str, text: str, calls: int = 0, listed: tuple[Listed, ...] = ()) -> Observation:
-    """What a call shows that cannot be run; `calls` of the graph told so."""
+    """Return what a call shows that cannot be run; `calls` of the graph told so."""
     return Observation(f"Error {kind}: {text}", kind, listed=listed, graph_calls=calls)
 
 
@@ -153,7 +153,7 @@ class ToolBox(Protocol):
         ...
 
     def signatures(self) -> str:
-        """The tools described for a prompt, one line each."""
+        """Return the tools described for a prompt, one line each."""
         ...
 
 
@@ -165,11 +165,11 @@ class Pages(Protocol):
     """The `pages` ability: the tools show long lists in pages from 1 on."""
 
     def relations_page(self, entity: str, page: int) -> Call:
-        """A further page of `relations`."""
+        """Return a further page of `relations`."""
         ...
 
     def triples_page(self, entity: str, relation: str, page: int) -> Call:
-        """A further page of `triples`."""
+        """Return a further page of `triples`."""
         ...
 
 
@@ -177,7 +177,7 @@ class EntityNames(Protocol):
     """The `entities` ability: the tools know entities by what their calls name."""
 
     def find_entity(self, text: str) -> Entity | Observation:
-        """The entity that a call names so, or what the model is told of none."""
+        """Return the entity that a call names so, or what the model is told of none."""
         ...
 
     def show_entity(self, entity: Entity) -> tuple[Entity, str]:
@@ -185,7 +185,7 @@ class EntityNames(Protocol):
         ...
 
     def shown_names(self) -> Sequence[str]:
-        """What calls may name so far."""
+        """Return what calls may name so far."""
         ...
 
 
@@ -235,15 +235,15 @@ class Directed(Protocol):
         return self.look(entity, Direction.OUT)
 
     def look(self, entity: str, direction: Direction) -> Call:
-        """The call that shows what lies on one side of an entity: relations, or triples, too."""
+        """Return the call that shows what lies on one side of an entity: relations, or triples."""
         ...
 
     def listed_as(self, hop: Hop) -> Hop:
-        """The hop that a look lists where this one is meant."""
+        """Return the hop that a look lists where this one is meant."""
         return hop
 
     def relation_name(self, relation: str) -> str:
-        """The relation as the tools show it."""
+        """Return the relation as the tools show it."""
         return relation
 
 

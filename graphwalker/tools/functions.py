@@ -48,7 +48,7 @@ class Parameter:
         return {**schema, "enum": list(self.choices)} if self.choices else schema
 
     def takes(self, value: Any) -> bool:
-        """Whether the value is of the kind, and one of the choices where there are some."""
+        """Return whether the value is of the kind, and one of the choices where there are some."""
         if not _is_one_of(value, self.kinds):
             return False
         if isinstance(value, list | tuple):
@@ -98,7 +98,7 @@ class Function:
         }
 
     def problem(self, arguments: Mapping[str, Any]) -> str:
-        """What is wrong with the arguments and what to write instead; `""` where nothing is."""
+        """Return what is wrong with the arguments and what to write instead, else `""`."""
         # Not as `form` writes them: the model would call it so, and it is called by JSON.
         names = (n if p.required else f"{n} (optional)" for n, p in self.parameters.items())
         known = f"the arguments are {', '.join(names)}"
@@ -125,7 +125,7 @@ def refusal_of(call: Call, functions: Sequence[Function]) -> Observation | None:
 
 
 def signatures_of(functions: Sequence[Function]) -> str:
-    """The functions described for a prompt, one line each."""
+    """Return the functions described for a prompt, one line each."""
     return "\n".join(f"{function.form}: {function.description}" for function in functions)
 
 

@@ -27,7 +27,7 @@ def quote(name: str) -> str:
 
 
 def one_of(texts: Iterable[str]) -> str:
-    """What an error offers for copying.
+    """Return what an error offers for copying.
 
     >>> one_of(["a"]), one_of(["a", "b"])
     ('a', 'one of a, b')
@@ -58,7 +58,7 @@ class NameBook:
         self._namesakes: dict[str, list[Entity]] = {}
 
     def label(self, entity: Entity) -> str:
-        """The name under which the entity is, or would be, shown."""
+        """Return the name under which the entity is, or would be, shown."""
         known = self._names.get(entity.id)
         if known is not None:
             return known
@@ -88,8 +88,8 @@ class NameBook:
         return Entity(entity.id, self.show(entity))
 
     def find(self, name: str) -> Entity | None:
-        """The entity meant by a name: as shown, else as shown up to case, else as the graph knows
-        it (and then entered here). A bare id counts only where this episode has shown it."""
+        """Return the entity meant by a name: as shown, else as shown up to case, else as the graph
+        knows it (and then entered here). A bare id counts only where this episode has shown it."""
         shown = self._shown_name(name)
         if shown is not None:
             return Entity(self._ids[shown], shown)
@@ -103,16 +103,16 @@ class NameBook:
         return chosen
 
     def take_namesakes(self, entity_id: str) -> list[Entity]:
-        """The others among which the entity was chosen when it was first found by its name; once
-        taken they count as named."""
+        """Return the others among which the entity was chosen when it was first found by its name;
+        once taken they count as named."""
         return self._namesakes.pop(entity_id, [])
 
     def names(self) -> list[str]:
-        """The names shown, in order."""
+        """Return the names shown, in order."""
         return list(self._ids)
 
     def entity_id(self, name: str) -> str:
-        """The id behind a shown name, or `""`; the graph is not asked."""
+        """Return the id behind a shown name, or `""`; the graph is not asked."""
         shown = self._shown_name(name)
         return self._ids[shown] if shown is not None else ""
 
@@ -173,7 +173,7 @@ class NamedTopics:
         return ""
 
     def _find(self, name: str) -> Entity | None:
-        """The entity of that name; one that was not shown yet takes a look-up."""
+        """Return the entity of that name; one that was not shown yet takes a look-up."""
         self._graph_calls += not self._book.entity_id(name)
         return self._book.find(name) if name else None
 

@@ -152,7 +152,7 @@ class OwnTools:
     """The tool box of one episode: the preset's, and the user's own tools beside them."""
 
     def __init__(self, box: ToolBox, tools: Sequence[OwnTool], graph: KnowledgeGraph) -> None:
-        """Raises `UserError` for a tool box that cannot tell entities by what a call names."""
+        """Raise `UserError` for a tool box that cannot tell entities by what a call names."""
         entities = abilities_of(box).entities
         if entities is None:
             raise UserError(

@@ -46,8 +46,8 @@ def whole(weights: Tensor) -> Tensor:
 
 
 def copy_of_shared(model: Any, accelerator: Any) -> ModelCopy | None:
-    """An empty copy to draw with, in the precision of the arithmetic, where FSDP2 shares the model
-    out; otherwise `None`: the model draws itself."""
+    """Return an empty copy to draw with, in the precision of the arithmetic, where FSDP2 shares the
+    model out; otherwise `None`: the model draws itself."""
     if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
         return None
     half = accelerator.mixed_precision == "bf16"
@@ -55,7 +55,7 @@ def copy_of_shared(model: Any, accelerator: Any) -> ModelCopy | None:
 
 
 def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """The parameters of a model under its own names; adapters are added to what they adapt."""
+    """Get the parameters of a model under its own names; adapters are added to what they adapt."""
     base: Any = model.get_base_model() if hasattr(model, "peft_config") else model
     adapted = {
         f"{name}.weight": module
@@ -76,8 +76,8 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _empty_like(model: Any, dtype: torch.dtype) -> Any:
-    """A model of the same shape. It is made anew: the forward methods of the one in training are
-    patched, and a deep copy of them would still run the original."""
+    """Return a model of the same shape. It is made anew: the forward methods of the one in training
+    are patched, and a deep copy of them would still run the original."""
     base: Any = model.get_base_model() if hasattr(model, "peft_config") else model
     config = copy.deepcopy(base.config)
     config._attn_implementation = "sdpa"

@@ -15,7 +15,7 @@ StepPlan = list[list[list[int]]]
 
 
 def plan_steps(lengths: Sequence[int], config: SftConfig, passes: int) -> StepPlan:
-    """The whole run, decided beforehand, so that a resumed run simply skips what was done.
+    """Return the whole run, decided beforehand, so that a resumed run simply skips what was done.
 
     Every step is dealt to `passes` forward passes (processes x accumulation), rows of like length
     together. Each epoch is shuffled by its own generator made from (seed, epoch).

@@ -49,7 +49,7 @@ class Replay:
         seed: int,
         cache: Path,
     ) -> "Replay":
-        """Raises `UserError` where no row is left."""
+        """Raise `UserError` where no row is left."""
         rows = read_rows(source, tokenizer, cache)
         log.info("replay: %s", ", ".join(f"{name} {n:,}" for name, n in rows.facts().items()))
         return cls(rows, per_step, weight, tokenizer.pad_token_id or 0, seed)
@@ -71,7 +71,7 @@ class Replay:
         return ReplayPart(batch["input_ids"], batch["attention_mask"], batch["labels"], total)
 
     def _order(self, round_: int) -> Iterator[int]:
-        """All rows in an order of this round's own, then those of the next round."""
+        """Yield all rows in an order of this round's own, then those of the next round."""
         while True:
             rng = random.Random(f"{self._seed}:replay:{round_}")
             yield from rng.sample(range(len(self._rows)), len(self._rows))

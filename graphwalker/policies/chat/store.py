@@ -128,7 +128,7 @@ class Store:
                     self._database.execute("ROLLBACK")
 
     def find(self, key: str) -> StoredAnswer | None:
-        """The answer that was paid for, if there is one."""
+        """Return the answer that was paid for, if there is one."""
         query = (
             "SELECT text, finish, stop_reason, purpose, prompt_tokens, completion_tokens, cost, "
             "reasoning_tokens FROM answers WHERE key = ?"
@@ -170,7 +170,7 @@ class Store:
             )
 
     def purposes(self) -> dict[str, int]:
-        """How many answers are stored, by purpose."""
+        """Return how many answers are stored, by purpose."""
         query = "SELECT purpose, count(*) FROM answers GROUP BY purpose ORDER BY purpose"
         with self.change() as database:
             return dict(database.execute(query).fetchall())
