@@ -55,6 +55,7 @@ def make(
 @app.command()
 def build(
     out: Out,
+    files: Annotated[Files, Argument(help="Files of any format; also as --triples.")] = None,
     triples: Annotated[Files, Option(help="Files of any format; repeatable.")] = None,
     property: Annotated[Files, Option(help="Files of property graphs; repeatable.")] = None,
     names: Annotated[Files, Option(help="TSV: id, name; repeatable.")] = None,
@@ -135,7 +136,7 @@ def build(
     given = {key: value for key, value in given.items() if value}
     usual = MALFORMED if freebase else REJECT_LIMIT
     built = build_graph(
-        triples or [],
+        [*(files or ()), *(triples or ())],
         out,
         property_files=property or [],
         names=names or None,

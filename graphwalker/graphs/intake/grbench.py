@@ -39,7 +39,7 @@ def grbench_records(path: Path, counts: GrbenchCounts | None = None) -> Iterator
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     with _open(path) as file:
-        reader = _Reader(path, file)
+        reader = ObjectReader(path, file)
         for group in reader.fields():
             if not group.endswith(SUFFIX) or group == SUFFIX:
                 raise UserError(f"{path}: field {group[:80]!r} is no X{SUFFIX}, as GRBench has")
@@ -81,7 +81,7 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-class _Reader:
+class ObjectReader:
     """Objects of objects, read key by key: only the value at hand is in memory."""
 
     def __init__(self, path: Path, file: TextIO) -> None:

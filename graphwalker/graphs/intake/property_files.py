@@ -44,11 +44,12 @@ class PropertyReader(FileReader):
         labels: Sequence[str],
         properties: Mapping[str, Any],
         rows: IntakeRows,
+        named: bool = True,
     ) -> None:
         node = _node_id(node)
         facts = list(facts_of(properties))
         shown = next((str(properties[k]) for k in NAME_KEYS if properties.get(k)), node)
-        rows.names.append((node, shown, 0, self._line_base + number))
+        rows.names.append((node, shown if named else "", 0, self._line_base + number))
         rows.types.extend((node, label) for label in labels if label)
         for key, value in facts:
             self._keep(rows, node, key, value_literal(value))
@@ -82,7 +83,8 @@ class PropertyReader(FileReader):
 
 
 class JsonReader(PropertyReader):
-    """One JSON object a line: `{"type": "node", "id", "labels", "properties"}` or
+    """One JSON object a line: `{"type": "node", "id", "labels", "properties"}`, with `"named":
+    false` for one that joins several facts, or
     `{"type": "relationship", "label", "start": {"id"}, "end": {"id"}, "properties"}`."""
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
@@ -108,7 +110,8 @@ class JsonReader(PropertyReader):
         known = cast(dict[str, Any], properties)
         if fields.get("type") == "node":
             labels = [str(label) for label in fields.get("labels") or ()]
-            self._node(number, str(fields.get("id", "")), labels, known, rows)
+            named = fields.get("named") is not False
+            self._node(number, str(fields.get("id", "")), labels, known, rows, named)
         elif fields.get("type") == "relationship":
             start, end = (_end(fields.get(which)) for which in ("start", "end"))
             kind = str(fields.get("label") or "")

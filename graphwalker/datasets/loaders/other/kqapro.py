@@ -19,7 +19,7 @@ class KqaPro(records.Published):
     """`question`, `program`, `sparql` and one `answer` in words; test.json has `choices` alone.
 
     Topic entities are the names that its program finds. `graphwalker graph build
-    --triples kb.json` makes the graph.
+    kb.json` makes the graph.
     """
 
     form = "KQA Pro"

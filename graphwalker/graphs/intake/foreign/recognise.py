@@ -38,6 +38,7 @@ _XML = {"rdf:RDF": "RDF/XML", "RDF": "RDF/XML", "graphml": "GraphML", "gexf": "G
 _ELEMENT = re.compile(rb"<([A-Za-z][\w.:-]*)")
 _TURTLE = re.compile(rb"@prefix\s|@base\s|prefix\s+[\w.-]*:\s*<|base\s*<", re.IGNORECASE)
 _COMMENTS = re.compile(rb"(\s*#[^\n]*\n)+\s*")
+_KQA_PRO = re.compile(rb'\{\s*"(?:concepts|entities)"\s*:\s*\{\s*"[^"]*"\s*:\s*\{')
 _GML = re.compile(rb"(?:^|\n)\s*graph\s*\[")
 _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _ODD_LINES = 3
@@ -49,6 +50,7 @@ _SUFFIXES = {
 RDF = ("Turtle", "N-Quads", "RDF/XML", "JSON-LD")
 TABLES = ("Parquet", "Arrow")
 UTF16 = "UTF-16"
+KQA_PRO = "KQA Pro"
 NETWORKS = ("GraphML", "GEXF", "GML", "node-link JSON")
 
 
@@ -122,6 +124,7 @@ def convert(source: Source, folder: Path) -> Source:
         "rdf": (RDF, ".nt", "triples"),
         "columnar": (TABLES, ".csv", "triples"),
         "networks": (NETWORKS, ".jsonl", "property"),
+        "kqapro": ((KQA_PRO,), ".jsonl", "property"),
     }
     for module, (formats, suffix, kind) in writers.items():
         if found in formats:
@@ -160,6 +163,8 @@ def _writer(module: str) -> Callable[[Path, str, Path], None]:
         from graphwalker.graphs.intake.foreign.rdf import write_ntriples as write
     elif module == "columnar":
         from graphwalker.graphs.intake.foreign.columnar import write_csv as write
+    elif module == "kqapro":
+        from graphwalker.graphs.intake.foreign.kqapro import write_records as write
     else:
         from graphwalker.graphs.intake.foreign.networks import write_records as write
     return write
@@ -184,6 +189,8 @@ def _json_format(path: Path, text: bytes) -> str:
     keys = set(re.findall(rb'"(@?\w+)"\s*:', text))
     if keys & {b"@context", b"@graph", b"@id"}:
         return "JSON-LD"
+    if _KQA_PRO.match(text) and keys & {b"instanceOf", b"subclassOf"}:
+        return KQA_PRO
     if b"paper_nodes" in keys or re.match(rb'\{\s*"\w+_nodes"\s*:', text):
         raise UserError(f"{path}: a graph of GRBench; compile it with: graphwalker graph grbench")
     record = first_record(text)
