@@ -34,7 +34,7 @@ from graphwalker.files import open_text, write_json, write_jsonl
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.open import open_graph
-from graphwalker.query.stated import Pattern, stated_patterns
+from graphwalker.query.stated import StatedPattern, stated_patterns
 from graphwalker.question import Answer, Question
 
 UNKNOWN = "unknown"
@@ -196,7 +196,7 @@ def _record(
     }
 
 
-def answerable(patterns: Iterable[Pattern], answer: str) -> list[Pattern]:
+def answerable(patterns: Iterable[StatedPattern], answer: str) -> list[StatedPattern]:
     """Return the patterns without those that a slice cannot check.
 
     A value that only a filter or the sorting uses stands in one pattern.
@@ -206,19 +206,23 @@ def answerable(patterns: Iterable[Pattern], answer: str) -> list[Pattern]:
     return [(s, p, o) for s, p, o in left if o == answer or not o.startswith("?") or uses[o] > 1]
 
 
-def readings(patterns: Sequence[Pattern], answer: str, cut: Slice) -> Iterator[list[Pattern]]:
+def readings(
+    patterns: Sequence[StatedPattern], answer: str, cut: Slice
+) -> Iterator[list[StatedPattern]]:
     """Yield the patterns as edges, each inner variable as an entity or as a CVT node left out."""
     nodes = dict.fromkeys(node for start, _, end in patterns for node in (start, end))
     inner = [node for node in nodes if node.startswith("?") and node != answer]
     for left_out in product((False, True), repeat=min(len(inner), INNER)):
-        edges: list[Pattern] | None = list(patterns)
+        edges: list[StatedPattern] | None = list(patterns)
         for node in (n for n, out in zip(inner, left_out, strict=False) if out):
             edges = edges and _without(node, edges, answer, cut)
         if edges:
             yield edges
 
 
-def _without(node: str, edges: Sequence[Pattern], answer: str, cut: Slice) -> list[Pattern] | None:
+def _without(
+    node: str, edges: Sequence[StatedPattern], answer: str, cut: Slice
+) -> list[StatedPattern] | None:
     """Return the edges with those at a CVT node joined, `None` where one cannot be named."""
     arms = [(s, p, cut.reverse(p)) for s, p, o in edges if o == node]
     arms += [(o, cut.reverse(p), p) for s, p, o in edges if s == node]
@@ -230,7 +234,7 @@ def _without(node: str, edges: Sequence[Pattern], answer: str, cut: Slice) -> li
     return None if None in joined else [*filter(None, joined), *left]
 
 
-def _through(one: Pattern, other: Pattern) -> Pattern | None:
+def _through(one: StatedPattern, other: StatedPattern) -> StatedPattern | None:
     """Return the edge between two neighbours of a CVT node, in the direction that has a name.
 
     Each comes with its relation toward the node, and the one that leads from the node to it.
@@ -242,7 +246,7 @@ def _through(one: Pattern, other: Pattern) -> Pattern | None:
 
 
 def bindings(
-    edges: Sequence[Pattern], bound: dict[str, str], cut: Slice
+    edges: Sequence[StatedPattern], bound: dict[str, str], cut: Slice
 ) -> Iterator[dict[str, str]]:
     """Yield every choice of entities for the variables that the slice has all edges of."""
     if not edges:
@@ -266,12 +270,12 @@ def _value(node: str, bound: Mapping[str, str]) -> str:
     return bound.get(node, "") if node.startswith("?") else node
 
 
-def _spelled(edge: Pattern, bound: Mapping[str, str], cut: Slice) -> str:
+def _spelled(edge: StatedPattern, bound: Mapping[str, str], cut: Slice) -> str:
     start, relation, end = edge
     return cut.spelling(_value(start, bound), relation, _value(end, bound))
 
 
-def _constants(patterns: Iterable[Pattern]) -> set[str]:
+def _constants(patterns: Iterable[StatedPattern]) -> set[str]:
     return {node for start, _, end in patterns for node in (start, end)}
 
 

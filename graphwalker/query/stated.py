@@ -18,7 +18,7 @@ _FILTER = re.compile(r"FILTER\s*(?:NOT\s+EXISTS\s*)?([({])", re.IGNORECASE)
 _PREFIX = re.compile(r"^\s*(?:#.*|PREFIX\s+\S+\s+<[^>]*>)", re.IGNORECASE | re.MULTILINE)
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-Pattern = tuple[str, str, str]
+StatedPattern = tuple[str, str, str]
 """Subject, relation and object of a pattern; variables begin with `?`."""
 _Step = tuple[str, Hop, str]
 """From a node of the pattern, by a hop, to another."""
@@ -39,7 +39,7 @@ def walks(sparql: str, topics: Sequence[Entity]) -> Iterator[Query]:
     yield from _readings(found, avoids)
 
 
-def stated_patterns(sparql: str) -> tuple[str, list[Pattern]]:
+def stated_patterns(sparql: str) -> tuple[str, list[StatedPattern]]:
     """Return the variable that a SPARQL text selects, `""` where it selects none, and its patterns
     of three ids or variables. Filters are left out."""
     bare, _ = _without_filters(_PREFIX.sub(" ", sparql))
@@ -78,7 +78,7 @@ def _readings(found: dict[Entity, list[_Step]], avoids: bool) -> Iterator[Query]
         yield Query(made, tuple(part[0] for part in tail), avoids_topics=avoids)
 
 
-def _path(triples: Sequence[Pattern], start: str, end: str) -> list[_Step]:
+def _path(triples: Sequence[StatedPattern], start: str, end: str) -> list[_Step]:
     """Return the shortest way from one node of the pattern to another, empty for none."""
     ways: dict[str, list[_Step]] = {start: []}
     waiting = [start]

@@ -27,11 +27,11 @@ def run(*words: object) -> str:
 def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of the slice, and what was printed."""
     folder = tmp_path_factory.mktemp("slice")
-    files = webqsp_sample.write(folder / "public")
+    public = webqsp_sample.write(folder / "public")
     said = run(
-        "--webqsp", files["WebQSP.train.json"], files["WebQSP.test.json"],
-        "--triples", files["train.txt"], "--names", files["FB15k_mid2name.txt"],
-        "--reverse", files["reverse_properties.tsv"], "--out", folder / "out",
+        "--webqsp", public / "WebQSP.zip", "--triples", *sorted((public / "FB15k").iterdir()),
+        "--names", public / "FB15k_mid2name.txt", "--out", folder / "out",
+        "--reverse", public / "reverse_properties.tsv",
     )  # fmt: skip
     return folder / "out", said
 

@@ -1,6 +1,7 @@
 """Five questions of our own making in WebQSP's published form, and a slice in FB15k's."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,19 +34,29 @@ def mid(name: str) -> str:
     return IDS.get(name, f"/m/0z{sum(map(ord, name))}").replace("/m/", "m.")
 
 
-def write(folder: Path) -> dict[str, Path]:
-    """Write all files; returns them by what they are."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write(folder: Path) -> Path:
+    """Write all files under the names that they are published by."""
+    (folder / "FB15k").mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / "WebQSP.zip", "w") as archive:
+        for split, rows in (("train", TRAIN), ("test", TEST)):
+            text = json.dumps({"Version": "1.0", "Questions": rows})
+            archive.writestr(f"WebQSP/data/WebQSP.{split}.json", text)
+    facts = [(IDS[s], p, IDS[o]) for s, p, o in FACTS]
     texts = {
-        "WebQSP.train.json": json.dumps({"Version": "1.0", "Questions": TRAIN}),
-        "WebQSP.test.json": json.dumps({"Version": "1.0", "Questions": TEST}),
-        "train.txt": _rows((IDS[s], p, IDS[o]) for s, p, o in FACTS),
+        "FB15k/train.txt": _rows(facts[:8]),
+        "FB15k/valid.txt": _rows(facts[6:10]),
+        "FB15k/test.txt": _rows(facts[10:]),
         "FB15k_mid2name.txt": _rows((key, name.replace(" ", "_")) for name, key in IDS.items()),
         "reverse_properties.tsv": _rows(REVERSES.items()),
+        "rog.jsonl": "".join(
+            json.dumps({"id": row["QuestionId"], "prediction": "Last Ferry", "ground_truth": []})
+            + "\n"
+            for row in TEST
+        ),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return {name: folder / name for name in texts}
+    return folder
 
 
 def parse(
