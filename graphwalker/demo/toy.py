@@ -5,7 +5,7 @@ below `RUN/toy` are made here: `world/graph`, `model`, `virtuoso`, `questions/DA
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -81,10 +81,37 @@ def _make_questions(folder: Path, file: Path, seed: int) -> None:
     console.note(f"{QUESTIONS} questions as {dataset} ({split}) ...")
     make_questions(str(folder / "world" / "graph"), config, made)
     records = read_jsonl(made / "questions.jsonl")
+    if dataset == "colota":
+        records = _statements(folder, records)
     file.parent.mkdir(parents=True, exist_ok=True)
     facets = {"graph": part} if part else {"level": "zero-shot"} if dataset == "grailqa" else {}
     named = {"dataset": dataset, **({"facets": facets} if facets else {})}
     write_jsonl(file, [{**record, **named} for record in records])
+
+
+def _statements(folder: Path, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Statements about the questions' topics, every second one false, with their evidence."""
+    from graphwalker.datasets.answers import yes_no
+    from graphwalker.datasets.evidence import EVIDENCE
+    from graphwalker.graphs.base import Direction
+    from graphwalker.graphs.open import open_graph
+    from graphwalker.question import Question
+
+    graph, out = open_graph(str(folder / "world" / "graph")), Direction.OUT
+    for number, record in enumerate(records):
+        (topic, *_), truth = Question.from_json(record).topic_entities, number % 2 == 0
+        known = [r for r, _ in graph.relations(topic.id, out) if not graph.leads_to_cvts(r, out)]
+        if not known:
+            continue
+        relation = known[number % len(known)]
+        ends = {end.name for end in graph.neighbors(topic.id, relation, out)}
+        others = (name for name in (one.name for one in graph.sample(9, number)) if name)
+        said = min(ends) if truth else next(name for name in others if name not in ends)
+        evidence = {EVIDENCE: [[topic.name, relation, end, []] for end in sorted(ends)]}
+        text = f"Is {said} among {relation} of {topic.name}?"
+        yield Question(
+            record["id"], text, (topic,), (yes_no(truth),), structure="yes-no", annotations=evidence
+        ).to_json()
 
 
 def _make_model(folder: Path, model: Path, questions: list[str]) -> None:

@@ -8,6 +8,9 @@ import sys
 import pytest
 
 from graphwalker.cli import app as cli
+from graphwalker.datasets.base import load_questions
+from graphwalker.datasets.evidence import evidence_of
+from graphwalker.demo.toy import make_toy
 from graphwalker.errors import UserError
 from graphwalker.files import read_json
 from graphwalker.jobs import local as chain
@@ -101,3 +104,14 @@ def test_every_paper_runs_in_small(group, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, (name, done.stderr[-2000:])
         assert (tmp_path / "runs" / "toy" / name / "report" / "report.html").is_file()
+
+
+def test_the_toy_of_ark_asks_what_its_evidence_decides(tmp_path):
+    file = tmp_path / "toy" / "questions" / "colota-test.jsonl"
+    make_toy({"run": str(tmp_path), "eval": {"questions": [str(file)]}})
+    asked = load_questions(file)
+    assert {question.answers[0].name for question in asked} == {"True", "False"}
+    for question in asked:
+        said = question.text.removeprefix("Is ").partition(" among ")[0]
+        ends = {one.tail for one in evidence_of(question)}
+        assert (said in ends) == (question.answers[0].name == "True")
