@@ -18,6 +18,7 @@ REASONING_TOKENS = 4096
 """Completion tokens of a turn of a model that reasons first, where nobody says how many."""
 _REASONS = re.compile(
     r"(?:^|[_-])(?:o[1-9]|gpt-(?:5|oss)|r1|qwq|qwen3(?!.*(?:instruct|coder|embed|rerank))|magistral"
+    r"|gemini-(?:2\.5|[3-9])(?:\.\d)?(?!-flash-lite)|grok-(?:3-mini|[4-9])"
     r"|exaone-deep|smollm3|reason(?:er|ing)|think(?:er|ing)?)(?![0-9a-z])(?!-chat)",
     re.IGNORECASE,
 )
@@ -85,6 +86,8 @@ def is_reasoning_model(model: str) -> bool:
     """Return whether the name is of a family that reasons before it writes.
 
     >>> [is_reasoning_model(name) for name in ("o3-mini", "deepseek-ai/DeepSeek-R1", "gpt-4o")]
+    [True, True, False]
+    >>> [is_reasoning_model(name) for name in ("gemini-2.5-pro", "grok-4", "gemini-2.0-flash")]
     [True, True, False]
     """
     return _REASONS.search(model.rstrip("/").rpartition("/")[2]) is not None

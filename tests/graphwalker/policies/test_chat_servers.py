@@ -84,8 +84,19 @@ def test_a_turn_that_its_limit_ended_before_an_action_is_said_once_and_counted(c
 REASON = ("o1", "o3-mini", "openai/o4-mini-high", "gpt-5", "QwQ-32B",
           "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "deepseek-reasoner", "kimi-k2-thinking",
           "openai/gpt-oss-20b", "Qwen/Qwen3-8B",
-          "mistralai/Magistral-Small-2509", "Phi-4-reasoning")  # fmt: skip
-PLAIN = ("gpt-4o", "gpt-5-chat-latest", "o3x", "runs/r1/final", "Qwen3-4B-Instruct-2507", "tiny")
+          "mistralai/Magistral-Small-2509", "Phi-4-reasoning", "gemini-2.5-flash-preview-05-20",
+          "google/gemini-3-pro", "x-ai/grok-4.1-fast", "grok-3-mini")  # fmt: skip
+PLAIN = (
+    "gemini-2.0-flash",
+    "gemini-2.5-flash-lite",
+    "grok-3",
+    "gpt-4o",
+    "gpt-5-chat-latest",
+    "o3x",
+    "runs/r1/final",
+    "Qwen3-4B-Instruct-2507",
+    "tiny",
+)
 
 
 def test_models_that_reason_first_have_tokens_for_it_unless_told_otherwise():
