@@ -90,7 +90,7 @@ def _make_questions(folder: Path, file: Path, seed: int) -> None:
 
 
 def _statements(folder: Path, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Statements about the questions' topics, every second one false, with their evidence."""
+    """Yield statements about the questions' topics, every second one false, with their evidence."""
     from graphwalker.datasets.answers import yes_no
     from graphwalker.datasets.evidence import EVIDENCE
     from graphwalker.graphs.base import Direction
@@ -107,11 +107,11 @@ def _statements(folder: Path, records: Iterable[dict[str, Any]]) -> Iterator[dic
         ends = {end.name for end in graph.neighbors(topic.id, relation, out)}
         others = (name for name in (one.name for one in graph.sample(9, number)) if name)
         said = min(ends) if truth else next(name for name in others if name not in ends)
-        evidence = {EVIDENCE: [[topic.name, relation, end, []] for end in sorted(ends)]}
-        text = f"Is {said} among {relation} of {topic.name}?"
-        yield Question(
-            record["id"], text, (topic,), (yes_no(truth),), structure="yes-no", annotations=evidence
-        ).to_json()
+        facts: list[Any] = [[topic.name, relation, end, []] for end in sorted(ends)]
+        text, gold = f"Is {said} among {relation} of {topic.name}?", (yes_no(truth),)
+        about = {EVIDENCE: facts}
+        asked = Question(record["id"], text, (topic,), gold, structure="yes-no", annotations=about)
+        yield asked.to_json()
 
 
 def _make_model(folder: Path, model: Path, questions: list[str]) -> None:
