@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from graphwalker.config import Config
 from graphwalker.errors import UserError
-from graphwalker.files import read_json, whole_file, write_json
+from graphwalker.files import hold_file, read_json, whole_file, write_json
 from graphwalker.runs import LOCK, claim, lock_folder, locked_file
 
 
@@ -80,6 +81,24 @@ def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
         assert (tmp_path / LOCK).is_file()
     assert time.monotonic() - started < 30
     assert not list(tmp_path.iterdir())
+
+
+def test_a_held_file_is_waited_for_and_then_held_anew(tmp_path):
+    path, order = tmp_path / "lock", []
+
+    def second():
+        with hold_file(path) as file:
+            order.append(("second", file.read()))
+
+    with ThreadPoolExecutor() as pool:
+        with hold_file(path) as file:
+            file.write(b"first")
+            waiting = pool.submit(second)
+            time.sleep(0.2)
+            order.append("first")
+            path.rename(tmp_path / "done")  # as a written file moves into place
+        waiting.result()
+    assert order == ["first", ("second", b"")]
 
 
 def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
