@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphwalker.agents.environment import EnvironmentConfig, settings_named
+from graphwalker.agents.environment import EnvironmentConfig, read_recorded, settings_named
 from graphwalker.agents.model_environment import read_environment, settings_for, write_environment
 from graphwalker.agents.presets import find_preset, presets
 from graphwalker.config import parse_config
@@ -16,6 +16,7 @@ from graphwalker.pretrained.adapters import weights_digest
 from graphwalker.pretrained.folders import find_folder
 from graphwalker.settings.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.tokens.auto import resolve_format
+from graphwalker.tools.own import changed_tools, tool_digests
 from graphwalker.trust import check_trust
 from training.config import SftConfig, TrainingConfig
 from training.grpo_config import GrpoConfig
@@ -173,8 +174,8 @@ def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
     named_by = beside = path.parent / "config.yaml"
     loaded: Any = OmegaConf.to_container(OmegaConf.load(beside)) if beside.is_file() else {}
     values = loaded.get("environment") if isinstance(loaded, dict) else None
+    about = next((record.get("provenance", {}) for record in _first(path)), {})
     if not isinstance(values, dict):
-        about = next((record.get("provenance", {}) for record in _first(path)), {})
         if about.get("environment") not in presets():
             return None
         named_by, values = path, settings_named(about)
@@ -187,7 +188,10 @@ def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
         trust=config.trust,
         prefix="environment.",
     )
-    return parse_config(EnvironmentConfig, safe, str(named_by))
+    found = parse_config(EnvironmentConfig, safe, str(named_by))
+    for line in changed_tools(read_recorded(about, "tools"), tool_digests(found.tools)):
+        log.warning("%s: %s since it was made", path, line)
+    return found
 
 
 def _first(path: Path) -> Iterator[dict[str, Any]]:
