@@ -15,6 +15,23 @@ from support.paths import ROOT
 
 
 @pytest.mark.long
+def test_the_first_answer_of_the_start_page_needs_no_model(tmp_path: Path) -> None:
+    text = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^make setup[^\n]*\n(.*?)^```", text, re.S | re.M)
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["bash", "-c", f"set -e\n{block}"],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "get_relations(Hidden Meadow)" in done.stdout and "Answer:" in done.stdout
+
+
+@pytest.mark.long
 def test_the_api_page_shows_what_its_lines_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
