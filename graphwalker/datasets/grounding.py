@@ -4,13 +4,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.other.own_questions import OWN
 from graphwalker.datasets.own.resolver import Resolver, Unresolved
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
-from graphwalker.files import write_jsonl
+from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.views.sets import GraphSet
@@ -79,12 +80,14 @@ def settle(
     graph: KnowledgeGraph,
     folder: Path,
     unresolved: str = STOP,
+    option: str = "unresolved=",
 ) -> list[Question]:
     """Find the topic entities and answers of questions of one's own; others are left alone.
 
     What the graph does not settle is written to `unresolved.jsonl` in `folder`, with candidates.
-    `unresolved` is `stop`, `drop`, or that file after it was edited: its topics and answers count.
-    Raises `UserError` for what is left, unless it is to be dropped.
+    `unresolved` is `stop`, `drop`, or that file after it was edited: its topics and answers count;
+    `option` is how the command at hand spells it. Raises `UserError` for what is left, unless it is
+    to be dropped.
     """
     given = [] if unresolved in (STOP, DROP) else load_questions(unresolved, unanswered="keep")
     edited = {question.id: question for question in given}
@@ -99,17 +102,25 @@ def settle(
     if left:
         place = folder / UNRESOLVED
         folder.mkdir(parents=True, exist_ok=True)
-        write_jsonl(place, [one.to_json(graph) for one in left])
+        rows = [one.to_json(graph) for one in left]
+        write_jsonl(place, [*rows, *_edited_rows(place, unresolved, {row["id"] for row in rows})])
         first = left[0]
         what = f"{len(left)} of {len(questions)} questions are unresolved, written to {place}"
         if unresolved != DROP or not settled:
             raise UserError(
                 f"{what}; the first, {first.question.id}: {'; '.join(first.problems)}. Set topic "
-                f"and answer there (an id decides) and give it back as unresolved={place}, or "
-                "leave them out with unresolved=drop"
+                f"and answer there (an id decides) and give it back as {option}{place}, or "
+                f"leave them out with {option}drop"
             )
         log.warning("%s, and dropped", what)
     return settled
+
+
+def _edited_rows(place: Path, given: str, left: set[str]) -> list[dict[str, Any]]:
+    """Return the rows that settle questions, where the edited file is the one to be written."""
+    if given in (STOP, DROP) or Path(given).resolve() != place.resolve():
+        return []
+    return [row for row in read_jsonl(place) if row.get("id") not in left]
 
 
 def _is_open(question: Question) -> bool:

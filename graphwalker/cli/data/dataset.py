@@ -85,7 +85,8 @@ def _ground_and_show(loaded: "Loaded", graph: str, folder: Path, unresolved: str
     from graphwalker.graphs.open import open_graph
 
     opened = open_graph(graph)
-    questions = ground(settle(loaded.questions, opened, folder, unresolved), opened)
+    settled = settle(loaded.questions, opened, folder, unresolved, "--unresolved ")
+    questions = ground(settled, opened)
     for question in questions[:SHOWN]:
         topics = ", ".join(f"{entity.name} ({entity.id})" for entity in question.topic_entities)
         answers = ", ".join(answer.name for answer in question.answers) or "no answer"

@@ -15,6 +15,8 @@ LONG_TEXT = 2_000
 """Characters of a literal that hardly fits into an observation."""
 _MANY_RELATIONS = 50
 _WIKIDATA = "http://www.wikidata.org/prop/"
+_SCHEMA = ("http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
+"""Where relations of an ontology begin; agents are not shown these."""
 _ID = re.compile(r"\d+|Q\d+|[mg]\.[0-9a-z_]+|[0-9a-f]{8}-[0-9a-f-]{20,}")
 
 
@@ -42,6 +44,11 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
         )
     if found := next((one for one in relations if one.startswith(_WIKIDATA)), ""):
         yield f"relations are addresses of Wikidata ({found}): layers.wikidata=true reads them"
+    if relations and all(one.startswith(_SCHEMA) for one in relations):
+        yield (
+            f"an ontology: all {len(relations):,} relations are of RDF Schema or OWL, which agents "
+            "see only with environment.skip_relations=[]"
+        )
     if long := counts.get("long_texts"):
         yield f"{_share(long, counts['literals'])} literals have more than {LONG_TEXT:,} characters"
     if repeated := counts["stated"] - counts["triples"]:

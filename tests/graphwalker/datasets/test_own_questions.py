@@ -113,6 +113,20 @@ def test_the_file_is_edited_and_given_back(folder):
     assert [q.answers[0].id for q in settled] == ["d2", "d1"]
 
 
+def test_what_was_edited_stays_in_the_file_while_others_are_left(folder):
+    questions = own(UNSETTLED[0][:3], UNSETTLED[3][:3])
+    with pytest.raises(UserError):
+        settle(questions, graph(), folder)
+    place = folder / "unresolved.jsonl"
+    first, second = read_jsonl(place)
+    write_jsonl(place, [{**first, "topic": "e3"}, second])
+    with pytest.raises(UserError, match="1 of 2 questions are unresolved"):
+        settle(questions, graph(), folder, str(place))
+    rows = {row["id"]: row for row in read_jsonl(place)}
+    write_jsonl(place, [rows[first["id"]], {**rows[second["id"]], "answer": "Research"}])
+    assert len(settle(questions, graph(), folder, str(place))) == 2
+
+
 BROKEN = {
     "no.csv": ("q,a\nWho?,Ana\n", r"no.csv:1: a table of questions has a header with a column"),
     "twice.csv": ("question,answer,Answer\nWho?,a,b\n", r"twice.csv:1: two columns are named"),
@@ -153,6 +167,8 @@ def test_dataset_check_and_eval_stop_at_unresolved_questions_with_exit_code_2(fo
     ):
         done = run.invoke(app, words)
         assert isinstance(done.exception, UserError), words
+        option = "--unresolved " if words[0] == "dataset" else "unresolved="
+        assert f"leave them out with {option}drop" in str(done.exception)
         assert len(list(read_jsonl(folder / "out/unresolved.jsonl"))) == 1
     done = run.invoke(app, [*words, "unresolved=drop"])
     assert done.exit_code == 0, done.output

@@ -178,3 +178,12 @@ def test_floats_of_parquet_are_ids_again_and_nan_is_no_entity(tmp_path: Path) ->
     _, graph = built(tmp_path / "g", tmp_path / "t.parquet")
     assert ends(graph, "Ben", "boss") == ["1"] and ends(graph, "Cleo", "height") == ["2.0"]
     assert ends(graph, "Ana", "ran") == ["26:00:00"] and not graph.resolve("nan")
+
+
+def test_an_ontology_says_which_setting_shows_its_relations(tmp_path: Path) -> None:
+    words = "@prefix s: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    classes = "e:tea s:subClassOf e:drink . e:mate s:subClassOf e:tea ."
+    said = warned(built(tmp_path / "g", *put(tmp_path, o__ttl=PREFIX + words + classes))[0])
+    assert "all 1 relations are of RDF Schema or OWL" in said and "skip_relations=[]" in said
+    mixed = put(tmp_path, m__ttl=PREFIX + words + classes + " e:tea e:grows_in e:asia .")
+    assert "RDF Schema" not in warned(built(tmp_path / "h", *mixed)[0])
