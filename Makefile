@@ -33,7 +33,7 @@ SMALL := environment.prompt=compact synth.count=640 rl.count=200 practice.count=
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 	@echo
-	@echo "  make demo QUICK=1        the same road in two to five minutes, with lower figures"
+	@echo "  make demo FULL=1         the same road with more data and training: some 50 minutes of CPU"
 	@echo "  make demo MODEL=smollm2  the same road with a pretrained model, some three hours by its parts"
 	@echo "  make demo CONFIG=FILE    other settings, such as configs/demo-fb15k.yaml"
 	@echo "  make demo OUT=DIR        write elsewhere than runs/demo"
@@ -47,7 +47,7 @@ ifeq ($(MODEL),smollm2)
 	$(VENV)/bin/graphwalker model get smollm2 --out runs/models/smollm2
 	$(VENV)/bin/graphwalker demo --out "$(OUT)-smollm2" --config configs/smollm2.yaml model=$(CURDIR)/runs/models/smollm2 $(SMALL)
 else
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(CONFIG),--config "$(CONFIG)")
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(CONFIG),--config "$(CONFIG)")
 endif
 
 test: $(STAMP) ## the default tests

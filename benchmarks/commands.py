@@ -65,7 +65,7 @@ def commands(work: Path, data: Path) -> Iterator[Command]:
     yield one("eval", "--graph", graph, "--questions", questions, "--model", "oracle")
     yield one("report", str(data / "eval"))
     yield from _trainings(work, data, corpus, questions)
-    demo = one("demo", "--quick")
+    demo = one("demo")
     yield Command(demo.name, demo.words, demo.result, to_its_end=False)
 
 

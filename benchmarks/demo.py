@@ -1,6 +1,6 @@
 """The demo over several seeds: EM after each stage, what GRPO adds to each part, minutes.
 
-    python -m benchmarks.demo [--out runs/demos] [--seeds 0 1 2] [--set sft2.max_steps=900]
+    python -m benchmarks.demo [--out runs/demos] [--seeds 0 1 2] [--full] [--set sft2.max_steps=900]
 
 Each seed is a `graphwalker demo` of its own, with another world, questions and weights, one after
 the other; a seed that is finished is read. Minutes are those of a machine with nothing else to do.
@@ -9,6 +9,7 @@ the other; a seed that is finished is read. Minutes are those of a machine with 
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +24,26 @@ PARTS = {"shown words": "test-entity", "held-out words": "test-wording"}
 
 
 def main() -> None:
-    """Run what is missing, print, and write benchmarks/results/demo.json."""
+    """Run what is missing, print, and write benchmarks/results/demo.json, or demo_full.json."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("runs/demos"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--full", action="store_true", help="configs/demo-full.yaml")
     parser.add_argument("--set", nargs="*", default=[], help="settings, such as grpo.steps=40")
     options = parser.parse_args()
     seeds: dict[int, dict[str, Any]] = {}
     for seed in options.seeds:
         out = options.out / f"seed-{seed}"
-        command = ["demo", "--out", str(out), f"seed={seed}", *options.set]
+        full = ["--full"] if options.full else []
+        command = ["demo", *full, "--out", str(out), f"seed={seed}", *options.set]
         subprocess.run([sys.executable, "-m", "graphwalker", *command], cwd=ROOT, check=True)
         seeds[seed] = figures(out)
     found = {"seeds": seeds, "mean": mean(list(seeds.values()))}
     console.facts("mean of the seeds", found["mean"])
-    command = f"python -m benchmarks.demo --seeds {' '.join(map(str, options.seeds))}"
+    name, words = ("demo_full", "--full ") if options.full else ("demo", "")
+    command = f"python -m benchmarks.demo {words}--seeds {' '.join(map(str, options.seeds))}"
     folder = options.out if options.set else ROOT / "benchmarks" / "results"
-    console.echo(str(record("demo", found, command, options.seeds[0], folder=folder)))
+    console.echo(str(record(name, found, command, options.seeds[0], folder=folder)))
 
 
 def figures(out: Path) -> dict[str, Any]:
@@ -50,13 +54,17 @@ def figures(out: Path) -> dict[str, Any]:
     return {
         "questions": stages["GRPO"]["questions"],
         "em": {name: round(stages[name]["em"], 4) for name in STAGES},
+        "em_interval": {name: _interval(stages[name]) for name in STAGES},
         "pass@1": {name: stages[name].get("pass@1") for name in STAGES},
         "gain": {
             name: [round(x, 4) for x in (stages[name]["gain"], *stages[name]["gain_interval"])]
             for name in ("SFT stage 2", "GRPO")
         },
         "parts": {part: _part(before, after, split) for part, split in PARTS.items()},
-        "without a model": {name: round(one["em"], 4) for name, one in report["baselines"].items()},
+        "without a model": {
+            name: [round(one["em"], 4), *_interval(one)]
+            for name, one in report["baselines"].items()
+        },
         "ceiling": report["ceiling"]["winnable"],
         "minutes": round(report["total_seconds"] / 60, 2),
         "cpu_minutes": round(report["total_cpu_seconds"] / 60, 2),
@@ -76,6 +84,10 @@ def mean(seeds: list[dict[str, Any]]) -> dict[str, Any]:
             part: of([one["parts"][part]["gain"][0] for one in seeds]) for part in PARTS
         },
     }
+
+
+def _interval(figures: Mapping[str, Any]) -> list[float]:
+    return [round(x, 4) for x in figures["em_interval"]]
 
 
 def _greedy(folder: Path) -> list[Trajectory]:

@@ -83,7 +83,7 @@ PARTS = (
     Part("real-grpo", 0.30, figures("grpo", "real")),
     Part("real-grpo-vllm", 0.30, figures("grpo", "real", *VLLM)),
     Part("real-grpo-vllm-lora", 0.30, figures("grpo", "real", *VLLM, "lora.r=16")),
-    Part("demo", 1.0, ("-m", "graphwalker", "demo", "--quick", "--out", "{out}/demo",
+    Part("demo", 1.0, ("-m", "graphwalker", "demo", "--out", "{out}/demo",
                        "sft1.tokens_per_step=20480", "sft2.tokens_per_step=20480")),
 )  # fmt: skip
 DRY_FREE = (

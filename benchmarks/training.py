@@ -40,7 +40,7 @@ SMALL = (
     *("synth.count=1500", "rl.count=800", "experts.count=400", "practice.count=100"),
     *("test.count=32", "test_words.count=16", "sft1.max_steps=250"),
 )
-"""The quick demo's settings, made smaller."""
+"""The demo's settings, made smaller."""
 ROWS = 16
 """Rows of an optimizer step."""
 LR = 1e-3
@@ -78,9 +78,9 @@ def measure(out: Path, steps: int, overrides: list[str]) -> dict[str, Any]:
 
 
 def small_demo(out: Path, overrides: list[str]) -> Demo:
-    """Return the quick demo, made smaller; nothing is made yet."""
+    """Return the demo, made smaller; nothing is made yet."""
     settings = [*SMALL, *overrides, f"seed={SEED}", f"run={out}"]
-    return Demo(load_config(DemoConfig, ROOT / "configs" / "demo-quick.yaml", settings))
+    return Demo(load_config(DemoConfig, ROOT / "configs" / "demo.yaml", settings))
 
 
 def prepare(out: Path, overrides: list[str]) -> Demo:

@@ -297,7 +297,7 @@ def test_the_papers_values_are_written_out_and_are_the_defaults(name: str, model
         assert key in own or getattr(config, key) == field.get_default(call_default_factory=True)
 
 
-NAMES = ("cluster", "demo", "demo-fb15k", "demo-quick", "smollm2")
+NAMES = ("cluster", "demo", "demo-fb15k", "demo-full", "smollm2")
 ROADS = [ROOT / "configs" / f"{name}.yaml" for name in NAMES]
 """Configs of the whole road."""
 

@@ -78,6 +78,7 @@ def render_page(
         plots=plots,
         drawn=[(name, title) for name, title in PLOTTED.items() if name in plots],
         walks=links,
+        learned=_learned(report.get("learned"), main),
         published=sections(report.get("published", ())),
         glossary=GLOSSARY,
         making=[
@@ -89,6 +90,13 @@ def render_page(
         data=archive.parts(),
         scripts=scripts(),
     )
+
+
+def _learned(learned: Mapping[str, str] | None, main: int) -> Mapping[str, str] | None:
+    """The question that the stages after the first one taught, with its link, if one is known."""
+    if not learned:
+        return learned
+    return {**learned, "link": urlencode({"q": learned["id"], "run": main})}
 
 
 def _plain(value: Any) -> str:

@@ -4,7 +4,8 @@
 the config.
 """
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from graphwalker.errors import IncompleteError, UserError, lacks_extra
 from graphwalker.jobs.local import is_done, run_section
 from graphwalker.jobs.sections import QUESTIONS, ChainSection, kind_of
 from graphwalker.jobs.times import Stage, StageTimes
+from graphwalker.question import Question
 from graphwalker.runs import one_writer
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ BESIDE: Settings = {"baselines": "auto", "ceiling": "auto"}
 """Evaluations of the same questions share the baselines and the ceiling of one of them."""
 UNTRAINED: Settings = {"samples": 0, "max_tokens": 24}
 """Of a model that was never trained: its turns are noise of any length, which ends in no answer."""
+CPU_S = {"record": 0.006, "token": 1 / 3500, "episode": 0.07, "question": 0.08}
+"""CPU seconds of one of each, measured; the time that is left is told by their ratios."""
 HEADLINE = ("questions", "em", "em_interval", "f1", "hits1", "hit_any", "retrieval_any", "winnable")
 
 
@@ -112,7 +116,8 @@ class Demo:
         for title, name in DATA.items():
             if self.section(name):
                 work = partial(self._run_section, name)
-                stages.append(Stage(title, lambda _, work=work: work(), own_bar=True))
+                cost = self._cost(name)
+                stages.append(Stage(title, lambda _, work=work: work(), own_bar=True, cost=cost))
         return [*stages, Stage("test questions", self._merge_tests)]
 
     def model_stages(self) -> list[Stage]:
@@ -124,7 +129,8 @@ class Demo:
         """Return a stage of training: `accelerate launch training/SCRIPT.py` on its section."""
         name = TRAINED[title]
         done = partial(is_done, self._row(name))
-        return Stage(title, lambda _: self._run_section(name), own_bar=True, is_done=done)
+        work, cost = partial(self._run_section, name), self._cost(name)
+        return Stage(title, lambda _: work(), own_bar=True, is_done=done, cost=cost)
 
     def _row(self, name: str) -> ChainSection:
         self._place(name)
@@ -188,7 +194,19 @@ class Demo:
 
             run_eval(self.eval_config(model, folder, more), tick)
 
-        return Stage(title, evaluate)
+        asked = sum(int(self.section(name).get("count", 0)) for name in ("test", "test_words"))
+        show = partial(show_first, folder, title)
+        return Stage(title, evaluate, cost=asked * CPU_S["question"], show=show)
+
+    def _cost(self, name: str) -> float:
+        """Return the CPU seconds of a section, by what it makes or trains on."""
+        values = self.section(name)
+        if name == "grpo":
+            episodes = values["steps"] * values["prompts_per_step"] * values["samples"]
+            return episodes * CPU_S["episode"]
+        if name in TRAINED.values():
+            return values["max_steps"] * values["tokens_per_step"] * CPU_S["token"]
+        return values["count"] * CPU_S["record"]
 
     def eval_config(self, model: Path, folder: Path, more: Settings) -> "EvalConfig":
         """Return the settings of an evaluation. As in GRPO, no turn as long as those that the model
@@ -216,6 +234,7 @@ class Demo:
             log = self._place(name) / "metrics.jsonl"
             seconds = self.times.seconds.get(title, 0.0)
             stages.append(StageResult(title, folder / name, log, seconds))
+        learned = find_learned(folder / "sft1", folder / "grpo")
         report = write_report(
             self.out,
             stages,
@@ -224,6 +243,7 @@ class Demo:
             "GraphWalker demo: one agent, from nothing",
             {
                 "benchmarks": self._benchmarks(),
+                "learned": {"id": learned.id, "question": learned.text} if learned else {},
                 "seconds": self.times.seconds,
                 "total_seconds": round(self.times.elapsed_s, 1),
                 "cpu_seconds": self.times.cpu_seconds,
@@ -232,6 +252,8 @@ class Demo:
         )
         console.out.print(console_table(report))
         console.facts("EM by the split of the question", em_by_split(folder))
+        asked = learned.text if learned else "none"
+        console.out.print(f"Wrong after stage 1 and right at the end: {asked}", soft_wrap=True)
         console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
         lost = [f"{s['name']}: {note}" for s in report["stages"] if (note := missing_note(s))]
         if lost:
@@ -267,6 +289,40 @@ class Demo:
                 shown = {k: v for k, v in row.items() if k in HEADLINE or "minus" in title}
                 console.facts(f"benchmark {name}, {title}", shown)
         return figures
+
+
+def best_model(config: DemoConfig, report: Mapping[str, Any]) -> Path:
+    """Return the model of the stage that scored best; of equals the last."""
+    em = {stage["name"]: stage["em"] for stage in report["stages"]}
+    best = max(reversed(TRAINED), key=lambda title: em[title])
+    return Path(getattr(config, TRAINED[best])["output_dir"]) / "final"
+
+
+def show_first(folder: Path, title: str) -> None:
+    """Show the first question of an evaluation, the walk of the agent, and its answer."""
+    from eval.run.records import read_run
+
+    first = next((one for one in read_run(folder).trajectories if not one.sample), None)
+    if first is None:
+        return
+    console.note(f"question 1, {title.removeprefix('evaluate ')}: {first.question.text}")
+    for number, turn in enumerate(first.turns, 1):
+        console.note(f"  {number}. {textwrap.shorten(turn.in_words(), 200, placeholder=' ...')}")
+    verdict = "right" if first.scores.get("em") == 1.0 else "wrong"
+    console.note(f"  {first.ending()}: {verdict}")
+
+
+def find_learned(before: Path, after: Path) -> Question | None:
+    """Return the first question that was wrong in the run `before` and is right in `after`."""
+    from eval.run.records import read_run
+
+    runs = [read_run(folder).trajectories for folder in (before, after)]
+    wrong, right = (
+        {one.question.id for one in run if (one.scores.get("em") == 1.0) is is_right}
+        for run, is_right in zip(runs, (False, True), strict=True)
+    )
+    learned = (one.question for one in runs[1] if one.question.id in wrong & right)
+    return next(learned, None)
 
 
 def em_by_split(folder: Path) -> dict[str, str]:

@@ -26,6 +26,10 @@ class Stage:
     """Whether the work shows its own progress, as commands and training do."""
     is_done: Callable[[], bool] = bool
     """Whether nothing is left to do. Work that sees that for itself is always run."""
+    cost: float = 0.0
+    """CPU seconds that it takes, about; only their ratio counts. 0: not known."""
+    show: Callable[[], object] = bool
+    """What is shown of it when it has ended."""
 
 
 class StageTimes:
@@ -43,17 +47,22 @@ class StageTimes:
         return sum(self.seconds.values())
 
     def run_all(self, stages: Sequence[Stage]) -> None:
-        """Run the stages that are not done, in order."""
+        """Run the stages that are not done, in order, and say how long all of them still take."""
+        started, done = time.monotonic(), 0.0
         for number, stage in enumerate(stages, 1):
-            place = f"stage {number} of {len(stages)}: "
+            place = f"stage {number} of {len(stages)}: {stage.title}"
             if stage.is_done():
-                console.note(f"{place}{stage.title} is done")
-            else:
-                self.run(stage, place)
+                console.note(f"{place} is done")
+                continue
+            rest = sum(one.cost for one in stages[number - 1 :] if not one.is_done())
+            left = time_left(rest, done, time.monotonic() - started)
+            console.note(f"{place} ...{left and f' ({left})'}")
+            self.run(stage)
+            done += stage.cost
+            stage.show()
 
-    def run(self, stage: Stage, place: str = "") -> None:
+    def run(self, stage: Stage) -> None:
         """Run a stage; what it cost counts even where it fails or is killed."""
-        console.note(f"{place}{stage.title} ...")
         with self._counted(stage.title):
             if stage.own_bar:
                 stage.work(console.silent)
@@ -85,6 +94,20 @@ class StageTimes:
             done.set()
             thread.join()
             keep(_cpu_seconds()[0] - ended)
+
+
+def time_left(rest: float, done: float, elapsed_s: float) -> str:
+    """Return how long the rest takes, by the time that a part took; `""` where nothing is known.
+
+    `rest` and `done` are costs. Before a tenth of all is done, a CPU second counts as a second.
+
+    >>> time_left(300, 300, 900), time_left(600, 10, 100), time_left(0, 0, 9)
+    ('about 15 min left in all', 'about 10 min left in all', '')
+    """
+    if not rest:
+        return ""
+    seconds = rest * elapsed_s / done if done > (rest + done) / 10 else rest
+    return f"about {console.clock(seconds)} left in all"
 
 
 def _read(path: Path) -> dict[str, float]:

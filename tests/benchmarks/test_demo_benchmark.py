@@ -20,10 +20,11 @@ def prediction(number: int, split: str, right: bool, sample: int = 0) -> dict:
 @pytest.fixture
 def run(tmp_path):
     stage = {"questions": 12, "em": 0.5, "gain": 0.25, "gain_interval": [0.1, 0.4]}
+    stage["em_interval"] = [0.2, 0.8]
     names = ("untrained", "SFT stage 1", "SFT stage 2", "GRPO")
     report = {
         "stages": [{"name": name, **stage} for name in names],
-        "baselines": {"first-relation": {"em": 0.25}},
+        "baselines": {"first-relation": {"em": 0.25, "em_interval": [0.1, 0.5]}},
         "ceiling": {"winnable": 1.0},
         "total_seconds": 90.0,
         "total_cpu_seconds": 150.0,
@@ -45,6 +46,7 @@ def test_the_gain_of_a_part_is_paired(run):
     gain, low, high = part["gain"]
     assert gain == 0.25 and low < 0.25 < high  # two won, one lost
     assert found["gain"]["GRPO"] == [0.25, 0.1, 0.4]
+    assert found["without a model"]["first-relation"] == [0.25, 0.1, 0.5]
     assert (found["minutes"], found["cpu_minutes"]) == (1.5, 2.5)
 
 

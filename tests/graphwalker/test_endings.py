@@ -74,7 +74,7 @@ def test_a_chain_does_not_go_on_with_too_few_questions(small_graph, tmp_path):
 
 
 def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn(tmp_path):
-    config = load_config(DemoConfig, shipped_config(quick=True), [f"graph={tmp_path / 'graph'}"])
+    config = load_config(DemoConfig, shipped_config(), [f"graph={tmp_path / 'graph'}"])
     (tmp_path / "kb.tsv").write_text("a\tr\tb\n")
     build_graph([tmp_path / "kb.tsv"], tmp_path / "graph")
     with pytest.raises(UserError, match=r"has 2 entities.*serve --graph"):

@@ -34,11 +34,12 @@ AGENT = (
 @verb(app, "graph", "out", "seed", out="run")
 def demo(
     given: CommandOptions,
-    quick: Annotated[bool, Option("--quick", help="Lower figures in two to five minutes.")] = False,
+    full: Annotated[bool, Option("--full", help="More data and training.")] = False,
+    quick: Annotated[bool, Option("--quick", help="As without it.")] = False,
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
 
-    With --graph, on a graph of your own: the quick settings, with as many questions as it has.
+    With --graph, on a graph of your own, with as many questions as it has.
     Default of --out: runs/demo. The same command resumes a run that was stopped.
 
     Examples: graphwalker demo --out runs/demo;
@@ -46,14 +47,17 @@ def demo(
     """
     from graphwalker.demo import DemoConfig, run_demo, shipped_config
     from graphwalker.demo.config import for_own_graph
+    from graphwalker.demo.demo import best_model
 
+    if quick:
+        console.note("--quick: the demo is the quick one; --full is the long one")
     own = given.config is None and given.get("graph")
-    chosen = replace(given, config=given.config or shipped_config(quick or bool(own)))
+    chosen = replace(given, config=given.config or shipped_config(full))
     config = chosen.settings(DemoConfig)
     config = for_own_graph(config) if own else config
-    run_demo(config)
-    words = ("--graph", config.graph, "--model", f"{config.run}/grpo/final")
-    show_ending(Path(config.run) / "grpo/final", ("serve", *words), examples=False)
+    model = best_model(config, run_demo(config))
+    words = ("--graph", config.graph, "--model", model)
+    show_ending(model, ("serve", *words), examples=False)
 
 
 @verb(

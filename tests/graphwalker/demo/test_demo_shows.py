@@ -1,0 +1,97 @@
+"""What the demo shows: the place of a stage, question 1, what was learned, the best model."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.report.report import StageResult, write_report
+from eval.run.evaluate import evaluate
+from graphwalker.config import load_config
+from graphwalker.demo import DemoConfig, shipped_config
+from graphwalker.demo.config import by_wordings, for_own_graph
+from graphwalker.demo.demo import best_model, find_learned, show_first
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.open import open_graph
+from graphwalker.jobs.times import Stage, StageTimes
+from graphwalker.policies.scripted import ScriptedPolicy
+from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, script in (("before", untrained_script()), ("after", trained_script())):
+        evaluate(toy_questions(), toy_environment(), ScriptedPolicy(script), folder / name)
+    return folder
+
+
+def test_progress_says_the_place_of_a_stage_and_the_time_left_over_all(tmp_path, capsys):
+    stages = [Stage(name, lambda tick: None, own_bar=True, cost=300) for name in "ab"]
+    StageTimes(tmp_path).run_all([*stages, Stage("c", lambda tick: None, is_done=lambda: True)])
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "stage 1 of 3: a ... (about 10 min left in all)"
+    assert said[1].startswith("stage 2 of 3: b ... (about ") and "left in all" in said[1]
+    assert said[2] == "stage 3 of 3: c is done"
+
+
+def test_the_question_that_was_learned_was_wrong_before_and_is_right_after(runs):
+    learned = find_learned(runs / "before", runs / "after")
+    assert learned and learned.id == toy_questions()[0].id
+    assert find_learned(runs / "after", runs / "after") is None
+
+
+@pytest.mark.parametrize(
+    ("learned", "said"),
+    [
+        ({"id": "q", "question": "Who <b>?"}, 'end: <a href="#q=q&amp;run=0">Who &lt;b&gt;?</a>'),
+        ({}, "No question that was wrong after stage 1 is right at the end."),
+    ],
+)
+def test_the_page_names_what_was_learned_or_that_nothing_was(runs, tmp_path, learned, said):
+    write_report(tmp_path, [StageResult("GRPO", runs / "after")], extra={"learned": learned})
+    assert said in (tmp_path / "report.html").read_text()
+
+
+def test_a_page_of_another_run_says_nothing_of_it(runs, tmp_path):
+    write_report(tmp_path, [StageResult("mine", runs / "after")])
+    assert "wrong after stage 1" not in (tmp_path / "report.html").read_text().lower()
+
+
+def test_question_1_is_shown_with_its_walk_and_its_verdict(runs, capsys):
+    show_first(runs / "after", "evaluate GRPO")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"question 1, GRPO: {toy_questions()[0].text}"
+    assert said[1].startswith("  1. ") and said[-1].endswith(": right")
+
+
+def test_the_next_command_names_the_stage_that_scored_best(tmp_path):
+    config = load_config(DemoConfig, shipped_config(), ["run=R"])
+    names = ("untrained", "SFT stage 1", "SFT stage 2", "GRPO")
+    for em, best in (((0, 0.3, 0.5, 0.4), "sft2"), ((0, 0.3, 0.4, 0.4), "grpo")):
+        pairs = zip(names, em, strict=True)
+        report = {"stages": [{"name": name, "em": value} for name, value in pairs]}
+        assert best_model(config, report) == Path("R", best, "final")
+
+
+def own_demo(tmp_path: Path, relation: str) -> DemoConfig:
+    facts = [f"person {n}\t{relation}\ttown {n % 40}\n" for n in range(120)]
+    (tmp_path / "kb.tsv").write_text("".join(facts))
+    build_graph([tmp_path / "kb.tsv"], tmp_path / "graph")
+    settings = [f"graph={tmp_path / 'graph'}", f"run={tmp_path / 'run'}"]
+    return for_own_graph(load_config(DemoConfig, shipped_config(), settings))
+
+
+def test_a_graph_of_ones_own_is_asked_in_held_out_words_where_it_has_three_wordings(
+    tmp_path, capsys
+):
+    own = own_demo(tmp_path, "born in")
+    assert own.practice["wordings"] == "held-out" and own.test_words["split"] == "test-wording"
+    assert Path(own.test_words["predicates_file"]).read_text() == "born in\n"
+    assert "questions in held-out words: about 1 relations" in capsys.readouterr().err
+    assert by_wordings(open_graph(own.graph)) == (["born in"], [])
+
+
+def test_where_no_relation_has_three_wordings_that_is_said(tmp_path, capsys):
+    own = own_demo(tmp_path, "capital")
+    assert not own.test_words and own.synth["wordings"] == own.practice["wordings"] == "all"
+    assert "none, as no relation has 3 wordings (capital)" in capsys.readouterr().err
