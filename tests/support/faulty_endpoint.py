@@ -16,8 +16,7 @@ class FaultyEndpoint:
 
     A fault is `(status, headers, body)`, or one of: `reset`, `cut` (half of the body), `mute`
     (no answer for `slow_s`), `closed` (the answer, then the connection is gone without a word),
-    `restarted` (nothing found, and then the same),
-    `drip` and `drip of headers` (a byte every twentieth of a second, for `slow_s`).
+    `restarted` (nothing found, and then the same).
     """
 
     def __init__(self, store, faults=(), headers=(), slow_s=1.0):
@@ -56,9 +55,6 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
             if isinstance(fault, tuple):
                 self.reply(*fault)
                 return
-            if isinstance(fault, str) and fault.startswith("drip"):
-                self.drip(b"HTTP/1.1 200 OK\r\n", fault != "drip")
-                return
             query = "SELECT * WHERE {}" if fault == "restarted" else form["query"][0]
             status, body = self.run(query.replace("{}", "{ FILTER(false) }"))
             headers = {"Content-Type": "application/sparql-results+json", **endpoint.headers}
@@ -71,19 +67,6 @@ def faulty(store, faults=(), headers=(), slow_s=1.0):
                 return 200, endpoint.store.query(query).serialize(format=QueryResultsFormat.JSON)
             except SyntaxError as error:
                 return 400, str(error).encode()
-
-        def drip(self, start, in_headers):
-            self.close_connection = True
-            self.wfile.write(start)
-            if not in_headers:
-                self.wfile.write(b"Content-Length: 100000\r\n\r\n")
-            end = time.monotonic() + endpoint.slow_s
-            while time.monotonic() < end:
-                try:
-                    self.wfile.write(b"x")
-                except OSError:
-                    return
-                time.sleep(0.05)
 
         def reply(self, status, headers, body, cut=False):
             self.send_response(status)

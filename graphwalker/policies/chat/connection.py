@@ -76,16 +76,13 @@ class Connection:
     def post(self, body: Json, tokens: int, again: Callable[[], None], retries: int | None) -> Json:
         """The server's answer, a completion with at least one choice. `again` is called before an
         attempt when the one before it may have been billed; what it raises ends the attempts."""
-        most, sent = (
-            1 + (self._config.retries if retries is None else retries),
-            dumps(body).encode(),
-        )
+        most, sent = 1 + (self._config.retries if retries is None else retries), dumps(body)
         failures = 0
         while True:
             if self.stopping.wait(self._rate.delay(tokens)):
                 raise Stopped("the policy was closed")
             try:
-                return self._attempt(sent)
+                return self._attempt(sent.encode())
             except ChatError as error:
                 failures += 1
                 if type(error) is not ChatError:  # its kinds are those that no attempt mends

@@ -175,12 +175,6 @@ def test_a_kept_connection_that_was_closed_is_counted_as_lost_and_replaced():
         assert client.losses == 1 and len(server.peers) == 2
 
 
-@pytest.mark.parametrize("address", ["localhost:8890", "ftp://x/y", "http://", "http://a:b/", ""])
-def test_what_is_no_address_is_the_users_mistake(address):
-    with pytest.raises(UserError):
-        get(address, 1.0)
-
-
 def test_without_the_library_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
     load_httpx.cache_clear()

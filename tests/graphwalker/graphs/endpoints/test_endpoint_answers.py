@@ -1,7 +1,6 @@
 """Odd answers of an endpoint: typed at the door, never taken for what the graph knows."""
 
 import json
-import time
 
 import pytest
 
@@ -104,17 +103,6 @@ def test_a_count_that_is_none_is_refused(store, count):
         graph = SparqlGraph(endpoint.address, **QUICK)
         with pytest.raises(GraphError, match=r"its count \?n is"):
             graph.flat_relations(ADA, Direction.OUT)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("fault", ["drip", "drip of headers"])
-def test_a_whole_answer_has_a_deadline_however_it_drips(store, fault):
-    with faulty(store, [fault] * 2, slow_s=20) as endpoint:
-        graph = SparqlGraph(endpoint.address, timeout_s=0.2, **QUICK)
-        started = time.monotonic()
-        with pytest.raises(GraphError, match="timed out"):
-            graph.name(ADA)
-        assert time.monotonic() - started < 15
 
 
 def test_a_relation_that_was_counted_and_leads_nowhere_is_a_fault(store):

@@ -5,8 +5,6 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import pytest
 
@@ -15,10 +13,8 @@ from graphwalker.graphs.base import Direction, Entity, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.graphs.ntriples import FREEBASE
-from graphwalker.graphs.sparql.answers import Fault, read_rows
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.graphs.sparql.terms import Vocabulary, text
-from graphwalker.http import Answer
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
@@ -114,13 +110,6 @@ def test_a_wait_that_the_server_asks_for_is_kept_and_said(store, reference, capl
         assert films(SparqlGraph(endpoint.address, **QUICK)) == films(reference)
         assert time.monotonic() - started >= 0.9
     assert "waiting 1 s, asked by the server (HTTP 429: slow down)" in caplog.text
-
-
-def test_a_wait_may_be_given_as_a_date():
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=1000), usegmt=True)
-    with pytest.raises(Fault) as raised:
-        read_rows(Answer(503, {"retry-after": date}, b""))
-    assert 500 < raised.value.wait_s <= 1000
 
 
 def test_the_user_agent_and_headers_are_the_users(store, monkeypatch):
