@@ -185,3 +185,25 @@ def test_a_type_name_means_one_thing() -> None:
 def test_the_allowed_names_are_still_there() -> None:
     names = {name for path in sources() for name, _ in named(path)}
     assert ALLOWED_NAMES.keys() <= names
+
+
+NO_VERB = re.compile(
+    "A|All|An|As|At|By|Each|Every|For|How|Its|It|No|Of|One|Our|That|The|Those|What|Where|Whether"
+    "|Which|Who|Whose|Why|With|Without"
+)
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    """A property is called like what it is, and says so. Few others may begin with a noun."""
+    nouns, counted = list[str](), 0
+    for path in sources():
+        for node in nodes_of(path):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if any("property" in ast.unparse(one) for one in node.decorator_list):
+                continue
+            if text := ast.get_docstring(node):
+                counted += 1
+                if NO_VERB.fullmatch(text.split()[0].strip("`.,:")):
+                    nouns.append(f"{label(path)}: {node.name}")
+    assert len(nouns) < 0.08 * counted, "\n".join(nouns)

@@ -156,7 +156,7 @@ def branch(topic: str, sought: str, rng: Choice, number: int = 1) -> str:
 
 
 def intersect(names: Sequence[str], sought: str, rng: Choice) -> str:
-    """Say that both branches are known, and go on from the entities they share."""
+    """Say that both branches are known, and continue from the entities they share."""
     shared = ", ".join(names[:2]) + (" and others" if len(names) > 2 else "")
     return _pick(
         rng,
