@@ -87,6 +87,12 @@ def test_the_fused_head_gives_the_log_probability_of_a_label_one_place_earlier()
     assert "outputs.log_probs[:, -logits_to_keep:]" in scored
 
 
+def test_the_reference_is_made_by_a_function_that_can_be_replaced() -> None:
+    made = source(GRPOTrainer.__init__)
+    assert "self.ref_model = create_model_from_path(" in made
+    assert made.count("create_model_from_path(") == 2  # the other one is for a model's name
+
+
 def test_the_tokenizer_is_at_hand() -> None:
     assert "self._tokenizer = processing_class" in source(GRPOTrainer.__init__)
 

@@ -49,7 +49,7 @@ def load_reference(model: str, dtype: str, **options: Any) -> Any:
 def _on_its_device() -> dict[str, Any]:
     """Where the weights go at once; ZeRO-3 and FSDP2 share them out from the host's memory."""
     from accelerate import PartialState
-    from transformers.integrations import is_deepspeed_zero3_enabled
+    from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 
     if not torch.cuda.is_available() or is_deepspeed_zero3_enabled() or flag("ACCELERATE_USE_FSDP"):
         return {}

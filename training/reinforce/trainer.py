@@ -36,12 +36,13 @@ SUMS = ("dapo",)
 def _reference_made_by(load: Callable[[], Any]) -> Generator[None, None, None]:
     """TRL 1.16 loads the reference of the KL term by the model's name, in the policy's precision;
     here it is the one that `load` returns."""
-    theirs = grpo_trainer.create_model_from_path
-    grpo_trainer.create_model_from_path = lambda *_, **__: load()
+    library: Any = grpo_trainer
+    theirs = library.create_model_from_path
+    library.create_model_from_path = lambda *_, **__: load()
     try:
         yield
     finally:
-        grpo_trainer.create_model_from_path = theirs
+        library.create_model_from_path = theirs
 
 
 class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
