@@ -1,5 +1,6 @@
 """What the demo shows: the place of a stage, question 1, what was learned, the best model."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from eval.report.report import StageResult, write_report
 from eval.run.evaluate import evaluate
 from graphwalker.config import load_config
-from graphwalker.demo import DemoConfig, shipped_config
+from graphwalker.demo import Demo, DemoConfig, shipped_config
 from graphwalker.demo.config import by_wordings, for_own_graph
 from graphwalker.demo.demo import best_model, find_learned, show_first
 from graphwalker.graphs.build.build import build_graph
@@ -50,6 +51,24 @@ def test_the_question_that_was_learned_was_wrong_before_and_is_right_after(runs)
 def test_the_page_names_what_was_learned_or_that_nothing_was(runs, tmp_path, learned, said):
     write_report(tmp_path, [StageResult("GRPO", runs / "after")], extra={"learned": learned})
     assert said in (tmp_path / "report.html").read_text()
+
+
+def test_the_report_of_a_demo_names_what_was_learned_and_the_best_stage(tmp_path, capsys):
+    config = load_config(DemoConfig, shipped_config(), [f"run={tmp_path}"])
+    for name, script in (
+        ("untrained", untrained_script),
+        ("sft1", untrained_script),
+        ("sft2", trained_script),
+        ("grpo", untrained_script),
+    ):
+        policy, folder = ScriptedPolicy(script()), tmp_path / "eval" / name
+        evaluate(toy_questions(), toy_environment(), policy, folder)
+    report = Demo(config).report()
+    assert report["learned"] == {} and best_model(config, report) == tmp_path / "sft2" / "final"
+    assert "right at the end: none" in capsys.readouterr().out
+    assert {"total_cpu_seconds", "benchmarks"} <= json.loads(
+        (tmp_path / "report.json").read_text()
+    ).keys()
 
 
 def test_a_page_of_another_run_says_nothing_of_it(runs, tmp_path):
