@@ -1,7 +1,6 @@
 """The rows of a run: encoded once, kept in its folder, made anew when their sources change."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -86,6 +85,7 @@ def test_what_rows_are_made_of_makes_them_anew(place, tokenizer, tmp_path, chang
     assert after != before
 
 
+@pytest.mark.long
 def test_a_killed_start_leaves_nothing_that_is_taken_for_whole(place, tokenizer, tmp_path):
     many = [*read_jsonl(place / "walks.jsonl")] * 200
     write_jsonl(tmp_path / "walks.jsonl", many)
@@ -93,11 +93,13 @@ def test_a_killed_start_leaves_nothing_that_is_taken_for_whole(place, tokenizer,
     config = write_config(sft_config(place, tmp_path, **data), tmp_path / "config.json")
     command = [sys.executable, "-c", READ, str(config), str(tmp_path / "rows")]
     run = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    deadline = time.monotonic() + 240
-    while not any(size.stat().st_size for size in (tmp_path / "rows").rglob("*.arrow")):
-        assert run.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    os.kill(run.pid, signal.SIGKILL)
-    run.wait()
+    try:
+        deadline = time.monotonic() + 900
+        while not any(file.stat().st_size for file in (tmp_path / "rows").rglob("*.arrow")):
+            assert run.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        run.kill()
+        run.wait()
     assert not list((tmp_path / "rows").rglob("dataset_info.json"))
     assert len(read(place, tmp_path / "rows", tokenizer, **data).lengths) == len(many)
