@@ -43,7 +43,10 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
             "relation, tail? --columns names them"
         )
     if found := next((one for one in relations if one.startswith(_WIKIDATA)), ""):
-        yield f"relations are addresses of Wikidata ({found}): layers.wikidata=true reads them"
+        yield (
+            f"relations are addresses of Wikidata ({found}): environment.layers.wikidata=true "
+            "reads them"
+        )
     if relations and all(one.startswith(_SCHEMA) for one in relations):
         yield (
             f"an ontology: all {len(relations):,} relations are of RDF Schema or OWL, which agents "
