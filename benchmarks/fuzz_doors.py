@@ -34,7 +34,7 @@ from graphwalker.graphs.intake.rows import Rejects, Relations, Source
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.ntriples import parse_line
 from graphwalker.graphs.sparql.answers import Fault, read_rows
-from graphwalker.http import Answer
+from graphwalker.http import HttpReply
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question, read_worded
@@ -176,7 +176,7 @@ def doors(folder: Path) -> dict[str, Door]:
         "questions": question,
         "datasets": dataset,
         "configs": lambda data: load_config(Fuzzed, file(data, "c.yaml")),
-        "SPARQL answers": lambda data: read_rows(Answer(200, {}, data)),
+        "SPARQL answers": lambda data: read_rows(HttpReply(200, {}, data)),
         "graph files": graph,
         "property CSV": lambda data: rows(data, "p.csv", "property"),
         "property JSON": lambda data: rows(data, "p.json", "property"),

@@ -192,14 +192,14 @@ def question_rows(config: GrpoConfig, questions: list[Question]) -> Any:
     """Return the questions of all batches as a `datasets.Dataset`; a `prompt` is the id of one."""
     from datasets import Dataset
 
-    asked = {question.id: question for question in questions}
+    by_id = {question.id: question for question in questions}
     columns = {
-        "prompt": list(asked),
-        "question": [question.text for question in asked.values()],
-        "topics": [[topic.name for topic in q.topic_entities] for q in asked.values()],
-        "answers": [[answer.name for answer in q.answers] for q in asked.values()],
+        "prompt": list(by_id),
+        "question": [question.text for question in by_id.values()],
+        "topics": [[topic.name for topic in q.topic_entities] for q in by_id.values()],
+        "answers": [[answer.name for answer in q.answers] for q in by_id.values()],
     }
-    place = {key: number for number, key in enumerate(asked)}
+    place = {key: number for number, key in enumerate(by_id)}
     order = [place[key] for key in question_order(config, questions)]
     return Dataset.from_dict(columns).select(order)
 

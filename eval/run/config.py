@@ -331,14 +331,14 @@ def _policy(
     config: EvalConfig, environment: Environment, folder: Path | None = None, worker: int = 0
 ) -> Policy:
     """Load the policy; the oracle has the words of the phrase bank for its thoughts."""
-    asked, phrases = config.policy, NO_PHRASES
-    if asked.model == "oracle" and asked.api is None:
+    policy, phrases = config.policy, NO_PHRASES
+    if policy.model == "oracle" and policy.api is None:
         from data_pipeline.wording.vocabulary import MET_AT, lexicon_of, look_around
 
         graph, form = environment.graph, config.questions_format
         asks = [one for path in config.questions for one in load_questions(path, MET_AT, form)]
         phrases = lexicon_of(graph, around=look_around(graph, asks))
-    return load_policy(asked, folder, worker=worker, environment=environment, phrases=phrases)
+    return load_policy(policy, folder, worker=worker, environment=environment, phrases=phrases)
 
 
 def build_worker(config: EvalConfig) -> ThisProcess:

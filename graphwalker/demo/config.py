@@ -108,7 +108,7 @@ def for_own_graph(config: DemoConfig) -> DemoConfig:
         sections["test_words"]["predicates_file"] = f"{config.run}/{WORDED}"
     else:
         sections["test_words"] = {}
-    console.note(told_wordings(many, few))
+    console.note(describe_wordings(many, few))
     return config.model_copy(update=sections)
 
 
@@ -126,10 +126,10 @@ def by_wordings(graph: KnowledgeGraph) -> tuple[list[str], list[str]]:
     return many, few
 
 
-def told_wordings(many: Sequence[str], few: Sequence[str]) -> str:
+def describe_wordings(many: Sequence[str], few: Sequence[str]) -> str:
     """Return what a person is told of them.
 
-    >>> told_wordings([], ["made_by"])
+    >>> describe_wordings([], ["made_by"])
     'questions in held-out words: none, as no relation has 3 wordings (made_by)'
     """
     some = ", ".join(few[:5]) + (", ..." if len(few) > 5 else "")

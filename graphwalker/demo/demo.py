@@ -194,9 +194,9 @@ class Demo:
 
             run_eval(self.eval_config(model, folder, more), tick)
 
-        asked = sum(int(self.section(name).get("count", 0)) for name in ("test", "test_words"))
+        questions = sum(int(self.section(name).get("count", 0)) for name in ("test", "test_words"))
         show = partial(show_first, folder, title)
-        return Stage(title, evaluate, cost=asked * CPU_S["question"], show=show)
+        return Stage(title, evaluate, cost=questions * CPU_S["question"], show=show)
 
     def _cost(self, name: str) -> float:
         """Return the CPU seconds of a section, by what it makes or trains on."""
@@ -252,8 +252,8 @@ class Demo:
         )
         console.out.print(console_table(report))
         console.facts("EM by the split of the question", em_by_split(folder))
-        asked = learned.text if learned else "none"
-        console.out.print(f"Wrong after stage 1 and right at the end: {asked}", soft_wrap=True)
+        text = learned.text if learned else "none"
+        console.out.print(f"Wrong after stage 1 and right at the end: {text}", soft_wrap=True)
         console.out.print(f"Report: {(self.out / 'report.html').resolve()}", soft_wrap=True)
         lost = [f"{s['name']}: {note}" for s in report["stages"] if (note := missing_note(s))]
         if lost:

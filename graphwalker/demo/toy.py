@@ -106,12 +106,14 @@ def _statements(folder: Path, records: Iterable[dict[str, Any]]) -> Iterator[dic
         relation = known[number % len(known)]
         ends = {end.name for end in graph.neighbors(topic.id, relation, out)}
         others = (name for name in (one.name for one in graph.sample(9, number)) if name)
-        said = min(ends) if truth else next(name for name in others if name not in ends)
+        named = min(ends) if truth else next(name for name in others if name not in ends)
         facts: list[Any] = [[topic.name, relation, end, []] for end in sorted(ends)]
-        text, gold = f"Is {said} among {relation} of {topic.name}?", (yes_no(truth),)
+        text, gold = f"Is {named} among {relation} of {topic.name}?", (yes_no(truth),)
         about = {EVIDENCE: facts}
-        asked = Question(record["id"], text, (topic,), gold, structure="yes-no", annotations=about)
-        yield asked.to_json()
+        question = Question(
+            record["id"], text, (topic,), gold, structure="yes-no", annotations=about
+        )
+        yield question.to_json()
 
 
 def _make_model(folder: Path, model: Path, questions: list[str]) -> None:

@@ -41,7 +41,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 _jitter = random.Random()
 
 
-class Unanswered(OSError):
+class NoReply(OSError):
     """No whole answer came. `sent`: the server may have read the request. `is_late`: its time was
     up."""
 
@@ -50,7 +50,7 @@ class Unanswered(OSError):
         self.sent, self.is_late = sent, is_late
 
 
-class TooLarge(Unanswered):
+class TooLarge(NoReply):
     """The answer is larger than its reader takes."""
 
 
@@ -61,16 +61,16 @@ class Backoff:
 
     first_s: float
     longest_s: float = 60.0
-    longest_asked_s: float = 300.0
+    longest_retry_after_s: float = 300.0
 
-    def pause(self, failures: int, asked_s: float = 0.0) -> float:
+    def pause(self, failures: int, retry_after_s: float = 0.0) -> float:
         """Return the seconds to wait after so many failures."""
         most = min(self.longest_s, self.first_s * 2.0 ** min(failures - 1, 30))
-        return max(_jitter.uniform(most / 2, most), min(asked_s, self.longest_asked_s))
+        return max(_jitter.uniform(most / 2, most), min(retry_after_s, self.longest_retry_after_s))
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpReply:
     """What a server answered, whole."""
 
     status: int
@@ -85,7 +85,7 @@ class Answer:
         return self.body.decode("utf-8", "replace")
 
     @property
-    def asked_wait_s(self) -> float:
+    def retry_after_s(self) -> float:
         """Seconds that the server asks to wait: Retry-After as seconds or a date, or OpenAI's
         `retry-after-ms`; 0 where it asks for none."""
         for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -143,17 +143,17 @@ class Client:
 
     def send(
         self, method: str, url: str, headers: Mapping[str, str] = _NONE, body: bytes = b""
-    ) -> Answer:
-        """Send a request and return the whole answer, whatever its status. Raises `Unanswered`."""
+    ) -> HttpReply:
+        """Send a request and return the whole answer, whatever its status. Raises `NoReply`."""
         try:
             return self._exchange(method, url, headers, body)
-        except Unanswered as error:
+        except NoReply as error:
             if not self._resends or error.is_late or request_of_thread.has_opened:
                 raise
         self._network.note_loss()
         return self._exchange(method, url, headers, body)
 
-    def save(self, place: Path) -> Answer:
+    def save(self, place: Path) -> HttpReply:
         """Write what stands at the address to a file; return the answer, without its body."""
         with place.open("wb") as out:
             return self._exchange("GET", self.address, _NONE, b"", out.write)
@@ -177,7 +177,7 @@ class Client:
         headers: Mapping[str, str],
         body: bytes,
         write: Callable[[bytes], Any] | None = None,
-    ) -> Answer:
+    ) -> HttpReply:
         if self._process != os.getpid():
             self._transport, self._process = self._open(), os.getpid()
         content, size = bytearray(), 0
@@ -193,7 +193,7 @@ class Client:
                     _check_size(size := size + len(chunk), self._largest)
                     (write or content.extend)(chunk)
         found = dict(response.headers.multi_items())
-        return Answer(response.status_code, found, bytes(content), request_of_thread.losses)
+        return HttpReply(response.status_code, found, bytes(content), request_of_thread.losses)
 
 
 class AsyncClient:
@@ -209,8 +209,8 @@ class AsyncClient:
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = _NONE, body: bytes = b""
-    ) -> Answer:
-        """Send a request and return the whole answer, whatever its status. Raises `Unanswered`."""
+    ) -> HttpReply:
+        """Send a request and return the whole answer, whatever its status. Raises `NoReply`."""
         import asyncio
 
         content = bytearray()
@@ -225,21 +225,21 @@ class AsyncClient:
                             _check_size(len(content), LARGEST)
                     finally:
                         await response.aclose()
-        return Answer(response.status_code, dict(response.headers.multi_items()), bytes(content))
+        return HttpReply(response.status_code, dict(response.headers.multi_items()), bytes(content))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
 
 
-def get(url: str, timeout_s: float) -> Answer:
+def get(url: str, timeout_s: float) -> HttpReply:
     """Return what a server answers to one GET, within that time."""
     with closing(Client(url, timeout_s)) as client:
         return client.send("GET", url)
 
 
 def download(address: str, place: Path, largest: int) -> None:
-    """Write what stands at an address, or where it leads to, to a file. Raises `Unanswered`."""
+    """Write what stands at an address, or where it leads to, to a file. Raises `NoReply`."""
     for _ in range(REDIRECTS + 1):
         client = Client(address, 60.0, whole_s=DOWNLOAD_S, largest=largest)
         with closing(client):
@@ -247,9 +247,9 @@ def download(address: str, place: Path, largest: int) -> None:
         if answer.status == 200:
             return
         if not (300 <= answer.status < 400 and "location" in answer.headers):
-            raise Unanswered(f"HTTP {answer.status}")
+            raise NoReply(f"HTTP {answer.status}")
         address = urljoin(address, answer.headers["location"])
-    raise Unanswered(f"more than {REDIRECTS} redirects")
+    raise NoReply(f"more than {REDIRECTS} redirects")
 
 
 @cache
@@ -348,11 +348,11 @@ def _parsed(url: str) -> "httpx.URL":
 
 @contextmanager
 def _failing(address: str) -> Generator[None]:
-    """Turn what httpx and the system raise into `Unanswered`."""
+    """Turn what httpx and the system raise into `NoReply`."""
     httpx = load_httpx()
     try:
         yield
-    except (Unanswered, UserError):
+    except (NoReply, UserError):
         raise
     except httpx.LocalProtocolError:  # its text may hold a secret
         raise UserError(
@@ -360,11 +360,11 @@ def _failing(address: str) -> Generator[None]:
             "the user, password, key or headers"
         ) from None
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise Unanswered(_describe(error), sent=False) from None
+        raise NoReply(_describe(error), sent=False) from None
     except (httpx.TimeoutException, TimeoutError):
-        raise Unanswered("timed out", is_late=True) from None
+        raise NoReply("timed out", is_late=True) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        raise Unanswered(_describe(error)) from None
+        raise NoReply(_describe(error)) from None
 
 
 def _describe(error: Exception) -> str:

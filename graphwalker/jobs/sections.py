@@ -17,7 +17,7 @@ from graphwalker.trust import RUNS, ByHand, check_trust
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StageKind:
     """What the stages of a kind run, and what they write last."""
 
     module: str
@@ -34,16 +34,16 @@ class Kind:
 
 OWN = "own"
 KINDS = {
-    "synth": Kind("graphwalker synth", CARD, "synth.sbatch synth", has_walks=True),
-    "questions": Kind("graphwalker questions", CARD, "synth.sbatch questions", has_walks=True),
-    "bench": Kind("graphwalker bench", "GWBench.json", "synth.sbatch bench", has_walks=True),
-    "experts": Kind("graphwalker experts", CARD, "experts.sbatch"),
-    "sft": Kind("graphwalker sft", "final", "sft.sbatch", "train"),
-    "grpo": Kind("graphwalker grpo", "final", "grpo.sbatch", "train"),
-    "eval": Kind("graphwalker eval", "report.html", "eval.sbatch", "eval"),
-    "report": Kind("graphwalker", "report.html"),
-    "make": Kind("graphwalker"),
-    OWN: Kind("", script="synth.sbatch run"),
+    "synth": StageKind("graphwalker synth", CARD, "synth.sbatch synth", has_walks=True),
+    "questions": StageKind("graphwalker questions", CARD, "synth.sbatch questions", has_walks=True),
+    "bench": StageKind("graphwalker bench", "GWBench.json", "synth.sbatch bench", has_walks=True),
+    "experts": StageKind("graphwalker experts", CARD, "experts.sbatch"),
+    "sft": StageKind("graphwalker sft", "final", "sft.sbatch", "train"),
+    "grpo": StageKind("graphwalker grpo", "final", "grpo.sbatch", "train"),
+    "eval": StageKind("graphwalker eval", "report.html", "eval.sbatch", "eval"),
+    "report": StageKind("graphwalker", "report.html"),
+    "make": StageKind("graphwalker"),
+    OWN: StageKind("", script="synth.sbatch run"),
 }
 """What a stage can do. A section does what its name begins with (`eval-cwq`, `sft1`); one with the
 setting `module` is the user's own."""

@@ -210,7 +210,7 @@ def check_server(config: VllmConfig, temperature: float) -> None:
     those of the distribution that is trained."""
     import torch
 
-    from graphwalker.http import Unanswered, get
+    from graphwalker.http import NoReply, get
     from graphwalker.policies.vllm.server import served_model
 
     if not torch.cuda.is_available():
@@ -219,7 +219,7 @@ def check_server(config: VllmConfig, temperature: float) -> None:
     try:
         answer = get(f"{config.base_url}/server_info?config_format=json", 30.0)
         facts: dict[str, Any] = answer.json()["vllm_config"] if answer.status == 200 else {}
-    except (Unanswered, ValueError, KeyError, TypeError) as error:
+    except (NoReply, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{config.base_url}: says nothing of itself ({error}); {SERVE}") from None
     if not facts.get("weight_transfer_config"):
         raise UserError(f"{config.base_url}: this server takes no weights; {SERVE}")

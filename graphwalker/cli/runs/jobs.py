@@ -18,8 +18,10 @@ app = typer.Typer(
 JobsFolder = Annotated[Path, Argument(help="The run's folder.")]
 Name = Annotated[str, Argument(help="The stage's name.")]
 RoadConfig = Annotated[str, Argument(help="A config of the whole road.")]
-Settings = Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")]
-Trust = Annotated[list[str] | None, Option(help="A folder whose configs may name modules to run.")]
+StageSettings = Annotated[list[str] | None, Argument(help="Settings, such as sft1.lr=2e-5.")]
+TrustedModules = Annotated[
+    list[str] | None, Option(help="A folder whose configs may name modules to run.")
+]
 
 
 @app.command()
@@ -46,7 +48,7 @@ def status(run: JobsFolder, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def retry(run: JobsFolder, trust: Trust = None) -> None:
+def retry(run: JobsFolder, trust: TrustedModules = None) -> None:
     """Submit again what failed, was killed or is missing; leave what is done or queued.
 
     Example: graphwalker jobs retry runs/qwen
@@ -79,8 +81,8 @@ def scripts() -> None:
 @app.command()
 def submit(
     config: RoadConfig,
-    overrides: Settings = None,
-    trust: Trust = None,
+    overrides: StageSettings = None,
+    trust: TrustedModules = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print the jobs and submit nothing; needs no Slurm.")
     ] = False,
@@ -109,7 +111,7 @@ def submit(
 
 
 @app.command()
-def run(config: RoadConfig, overrides: Settings = None, trust: Trust = None) -> None:
+def run(config: RoadConfig, overrides: StageSettings = None, trust: TrustedModules = None) -> None:
     """Run the stages of a config on this machine, one after another.
 
     The same command resumes them.

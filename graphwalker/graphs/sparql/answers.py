@@ -9,7 +9,7 @@ from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
 from graphwalker.graphs.sparql.request import USER_AGENT
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
-from graphwalker.http import PASSING, Answer
+from graphwalker.http import PASSING, HttpReply
 
 ResultRow = dict[str, Binding]
 """The values of one solution by variable; an unbound variable is absent."""
@@ -28,7 +28,7 @@ class Fault(Exception):
         self.reason, self.again, self.wait_s = reason, again, wait_s
 
 
-def read_rows(response: Answer) -> list[ResultRow]:
+def read_rows(response: HttpReply) -> list[ResultRow]:
     """The solutions of a SELECT. Raises `Fault` for errors, and for answers that are not whole."""
     _check_status(response)
     _check_whole(response)
@@ -79,7 +79,7 @@ def _are_rows(rows: Any) -> bool:
     return True
 
 
-def _check_status(response: Answer) -> None:
+def _check_status(response: HttpReply) -> None:
     status = response.status
     if status == 200:
         return
@@ -89,17 +89,17 @@ def _check_status(response: Answer) -> None:
     why = f"HTTP {status}: {_first_line(response)}"
     if status == 403:
         why += f"; a public endpoint may want a name and an address in {USER_AGENT}"
-    raise Fault(why, status in PASSING, response.asked_wait_s)
+    raise Fault(why, status in PASSING, response.retry_after_s)
 
 
-def _check_whole(response: Answer) -> None:
+def _check_whole(response: HttpReply) -> None:
     """Virtuoso gives up with HTTP 200 and what it has found so far; a header tells."""
     if state := response.headers.get("x-sql-state"):
         why = response.headers.get("x-sql-message", "").strip()
         raise Fault(f"incomplete answer, state {state}: {why}"[:300], again=True)
 
 
-def _check_count(response: Answer, rows: int) -> None:
+def _check_count(response: HttpReply, rows: int) -> None:
     limit = response.headers.get("x-sparql-maxrows", "")
     if limit.isdigit() and rows >= int(limit):
         raise Fault(
@@ -108,7 +108,7 @@ def _check_count(response: Answer, rows: int) -> None:
         )
 
 
-def _first_line(response: Answer) -> str:
+def _first_line(response: HttpReply) -> str:
     lines = response.body[:2000].decode(errors="replace").split("\n")
     return next((line.strip() for line in lines if line.strip()), "(empty)")[:200]
 

@@ -19,7 +19,7 @@ from graphwalker.graphs.sparql.request import (
     environment_headers,
     write_request,
 )
-from graphwalker.http import Answer, Backoff, Client, TooLarge, Unanswered
+from graphwalker.http import Backoff, Client, HttpReply, NoReply, TooLarge
 
 MARKED = "urn:graphwalker:graph"
 FINGERPRINT, TRIPLES, SENTINEL = (
@@ -257,7 +257,7 @@ class SparqlClient:
     def _ask(self, endpoint: Endpoint, query: str) -> list[ResultRow]:
         return self._read(endpoint, self._send(endpoint, query, _NO_VALUES))
 
-    def _send(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> Answer:
+    def _send(self, endpoint: Endpoint, query: str, values: Mapping[str, str]) -> HttpReply:
         as_parameters = bool(endpoint.is_virtuoso)
         request = write_request(endpoint.address, self._form, query, values, as_parameters)
         self._count(requests=1)
@@ -268,10 +268,10 @@ class SparqlClient:
                 f"{endpoint.address}: {error}; the node has too many triples for one look, or "
                 "raise max_bytes"
             ) from None
-        except Unanswered as failure:
+        except NoReply as failure:
             raise Fault(str(failure), again=True) from None
 
-    def _read(self, endpoint: Endpoint, answer: Answer) -> list[ResultRow]:
+    def _read(self, endpoint: Endpoint, answer: HttpReply) -> list[ResultRow]:
         endpoint.is_virtuoso = answer.headers.get("server", "").startswith("Virtuoso")
         rows = read_rows(answer)
         if endpoint.proven:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from graphwalker.errors import FilteredError, HopelessError, PolicyError
 from graphwalker.files import dumps
-from graphwalker.http import PASSING, Answer, Backoff, Client, Unanswered
+from graphwalker.http import PASSING, Backoff, Client, HttpReply, NoReply
 from graphwalker.policies.chat.budget import Rate
 from graphwalker.policies.chat.config import ChatApiConfig, api_key
 from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
@@ -21,7 +21,7 @@ HOPELESS = frozenset({401, 402, 404})
 providers answer so to a single prompt that their filter dislikes."""
 _FILTER_WORDS = ("content_filter", "content_policy_violation", "finish_reason sensitive", "flagged")
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit")
-LONGEST_ASKED_S = 120.0
+LONGEST_RETRY_AFTER_S = 120.0
 """Of a wait that a server asks for; one that asks for more is not asked again."""
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ class Connection:
     def __init__(self, config: ChatApiConfig) -> None:
         self._config, self._key = config, api_key(config)
         self._rate = Rate(config.requests_per_minute, config.tokens_per_minute)
-        self._backoff = Backoff(config.backoff_s, config.max_backoff_s, LONGEST_ASKED_S)
+        self._backoff = Backoff(config.backoff_s, config.max_backoff_s, LONGEST_RETRY_AFTER_S)
         self.stopping = threading.Event()
         self._url = f"{config.address}/chat/completions"
         self._headers = {"content-type": "application/json", "accept": "application/json"}
@@ -87,7 +87,7 @@ class Connection:
                 failures += 1
                 if type(error) is not ChatError:  # its kinds are those that no attempt mends
                     raise
-                if failures == most or error.wait_s > LONGEST_ASKED_S:
+                if failures == most or error.wait_s > LONGEST_RETRY_AFTER_S:
                     raise ChatError(f"{error} (after {failures} attempts)", error.billed) from None
                 log.info("attempt %d failed: %s", failures, error)
                 self.stopping.wait(self._backoff.pause(failures, error.wait_s))
@@ -102,14 +102,14 @@ class Connection:
         where = self._config.base_url
         try:
             answer = self._http.send("POST", self._url, self._headers, body)
-        except Unanswered as error:
+        except NoReply as error:
             line = f"no whole answer in {self._config.timeout_s:g} s"
             line = line if error.is_late else self._line(error)
             line = line if error.sent else f"no connection ({line})"
             raise ChatError(f"{where}: {line}", billed=error.sent) from None
         if answer.status != 200:
             what = f"HTTP {answer.status}: {self._line(_message(answer))}"
-            raise self._refusal(answer.status, what, _asked_wait_s(answer))
+            raise self._refusal(answer.status, what, _retry_after_s(answer))
         reply = _json(answer)
         if failure := failure_in(reply):
             error = self._refusal(failure.status, f"in an HTTP 200: {self._line(failure.text)}")
@@ -149,17 +149,17 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _asked_wait_s(answer: Answer) -> float:
+def _retry_after_s(answer: HttpReply) -> float:
     """Seconds that a refusal asks to wait; for ever where the server wants no further attempt."""
-    return math.inf if answer.headers.get("x-should-retry") == "false" else answer.asked_wait_s
+    return math.inf if answer.headers.get("x-should-retry") == "false" else answer.retry_after_s
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: HttpReply) -> str:
     """What the server says went wrong, with its code."""
     return error_text(_json(answer).get("error", answer.text))
 
 
-def _json(answer: Answer) -> Json:
+def _json(answer: HttpReply) -> Json:
     try:
         body = answer.json()
     except ValueError:

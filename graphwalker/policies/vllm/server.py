@@ -20,7 +20,7 @@ from typing import Any, cast
 from graphwalker.doctor.software import unsupported_reason
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import dumps
-from graphwalker.http import AsyncClient, Backoff, Unanswered, get
+from graphwalker.http import AsyncClient, Backoff, NoReply, get
 from graphwalker.policies.base import Completion, Request
 from graphwalker.policies.chat.policy import turn_seed
 from graphwalker.policies.token_record import Transcripts
@@ -109,14 +109,14 @@ class TokenClient:
         sent, headers = dumps(body).encode(), {"content-type": "application/json"}
         try:
             answer = await self._http[url].send("POST", f"{url}/v1/completions", headers, sent)
-        except Unanswered as error:
+        except NoReply as error:
             if error.is_late:
                 return NoAnswer(f"{url}: no answer in {self._config.timeout_s:g} s")
             return TransientFailure(f"{url}: no connection ({_line(error)})")
         if answer.status != 200:
             what = f"{url}: HTTP {answer.status}: {_line(answer.text)}"
             if answer.status in RETRIED:
-                return TransientFailure(what, answer.asked_wait_s)
+                return TransientFailure(what, answer.retry_after_s)
             return PolicyError(what)
         try:
             return read_turn(answer.json(), body["prompt"])
@@ -245,7 +245,7 @@ def _served_at(url: str, config: VllmConfig) -> ServedModel:
             served = _choose_model(answer.json(), url, config)
             _check_version(url)
             return served
-        except (Unanswered, ValueError) as error:
+        except (NoReply, ValueError) as error:
             if isinstance(error, UserError):
                 raise
             if time.monotonic() >= deadline:

@@ -15,11 +15,11 @@ import pytest
 from graphwalker.errors import UserError
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.http import (
-    Answer,
     Backoff,
     Client,
+    HttpReply,
+    NoReply,
     TooLarge,
-    Unanswered,
     download,
     get,
     load_httpx,
@@ -82,7 +82,7 @@ def test_a_host_in_no_proxy_is_asked_itself(name, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         assert get("http://kg.invalid/", 5.0).text == "ok"
         monkeypatch.setenv("NO_PROXY", name)
-        with pytest.raises(Unanswered) as failed:
+        with pytest.raises(NoReply) as failed:
             get("http://kg.invalid/", 5.0)
         assert not failed.value.sent
         assert proxy.paths == ["http://kg.invalid/"]
@@ -113,7 +113,7 @@ def test_a_redirect_is_followed_by_a_download_alone(tmp_path: Path):
         with pytest.raises(TooLarge):
             download(f"{server.url}/a", tmp_path / "file", 1)
         server.moved = {"/a": "/a"}
-        with pytest.raises(Unanswered, match="5 redirects"):
+        with pytest.raises(NoReply, match="5 redirects"):
             download(f"{server.url}/a", tmp_path / "file", 10)
         server.moved = {"/a": "file:///etc/hostname"}
         with pytest.raises(UserError, match="not an http"):
@@ -135,7 +135,7 @@ def test_a_redirect_is_followed_by_a_download_alone(tmp_path: Path):
     ],
 )
 def test_a_wait_is_asked_for_in_seconds_or_by_a_date(headers, least, most):
-    assert least <= Answer(503, headers, b"").asked_wait_s <= most
+    assert least <= HttpReply(503, headers, b"").retry_after_s <= most
 
 
 def test_waits_double_to_a_limit_and_never_end_before_the_server_asks():

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from graphwalker.errors import UserError
-from graphwalker.http import Client, Unanswered
+from graphwalker.http import Client, NoReply
 
 BODY = b'{"results": {"bindings": []}}'
 HEAD = b"HTTP/1.1 200 OK\r\nServer: Virtuoso\r\nContent-Length: 29\r\n"
@@ -94,7 +94,7 @@ BROKEN = [HEAD.replace(b"29", b"290") + b"\r\n" + BODY, b"no HTTP\r\n\r\n", b""]
 def test_an_answer_that_breaks_off_is_a_failed_connection(answer):
     with (
         answering(answer) as (client, _),
-        pytest.raises(Unanswered),
+        pytest.raises(NoReply),
     ):
         ask(client)
 

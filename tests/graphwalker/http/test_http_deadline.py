@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from graphwalker.doctor.places import look_at_server
-from graphwalker.http import AsyncClient, Client, Unanswered
+from graphwalker.http import AsyncClient, Client, NoReply
 
 TIMEOUT_S = 0.6
 GIVEN_UP_S = 12
@@ -94,7 +94,7 @@ def say_nothing(client: socket.socket) -> None:
 def send(client: Client, text: bytes = b"?") -> float:
     """How long one request lasts, which has to fail."""
     started = time.monotonic()
-    with pytest.raises(Unanswered):
+    with pytest.raises(NoReply):
         client.send("POST", client.address, body=text)
     return time.monotonic() - started
 
@@ -104,7 +104,7 @@ def draw(address: str) -> float:
 
     async def fail() -> None:
         client = AsyncClient(address, TIMEOUT_S, 4)
-        with pytest.raises(Unanswered):
+        with pytest.raises(NoReply):
             await client.send("POST", address, body=b"?")
         await client.close()
 
