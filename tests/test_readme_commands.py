@@ -15,8 +15,8 @@ from support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", README, re.S | re.M)
-COUNTS = {"synth": 40, "rl": 24, "practice": 16, "test": 6, "test_words": 4, "experts": 12}
-TRAINING = {"max_steps": 3, "steps": 1, "prompts_per_step": 2, "samples": 2, "micro_batch": 4}
+COUNTS = {"synth": 40, "rl": 24, "practice": 16, "test": 2, "test_words": 2, "experts": 12}
+TRAINING = {"max_steps": 3, "steps": 1, "prompts_per_step": 2, "samples": 2, "micro_batch": 2}
 
 
 def small_config() -> dict[str, Any]:
