@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 light=(core sparql api hub networkx formats neo4j serve mcp openenv inspect report tensorboard)
 heavy=(train lora deepspeed vllm ray embed train,vllm)
 declare -A modules=(
-  [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib urllib3" [api]="openai httpx"
+  [core]="graphwalker data_pipeline eval" [sparql]="SPARQLWrapper rdflib httpx" [api]="httpx"
   [networkx]=networkx [formats]="networkx pyarrow pyoxigraph" [neo4j]=neo4j [serve]="starlette uvicorn" [report]=matplotlib
   [tensorboard]=tensorboard [hub]=huggingface_hub [mcp]=mcp [openenv]="starlette websockets" [inspect]=inspect_ai
 )
