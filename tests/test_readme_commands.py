@@ -1,4 +1,4 @@
-"""The README: its length, and its commands, typed word for word over a config of small counts."""
+"""The README: its length, and its commands, typed word for word over configs of small counts."""
 
 import os
 import re
@@ -15,14 +15,15 @@ from support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", README, re.S | re.M)
+DEMOS = "demo.yaml", "demo-quick.yaml"
+"""Configs of `make demo` and of a demo over one's own graph."""
 COUNTS = {"synth": 40, "rl": 24, "practice": 16, "test": 2, "test_words": 2, "experts": 12}
 TRAINING = {"max_steps": 3, "steps": 1, "prompts_per_step": 2, "samples": 2, "micro_batch": 2}
 
 
-def small_config() -> dict[str, Any]:
-    """`configs/demo.yaml` with counts that take seconds."""
-    text = (ROOT / "configs/demo.yaml").read_text(encoding="utf-8")
-    config: dict[str, Any] = yaml.safe_load(text)
+def small_config(path: Path) -> dict[str, Any]:
+    """The settings of a demo with counts that take seconds."""
+    config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for name, count in COUNTS.items():
         config[name]["count"] = count
     for name in ("sft1", "sft2", "grpo", "eval"):
@@ -34,16 +35,17 @@ def small_config() -> dict[str, Any]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A checkout that `make setup` has set up, with the small config in the place of the demo's."""
+    """A checkout that `make setup` has set up, with small counts in the demo's configs."""
     for path in ROOT.iterdir():
         if path.name not in (".git", ".venv", "runs", "configs"):
             (tmp_path / path.name).symlink_to(path)
     (tmp_path / "configs").mkdir()
     for path in (ROOT / "configs").iterdir():
-        (tmp_path / "configs" / path.name).symlink_to(path)
-    small = tmp_path / "configs/demo.yaml"
-    small.unlink()
-    small.write_text(yaml.safe_dump(small_config(), sort_keys=False), encoding="utf-8")
+        if path.name in DEMOS:
+            text = yaml.safe_dump(small_config(path), sort_keys=False)
+            (tmp_path / "configs" / path.name).write_text(text, encoding="utf-8")
+        else:
+            (tmp_path / "configs" / path.name).symlink_to(path)
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv/bin").symlink_to(Path(sys.prefix) / "bin")
     (tmp_path / ".venv/.ready").touch()
