@@ -12,9 +12,14 @@ class QuietHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+    def send(
+        self, status: int, body: bytes, kind: str = "application/json", **headers: str
+    ) -> None:
+        """`headers` by their names in Python: `retry_after="1"`."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -25,6 +25,7 @@ class Fault:
     body: bytes | None = None
     delay_s: float = 0.0
     hang_up: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
     change: dict[str, Any] = field(default_factory=dict)
     """Fields of the choice that are set otherwise."""
 
@@ -92,7 +93,8 @@ def serve(toy: Toy) -> Iterator[TokenServer]:
             if fault.hang_up:
                 self.close_connection = True
             elif fault.body is not None or fault.status != 200:
-                self.send(fault.status, fault.body or b'{"error": {"message": "broken"}}')
+                body = fault.body or b'{"error": {"message": "broken"}}'
+                self.send(fault.status, body, **fault.headers)
             else:
                 self.send(200, json.dumps(server.complete(body, fault)).encode())
 

@@ -49,12 +49,9 @@ def serving() -> Iterator[Server]:
             served.peers.add(self.client_address)
             self.close_connection = self.path == "/last"
             time.sleep(0.02)
-            if (place := served.moved.get(self.path)) is None:
-                return self.send(200, b"ok")
-            self.send_response(302)
-            self.send_header("Location", place)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            if place := served.moved.get(self.path):
+                return self.send(302, b"", location=place)
+            self.send(200, b"ok")
 
     with listening(Handler) as served.url:
         yield served

@@ -73,6 +73,13 @@ def test_a_failure_that_passes_is_tried_again(policy, server):
     assert len(server.requests) == 3
 
 
+def test_a_server_is_left_alone_for_as_long_as_it_says(policy, server):
+    server.faults.append(Fault(status=503, headers={"retry_after": "0.6"}))
+    started = time.monotonic()
+    assert only(policy, asked()).finish == "length"
+    assert time.monotonic() - started >= 0.6
+
+
 def test_a_server_that_hangs_fails_the_request_in_time(toy, server):
     policy = make(toy, server.url, timeout_s=0.2)
     server.faults.append(Fault(delay_s=1.0))
