@@ -64,6 +64,30 @@ def test_two_patterns_through_a_node_are_one_relation_and_the_second_parse_count
     assert row["answers"] == ["Last Ferry"]
 
 
+def test_a_dump_with_its_nodes_in_between_answers_the_same_questions(
+    sample: tuple[Path, str], tmp_path: Path
+) -> None:
+    space, lines = "http://rdf.freebase.com/ns/", list[str]()
+    for number, (start, relation, end) in enumerate(webqsp_sample.FACTS):
+        parts = [part.strip("/").replace("/", ".") for part in relation.split("./")]
+        inner = [f"m.0cvt{number}"] if parts[1:] else []
+        nodes = [webqsp_sample.mid(start), *inner, webqsp_sample.mid(end)]
+        steps = zip(nodes[:-1], parts, nodes[1:], strict=True)
+        lines += [f"<{space}{s}> <{space}{p}> <{space}{o}> ." for s, p, o in steps]
+    for name in webqsp_sample.IDS:
+        lines.append(f'<{space}{webqsp_sample.mid(name)}> <{space}type.object.name> "{name}"@en .')
+    (tmp_path / "dump.nt").write_text("\n".join(lines) + "\n")
+    public = sample[0].parent / "public"
+    run(
+        "--webqsp", public / "WebQSP.zip", "--triples", tmp_path / "dump.nt",
+        "--reverse", public / "reverse_properties.tsv", "--out", tmp_path / "out",
+    )  # fmt: skip
+    found, known = records(tmp_path / "out"), records(sample[0])
+    assert {k: (r["answers"], r["level"]) for k, r in found.items()} == {
+        k: (r["answers"], r["level"]) for k, r in known.items()
+    }
+
+
 def test_both_files_are_questions_of_ours_and_the_graph_is_fb15ks(sample: tuple[Path, str]) -> None:
     assert [q.split for q in load_questions(sample[0] / "test.jsonl")] == ["test", "test"]
     with gzip.open(sample[0] / "triples.tsv.gz", "rt") as file:
