@@ -19,6 +19,7 @@ from support.run_toys import (
     make_grpo_world,
     sft_config,
     stop_after,
+    weights,
 )
 from training.config import SftConfig
 from training.grpo import run_grpo
@@ -142,6 +143,17 @@ def test_grpo_by_two_processes_is_grpo_by_one(world, one_grpo, tmp_path, layout)
     keys = ("step", "em", "turns", "tokens", "entropy", "kl", "loss", "grad_norm")
     assert close(tmp_path / "two", one_grpo, keys)
     assert largest_difference(tmp_path / "two", one_grpo) < ROUNDING
+
+
+@pytest.mark.slow
+def test_bfloat16_under_deepspeed_trains_as_in_one_process(world, tmp_path):
+    needs("zero2")
+    half = {"beta": 0.1, "dtype": "bfloat16", "steps": 2}
+    run_grpo(grpo_config(world, tmp_path / "one", **half))
+    launch("grpo.py", grpo_config(world, tmp_path / "two", **half), "zero2", **ON_CPU)
+    losses = [[line["loss"] for line in lines(tmp_path / run)] for run in ("one", "two")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
+    assert {w.dtype for w in weights(tmp_path / "two").values()} == {torch.bfloat16}
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def process_arguments(bf16: bool) -> dict[str, Any]:
     # Else each of several processes has `cpu:0`, to which PyTorch copies what is on `cpu`.
     os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
     if flag("ACCELERATE_USE_DEEPSPEED"):
-        return {"use_cpu": False, "ddp_backend": "gloo"}
+        return {"use_cpu": bf16, "ddp_backend": "gloo"}  # False: bfloat16 wants a GPU
     return {"use_cpu": True, "ddp_backend": "gloo" if processes() > 1 else None}
 
 
