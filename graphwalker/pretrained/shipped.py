@@ -13,11 +13,12 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 from pydantic import AfterValidator
 
@@ -148,23 +149,23 @@ def pack_adapter(run: Path, out: Path) -> str:
     """Write the adapter of a run as an archive that `get_adapter` takes, its weights as bfloat16;
     returns its SHA-256."""
     import torch
-    from safetensors.torch import load_file, save
 
+    tensors: Any = import_module("safetensors.torch")
     folder = run / "final" if (run / "final" / ADAPTER).is_file() else run
     names = [folder / name for name in (ADAPTER_WEIGHTS, ADAPTER, MODEL_FILE)]
     if missing := [path for path in names if not path.is_file()]:
         raise UserError(f"{missing[0]}: no such file; give the folder of a run with lora")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        weights = load_file(names[0])
+        weights = tensors.load_file(names[0])
         small = {name: tensor.to(torch.bfloat16) for name, tensor in sorted(weights.items())}
-        archive.writestr(ADAPTER_WEIGHTS, save(small))
+        archive.writestr(ADAPTER_WEIGHTS, tensors.save(small))
         for path in (*names[1:], *sorted((folder / "ranker").glob("ranker.*"))):
             archive.write(path, path.relative_to(folder))
     return _sha256(out)
 
 
 @contextmanager
-def _workplace(out: Path) -> Iterator[Path]:
+def _workplace(out: Path) -> Generator[Path, None, None]:
     """Make a folder beside `out`, so that the result is renamed into place, never half there."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already and holds no model; choose another --out")
