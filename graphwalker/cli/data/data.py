@@ -61,8 +61,7 @@ def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) 
 
 
 def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:
-    script = ("accelerate", "launch", "-m", "training.sft", "--config", f"configs/{name}.yaml")
-    return (*script, *more, f"data=[{made}]", f"output_dir={out}")
+    return ("sft", "--config", f"configs/{name}.yaml", *more, f"data=[{made}]", f"output_dir={out}")
 
 
 def _leave_objects() -> None:
