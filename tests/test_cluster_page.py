@@ -20,12 +20,17 @@ FAILING = f"{PIPELINE}::test_a_stage_after_a_failed_one_does_not_start"
 IN_SMALL = f"{PIPELINE}::test_a_papers_run_in_small_is_one_command_over_a_virtuoso"
 BESIDE = f"{GRAPH}::test_training_runs_beside_a_server_on_the_last_node_and_ends_it"
 SERVED = f"{GRAPH}::test_a_served_virtuoso_has_its_address_in_a_file_while_it_is_healthy"
+OWN_STAGE = (
+    "tests/test_own_stage.py"
+    "::test_the_stage_of_the_page_runs_once_behind_the_stage_that_makes_its_input"
+)
 RUN_BY = {
     "graphwalker reproduce graphwalker-table2 --slurm": IN_SMALL,
     "graphwalker reproduce graphwalker-table2 --toy": IN_SMALL,
     "graphwalker jobs status": IN_SMALL,
     "graphwalker jobs retry": IN_SMALL,
     "graphwalker jobs submit": FAILING,
+    "graphwalker jobs run road.yaml --trust .": OWN_STAGE,
     "graphwalker graph make": FIRST,
     "sbatch --wait": FIRST,
     "sbatch --array=0-7 slurm/synth.sbatch": ARRAY,

@@ -15,7 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any
@@ -148,9 +147,10 @@ def _move(made: Path, out: Path) -> None:
 def pack_adapter(run: Path, out: Path) -> str:
     """Write the adapter of a run as an archive that `get_adapter` takes, its weights as bfloat16;
     returns its SHA-256."""
+    import safetensors.torch as library
     import torch
 
-    tensors: Any = import_module("safetensors.torch")
+    tensors: Any = library
     folder = run / "final" if (run / "final" / ADAPTER).is_file() else run
     names = [folder / name for name in (ADAPTER_WEIGHTS, ADAPTER, MODEL_FILE)]
     if missing := [path for path in names if not path.is_file()]:

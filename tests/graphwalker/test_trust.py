@@ -121,6 +121,7 @@ def test_the_models_that_files_fill_in_are_these():
         "data_pipeline/merge.py",
         "data_pipeline/verification/replay.py",
         "graphwalker/agents/model_environment.py",
+        "graphwalker/jobs/sections.py",
         "training/runs/environment.py",
     }
 

@@ -38,7 +38,8 @@ def anchors(text: str) -> set[str]:
 
 def command_lines(text: str) -> Iterator[list[str]]:
     """Yield the commands of blocks, of indented lines and of code within sentences, as words."""
-    blocks = re.findall(r"^```(?:bash|text)?\n(.*?)^```", text, flags=re.S | re.M)
+    every = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.S | re.M)
+    blocks = [block for language, block in every if language in ("", "bash", "text")]
     without = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     lines += re.findall(r"^    (\S.*)$", without, flags=re.M)

@@ -125,7 +125,7 @@ def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_pat
 
 
 def test_info_of_a_dead_endpoint_fails():
-    with pytest.raises(GraphError, match="ConnectionRefused"):
+    with pytest.raises(GraphError, match="Connection refused"):
         open_graph("http://127.0.0.1:9/sparql", attempts=1).info()
 
 
