@@ -47,7 +47,7 @@ ifeq ($(MODEL),smollm2)
 	$(VENV)/bin/graphwalker model get smollm2 --out runs/models/smollm2
 	$(VENV)/bin/graphwalker demo --out "$(OUT)-smollm2" --config configs/smollm2.yaml model=$(CURDIR)/runs/models/smollm2 $(SMALL)
 else
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(CONFIG),--config "$(CONFIG)")
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(FEW)} $(VENV)/bin/graphwalker demo --out "$(OUT)" $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(CONFIG),--config "$(CONFIG)") $(SETTINGS)
 endif
 
 test: $(STAMP) ## the default tests
