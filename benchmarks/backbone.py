@@ -9,7 +9,7 @@ Parts: `real`, questions of TEST at even distances, and `synth`, held-out questi
 Every step is a command of the product with a section of `configs/smollm2.yaml`. One that is done is
 left, one that was stopped resumes, so rows may be run one at a time; a row trains what it needs.
 `--skip sft1` leaves a stage out: the next one starts where that one would have.
-`--set sft1.lr=1e-3` changes a setting of a stage. Writes `benchmarks/results/backbone.json`.
+`--set sft1.lr=1e-3` changes a setting of a stage, `--set environment.max_turns=60` one of all. Writes `benchmarks/results/backbone.json`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ MAKERS = {"heldout": ("questions", "synth"), "synth": ("synth", ""), "roll": ("e
 """Command and section of the config that make a folder; `like` sets what a section would."""
 DEMONSTRATIONS = {"sft1": "synth/graphsynth.jsonl", "sft2": "roll/graphroll.jsonl"}
 PARTS = ("real", "synth")
-FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "retrieval", "turns")
+FIGURES = ("questions", "em", "em_interval", "f1", "hits1", "answered", "turns", "by_hops")
 ADAPTER = ("lora.r=16", "batch_size=8", "gradient_accumulation=4", "epochs=1", "save_steps=20",
            "lr=8e-4", "log_steps=1")  # fmt: skip
 """Two rows a pass: eight of 1,500 tokens would take 16 GiB in float32, as do four of GRPO's."""
@@ -64,7 +64,8 @@ class Road:
     def environment(self) -> list[str]:
         """The settings of every stage's environment: pages, a trained ranker, a short prompt."""
         found = {"preset": "graphwalker-wide", "prompt": "compact", "top_relations": 12}
-        return [f"environment.{k}={v}" for k, v in {**found, "ranker": self.ranker}.items()]
+        own = [f"environment.{text}" for text in self.more("environment")]
+        return [f"environment.{k}={v}" for k, v in {**found, "ranker": self.ranker}.items()] + own
 
     def more(self, stage: str) -> list[str]:
         """What `--set` says of a stage."""
