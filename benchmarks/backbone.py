@@ -9,7 +9,8 @@ Parts: `real`, questions of TEST at even distances, and `synth`, held-out questi
 Every step is a command of the product with a section of `configs/smollm2.yaml`. One that is done is
 left, one that was stopped resumes, so rows may be run one at a time; a row trains what it needs.
 `--skip sft1` leaves a stage out: the next one starts where that one would have.
-`--set sft1.lr=1e-3` changes a setting of a stage, `--set environment.max_turns=60` one of all. Writes `benchmarks/results/backbone.json`.
+`--set sft1.lr=1e-3` changes a setting of a stage, `--set environment.max_turns=60` one of all.
+Writes `benchmarks/results/backbone.json`.
 """
 
 import argparse
