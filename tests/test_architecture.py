@@ -61,7 +61,7 @@ LAYERS = (
 """Files and folders of graphwalker/, and the other packages (large letters), from below. Each may
 import what stands above it in this list, and nothing beside it."""
 EXCEPTIONS = {
-    "graphwalker.graphs.open": "datasets: `open_graph` opens the graphs that questions bring, too",
+    "graphwalker.graphs.open": "datasets: `open_graph` opens the graphs that questions bring, too"
 }
 """Modules that import from a layer above their own: which, and why."""
 HEAVY = {"torch", "transformers", "trl", "datasets", "accelerate", "vllm", "duckdb", "matplotlib"}

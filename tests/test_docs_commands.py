@@ -13,14 +13,7 @@ from graphwalker.cli.app import app
 from graphwalker.config import Config, read_settings
 from graphwalker.console.settings import describe
 from graphwalker.demo.models import config_models
-from support.pages import (
-    anchors,
-    command_lines,
-    is_placeholder,
-    links,
-    section_of,
-    settings_given,
-)
+from support.pages import anchors, command_lines, is_placeholder, links, section_of, settings_given
 from support.paths import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

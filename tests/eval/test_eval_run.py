@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from eval.run.evaluate import evaluate, evaluate_with
-from eval.run.records import (
-    PREDICTIONS,
-    SAMPLES,
-    USAGE,
-    read_run,
-    read_usage,
-    usage_figures,
-)
+from eval.run.records import PREDICTIONS, SAMPLES, USAGE, read_run, read_usage, usage_figures
 from eval.run.workers import ThisProcess, WorkerProcesses
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.policies.base import Completion

@@ -9,13 +9,7 @@ from graphwalker.trajectory import Trajectory
 from support.backends import compiled, write
 from support.grpo_batches import environment_of
 from support.grpo_toy import played
-from support.run_toys import (
-    curve,
-    grpo_config,
-    lines,
-    make_grpo_world,
-    sft_config,
-)
+from support.run_toys import curve, grpo_config, lines, make_grpo_world, sft_config
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 from training.dry_run import dry_run
 from training.grpo import run_grpo

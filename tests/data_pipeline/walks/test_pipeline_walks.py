@@ -3,12 +3,7 @@
 import pytest
 
 from data_pipeline.attempts import Maker
-from data_pipeline.certificates import (
-    is_irregular,
-    leaks,
-    other_reading,
-    walk_fault,
-)
+from data_pipeline.certificates import is_irregular, leaks, other_reading, walk_fault
 from data_pipeline.config import SamplingConfig, SplitConfig, SynthConfig
 from data_pipeline.outcomes import Drop
 from data_pipeline.seeds.seeds import Seeds

@@ -2,11 +2,7 @@
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
-from data_pipeline.walks.plausibility import (
-    Plausibility,
-    PlausibilityConfig,
-    company_of,
-)
+from data_pipeline.walks.plausibility import Plausibility, PlausibilityConfig, company_of
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop, parse_hop

@@ -10,14 +10,7 @@ import torch
 
 from graphwalker.pretrained.load import make_model, read_model, read_tokenizer
 from support.paths import ROOT
-from support.run_toys import (
-    grpo_config,
-    launch_line,
-    lines,
-    make_toy_graph,
-    weights,
-    write_config,
-)
+from support.run_toys import grpo_config, launch_line, lines, make_toy_graph, weights, write_config
 from training.grpo import run_grpo
 from training.models import loading
 from training.models.loading import FIRST_READS, load_policy, load_reference

@@ -16,13 +16,7 @@ from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer, Question
 from graphwalker.trajectory import StopReason, Trajectory, Turn
-from support.grpo_batches import (
-    first_batch,
-    gradients,
-    loss_mask,
-    our_loss,
-    plain_logps,
-)
+from support.grpo_batches import first_batch, gradients, loss_mask, our_loss, plain_logps
 from support.grpo_toy import SMALL, questions
 from support.run_toys import grpo_config, largest_difference, lines
 from training.grpo import question_order, question_rows, run_grpo

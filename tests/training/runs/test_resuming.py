@@ -7,14 +7,7 @@ import pytest
 
 from graphwalker.config import load_config, write_config
 from graphwalker.errors import UserError
-from support.run_toys import (
-    curve,
-    grpo_config,
-    largest_difference,
-    lines,
-    sft_config,
-    stop_after,
-)
+from support.run_toys import curve, grpo_config, largest_difference, lines, sft_config, stop_after
 from training.config import SftConfig
 from training.grpo import run_grpo
 from training.runs.checkpoints import lines_until

@@ -37,10 +37,7 @@ def test_a_tiny_model_on_a_full_disk_is_one_line(grpo_world, place, tmp_path, li
 
 
 def test_every_librarys_words_for_a_full_disk_are_one_error(tmp_path):
-    for error in (
-        Exception("No space left on device (28)"),
-        RuntimeError("unexpected pos"),
-    ):
+    for error in (Exception("No space left on device (28)"), RuntimeError("unexpected pos")):
         with pytest.raises(OSError) as found, room_for(tmp_path):
             raise error
         assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path))
