@@ -1,45 +1,37 @@
-"""`graphwalker score`: anyone's predictions file in, means and intervals out, or one clear line."""
+"""`graphwalker score`: a predictions file in, means and intervals out, each question once."""
 
 import gzip
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from eval.score import tally as score_tally
 from eval.score.metrics import FAMILIES, METRICS
 from eval.score.score import score_file
-from graphwalker.cli import app as cli
 from graphwalker.errors import UserError
+from support.commands import code, run
+from support.dataset_toys import write
 from support.paths import ROOT, SUPPORT
 
 ODD = SUPPORT / "data/odd_predictions.jsonl"
 OSLO = {"id": "1", "predictions": ["Oslo"], "answers": ["Oslo"]}
 
 
-def write(path, *records):
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
 def score_of(tmp_path, *records, metrics=None, **options):
-    return score_file(write(tmp_path / "p.jsonl", *records), metrics, **options)
+    return score_file(write(tmp_path / "p.jsonl", records), metrics, **options)
 
 
-def command(*arguments):
-    return CliRunner().invoke(cli.app, ["score", *map(str, arguments)])
-
-
-def code_and_error(capsys, *arguments):
-    code = cli.run(lambda: cli.app(["score", *map(str, arguments)], standalone_mode=False))
+def refused(capsys, *arguments):
+    assert code("score", *arguments) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    return code, err
+    assert out == "" and len(err.strip().splitlines()) == 1
+    return err
 
 
 def test_json_is_exactly_n_metrics_and_intervals():
-    done = command("--predictions", ODD, "--json")
-    told = json.loads(done.stdout)
+    told = json.loads(run("score", "--predictions", ODD, "--json"))
     assert list(told) == ["n", "metrics", "intervals"]
     assert told["n"] == 120
     assert told["metrics"].keys() == told["intervals"].keys()
@@ -48,7 +40,7 @@ def test_json_is_exactly_n_metrics_and_intervals():
 
 def test_per_record_writes_one_line_a_record_in_order(tmp_path):
     out = tmp_path / "new" / "scores.jsonl"
-    command("--predictions", ODD, "--metrics", "rog_f1,em", "--per-record", out)
+    run("score", "--predictions", ODD, "--metrics", "rog_f1,em", "--per-record", out)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     cases = [json.loads(line) for line in ODD.read_text().splitlines()]
     assert [line["id"] for line in lines] == [case["id"] for case in cases]
@@ -176,10 +168,8 @@ DAMAGE = [
 def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, line, message):
     path = tmp_path / "bad.jsonl"
     path.write_text(f"{GOOD}\n\n{line}\n")
-    code, error = code_and_error(capsys, "--predictions", path)
-    assert code == 2
+    error = refused(capsys, "--predictions", path)
     assert f"{path}:3: " in error and message in error
-    assert len(error.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,21 +184,14 @@ def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, 
 def test_a_bad_file_gives_one_line(tmp_path, capsys, content, message):
     path = tmp_path / "bad.json"
     path.write_bytes(content)
-    code, error = code_and_error(capsys, "--predictions", path, "--json")
-    assert code == 2
+    error = refused(capsys, "--predictions", path, "--json")
     assert str(path) in error and message in error
-    assert len(error.strip().splitlines()) == 1
 
 
 def test_damaged_gzip_no_file_and_no_run_are_told(tmp_path, capsys):
     (tmp_path / "x.jsonl.gz").write_bytes(b"no gzip")
-    for name, message in (
-        ("x.jsonl.gz", "gzip"),
-        ("none", "no such file"),
-        (".", "evaluation run"),
-    ):
-        code, error = code_and_error(capsys, "--predictions", tmp_path / name)
-        assert code == 2 and message in error
+    for name, said in (("x.jsonl.gz", "gzip"), ("none", "no such file"), (".", "evaluation run")):
+        assert said in refused(capsys, "--predictions", tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -222,18 +205,16 @@ def test_damaged_gzip_no_file_and_no_run_are_told(tmp_path, capsys):
     ],
 )
 def test_options_that_do_not_fit_are_refused_with_2(capsys, options, message):
-    code, error = code_and_error(capsys, "--predictions", ODD, *options)
-    assert code == 2 and message in error
+    assert message in refused(capsys, "--predictions", ODD, *options)
 
 
 def test_the_predictions_are_never_written_over_and_no_half_file_is_left(tmp_path, capsys):
-    path = write(tmp_path / "p.jsonl", OSLO)
-    code, error = code_and_error(capsys, "--predictions", path, "--per-record", path)
-    assert code == 2 and "another name" in error
+    path = write(tmp_path / "p.jsonl", [OSLO])
+    assert "another name" in refused(capsys, "--predictions", path, "--per-record", path)
     assert path.read_text() == GOOD + "\n"
     path.write_text(GOOD + "\n{}\n")
-    code, _ = code_and_error(capsys, "--predictions", path, "--per-record", tmp_path / "s.jsonl")
-    assert code == 2 and [each.name for each in tmp_path.iterdir()] == ["p.jsonl"]
+    refused(capsys, "--predictions", path, "--per-record", tmp_path / "s.jsonl")
+    assert [each.name for each in tmp_path.iterdir()] == ["p.jsonl"]
 
 
 def test_five_seeds_in_one_file_give_the_interval_of_the_questions(tmp_path, caplog):
@@ -263,3 +244,64 @@ def test_self_consistency_takes_the_most_frequent_answer_set(tmp_path, samples, 
     record = {"id": "q", "samples": samples, "answers": answers}
     found = score_of(tmp_path, record, metrics=["self_consistency_em", "self_consistency_hits1"])
     assert found.metrics == {"self_consistency_em": em, "self_consistency_hits1": em}
+
+
+QUESTIONS = [
+    {
+        "id": f"q{k}",
+        "question": f"Which {k}?",
+        "topic_entities": [{"id": "m.0", "name": "Norway"}],
+        "answers": [{"name": f"a{k}"}],
+    }
+    for k in range(10)
+]
+
+
+def said(capsys: Any, tmp_path: Path, records: list[dict[str, Any]], *more: str) -> tuple[Any, ...]:
+    """Exit code, stdout and stderr of `score` over the records."""
+    files = (write(tmp_path / "p.jsonl", records), write(tmp_path / "q.jsonl", QUESTIONS))
+    names = ("--predictions", files[0], "--questions", files[1])
+    return (code("score", *names, "--metrics", "em,tog_em", *more), *capsys.readouterr())
+
+
+def right(*numbers: int) -> list[dict[str, Any]]:
+    return [{"id": f"q{k}", "predictions": [f"a{k}"]} for k in numbers]
+
+
+@pytest.mark.parametrize(
+    ("records", "error", "counts", "em"),
+    [
+        (right(*range(10)), "", (0, 0, 0), 1.0),
+        (right(*range(6)), "4 of 10 questions have no record and count 0 (q6, q7,", (4, 0, 0), 0.6),
+        (
+            [*right(*range(10)), {"id": "q3", "predictions": ["wrong"]}],
+            "1 records repeat an id: the first of each counts (q3)",
+            (0, 1, 0),
+            1.0,
+        ),
+        (
+            [*right(*range(10)), {"id": "q77", "predictions": ["x"]}],
+            "1 records have no question of that id and do not count (q77)",
+            (0, 0, 1),
+            1.0,
+        ),
+    ],
+)
+def test_missing_doubled_and_unknown_records_are_named_and_end_with_3(
+    capsys, tmp_path, records, error, counts, em
+):
+    ended, out, said_error = said(capsys, tmp_path, records, "--json")
+    found = json.loads(out)
+    assert ended == (3 if error else 0) and error in said_error and bool(error) == bool(said_error)
+    assert found["n"] == 10 and found["metrics"] == {"em": em, "tog_em": em}
+    assert tuple(found[name] for name in ("missing", "doubled", "unknown")) == counts
+    if error:
+        _, table, _ = said(capsys, tmp_path, records)
+        assert f"INCOMPLETE: {error.split(' (')[0]}" in " ".join(table.split())
+
+
+def test_samples_of_missing_questions_count_as_wrong(tmp_path):
+    records = [{**one, "samples": [one["predictions"]] * 2} for one in right(0, 1)]
+    path = write(tmp_path / "p.jsonl", records)
+    found = score_file(path, ["pass@2", "em"], questions=write(tmp_path / "q.jsonl", QUESTIONS))
+    assert found.metrics == pytest.approx({"pass@2": 0.2, "em": 0.2})

@@ -1,6 +1,5 @@
 """`graphwalker score` on evaluation runs of ours: the same figures as their own report."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -14,12 +13,8 @@ from graphwalker.errors import UserError
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Answer
 from graphwalker.scoring import score as score_trajectory
+from support.dataset_toys import write
 from support.eval_toy import toy_environment, toy_questions, trained_script
-
-
-def write(path, *records):
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +57,8 @@ def test_the_parses_of_webqsp_questions_count_in_runs_of_ours(run_folder):
 
 def test_a_run_says_how_many_questions_failed_for_our_reasons(run_folder, tmp_path, caplog):
     kept, failed = run_folder.trajectories[:-1], run_folder.trajectories[-1].to_json()
-    write(tmp_path / "predictions.jsonl", *(t.to_json() for t in kept))
-    write(tmp_path / "failures.jsonl", {**failed, "stop": "policy_error"})
+    write(tmp_path / "predictions.jsonl", [t.to_json() for t in kept])
+    write(tmp_path / "failures.jsonl", [{**failed, "stop": "policy_error"}])
     assert score_file(tmp_path, ["em"]).n == len(kept)
     assert "1 questions failed" in caplog.text
 
@@ -71,7 +66,7 @@ def test_a_run_says_how_many_questions_failed_for_our_reasons(run_folder, tmp_pa
 def test_episodes_that_failed_for_our_reasons_are_left_out(run_folder, tmp_path):
     trajectories = run_folder.trajectories
     failed = {**trajectories[0].to_json(), "stop": "graph_error"}
-    path = write(tmp_path / "p.jsonl", failed, *(t.to_json() for t in trajectories[1:]))
+    path = write(tmp_path / "p.jsonl", [failed, *(t.to_json() for t in trajectories[1:])])
     assert score_file(path, ["em"]).n == len(trajectories) - 1
     with pytest.raises(UserError, match="no records"):
-        score_file(write(tmp_path / "f.jsonl", failed), ["em"])
+        score_file(write(tmp_path / "f.jsonl", [failed]), ["em"])

@@ -1,11 +1,77 @@
-"""Published metrics give the published scripts' figures, odd inputs and defects included."""
+"""Metrics: published ones give the published scripts' figures; those of one's own are called."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from eval.score import compat, compat_papers
+from eval.score.score import score_file
+from graphwalker.errors import UserError
+from support.commands import code
+from support.dataset_toys import write
 from support.paths import SUPPORT
+
+CODE = """
+def share(answers, gold):
+    return len(set(answers) & set(gold)) / len(gold)
+
+def one(answers):
+    return 1.0
+
+def word(answers, gold):
+    return "good"
+
+def nothing(answers, gold):
+    return float("nan")
+
+TEN = 10
+"""
+RECORDS = [
+    {"id": "q1", "predictions": [{"id": "m.1", "name": "Oslo"}], "answers": ["Oslo", "Bergen"]},
+    {"id": "q2", "predictions": None, "answers": [{"id": "m.2"}]},
+]
+
+
+@pytest.fixture
+def predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own_metric_of_a_test.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return write(tmp_path / "p.jsonl", RECORDS)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_stands_beside_ours_with_an_interval(predictions, workers):
+    own = "own_metric_of_a_test:share"
+    found = score_file(predictions, ["em", own], workers=workers)
+    assert found.metrics == {"em": 0.0, own: 0.25} and found.counts[own] == 2
+    assert found.intervals[own][0] <= 0.25 <= found.intervals[own][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("one", r"metric own_metric_of_a_test:one: TypeError: one\(\) takes 1 .*line"),
+        ("word", "returned 'good' for q1, not a number"),
+        ("nothing", "returned nan for q1, not a number"),
+        ("TEN", r"is no function NAME\(answers, gold\)"),
+        ("shar", "has no shar .did you mean share"),
+    ],
+)
+def test_its_faults_are_one_line(predictions, name, message):
+    with pytest.raises(UserError, match=message) as found:
+        score_file(predictions, [f"own_metric_of_a_test:{name}"])
+    assert "\n" not in str(found.value)
+
+
+def test_an_unknown_one_is_told_before_anything_is_evaluated(tmp_path, capsys):
+    words = ["eval", "--graph", "none", "--questions", "none.jsonl", "--model", "oracle", "--out",
+             str(tmp_path / "run"), "--metrics", "em,emm"]  # fmt: skip
+    assert code(*words) == 2
+    assert "no metric is named 'emm'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
 
 CASES = [
     json.loads(line) for line in (SUPPORT / "data/odd_predictions.jsonl").read_text().splitlines()
