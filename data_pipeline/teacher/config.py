@@ -8,7 +8,7 @@ from graphwalker.policies.chat.config import OptionalChatConfig
 from graphwalker.trust import Address, FilePath
 
 HOW = ("api_key_env", "base_url", "concurrency", "timeout_s", "retries", "backoff_s")
-RATES = ("max_backoff_s", "requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
+RATES = ("requests_per_minute", "tokens_per_minute", "prices", "cache_dir")
 NOT_THE_MAKING = frozenset((*HOW, *RATES, "give_up_after"))
 """Settings that may change between a run and its resumption: the same answers come of them."""
 

@@ -10,19 +10,12 @@ class TinyModelConfig(Config):
 
     vocab_size: int = Field(default=4096, ge=300)
     """Tokens at most: 256 bytes, protocol tags, relation ids and learned words."""
-    atomic_names: bool = False
-    """Each entity name of the graph is one token, so that a name is copied in one step. For small
-    worlds: the vocabulary must hold them all, and training must show them all. A name that it never
-    showed is copied wrongly (docs/training.md, MetaQA)."""
     layers: int = Field(default=4, ge=1)
     """Transformer layers."""
     hidden: int = Field(default=128, ge=8)
     """Width of the residual stream."""
     heads: int = Field(default=2, ge=1)
     """Attention heads; they must divide `hidden` into even sizes."""
-    kv_heads: int = Field(default=0, ge=0)
-    """Heads of keys and values, shared by groups of attention heads; fewer make rollouts faster.
-    0: as many as `heads`."""
     intermediate: int = Field(default=512, ge=8)
     """Width of the feed-forward layers."""
     induction: bool = False
@@ -41,12 +34,8 @@ class TinyModelConfig(Config):
     def _heads_divide(self) -> "TinyModelConfig":
         if self.hidden % (2 * self.heads):
             raise ValueError(f"hidden {self.hidden} is not a multiple of 2 * heads ({self.heads})")
-        if self.kv_heads and self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads {self.kv_heads} do not divide heads {self.heads}")
-        if self.induction and (self.layers < 2 or self.heads > 2 or self.kv_heads not in (0, 2)):
-            raise ValueError(
-                "induction needs 2 or more layers, 1 or 2 heads, and no shared kv_heads"
-            )
+        if self.induction and (self.layers < 2 or self.heads > 2):
+            raise ValueError("induction needs 2 or more layers and 1 or 2 heads")
         return self
 
 

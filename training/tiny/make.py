@@ -10,7 +10,6 @@ from typing import Any
 
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import write_environment
-from graphwalker.errors import UserError
 from graphwalker.protocols.tags import TAGS, TagProtocol
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tools.walker import EXAMPLES
@@ -56,9 +55,8 @@ def make_tiny(
 ) -> Path:
     """Write tokenizer and model to the folder `out` (whole or not at all; kept if it is there).
 
-    `names` are those of the graph's entities: the tokenizer learns their words, or takes each name
-    for one token where `atomic_names` is set. `environment` is what the model will be trained in,
-    which its `graphwalker.json` then says.
+    The tokenizer learns the words of `names`, those of the graph's entities. `environment` is what
+    the model will be trained in, which its `graphwalker.json` then says.
     """
     if out.is_dir():
         return out
@@ -69,11 +67,9 @@ def make_tiny(
     shutil.rmtree(partial, ignore_errors=True)
     relations = list(relation_ids)  # one token each: learned 3 times faster than spelled out
     known = list(names)
-    if not config.atomic_names:
-        texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
-    whole = known if config.atomic_names else ()
+    texts = chain(texts, known, known)  # twice, so that a word of one rare name is learned too
     with room_for(out):
-        tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial, whole)
+        tokenizer = make_tokenizer(texts, relations, config.vocab_size, partial)
         make_model(config, tokenizer).save_pretrained(partial)
         if environment is not None:
             write_environment(partial, environment, format="inline")
@@ -82,13 +78,9 @@ def make_tiny(
 
 
 def make_tokenizer(
-    texts: Iterable[str],
-    relation_ids: Iterable[str],
-    vocab_size: int,
-    out: Path | None = None,
-    names: Iterable[str] = (),
+    texts: Iterable[str], relation_ids: Iterable[str], vocab_size: int, out: Path | None = None
 ) -> Any:
-    """Train a lossless byte-level BPE; tags, relation ids and `names` are single tokens.
+    """Train a lossless byte-level BPE; tags and relation ids are single tokens.
 
     Relation ids that are not plain ASCII without spaces are spelled out instead.
     """
@@ -96,17 +88,12 @@ def make_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     relations = [r for r in sorted(set(relation_ids)) if re.fullmatch(r"[!-~]+", r)]
-    entities = sorted({name for name in names if re.fullmatch(r"\w.*\w", name)} - {*relations})
-    learned = vocab_size - len(relations) - len(entities)
-    if entities and learned < 600:
-        raise UserError(f"vocab_size {vocab_size} is too small for {len(entities)} entity names")
     atoms = [*TAGS, *PIECES]
-    tokenizer = _train(_between(texts, [*atoms, *relations], entities), learned)
+    tokenizer = _train(_between(texts, [*atoms, *relations]), vocab_size - len(relations))
     tokenizer.add_special_tokens([PAD, END_OF_TURN])
     # `single_word`: a word right after a relation id would read as if a space stood between.
     tokenizer.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
-    words = (*relations, *entities)
-    tokenizer.add_tokens([AddedToken(word, normalized=False, single_word=True) for word in words])
+    tokenizer.add_tokens([AddedToken(r, normalized=False, single_word=True) for r in relations])
     result = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=END_OF_TURN,
@@ -133,7 +120,7 @@ def make_model(config: TinyModelConfig, tokenizer: Any) -> Any:
         intermediate_size=config.intermediate,
         num_hidden_layers=config.layers,
         num_attention_heads=config.heads,
-        num_key_value_heads=config.kv_heads or config.heads,
+        num_key_value_heads=config.heads,
         max_position_embeddings=config.max_position,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
         tie_word_embeddings=True,
@@ -215,15 +202,14 @@ def _lay_out(tokenizer: Any) -> None:
     )
 
 
-def _between(texts: Iterable[str], atoms: list[str], names: list[str]) -> Iterator[str]:
+def _between(texts: Iterable[str], atoms: list[str]) -> Iterator[str]:
     """Yield the stretches of text between atomic tokens, of which at each place the longest counts:
-    the only text that merges are learned from. A name counts as whole words alone."""
+    the only text that merges are learned from."""
     from tokenizers import AddedToken, Tokenizer, models
 
-    # Tens of thousands of names: one automaton finds them where a regular expression tries each.
+    # Tens of thousands of relations: one automaton finds them where an expression tries each.
     finder = Tokenizer(models.BPE())
     finder.add_tokens([AddedToken(atom, normalized=False) for atom in atoms])
-    finder.add_tokens([AddedToken(name, normalized=False, single_word=True) for name in names])
     for text in texts:
         start = 0
         for first, end in finder.encode(text).offsets:

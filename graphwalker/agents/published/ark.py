@@ -50,6 +50,8 @@ FORMS = {
     },
     "summary": {"summary": "what is known so far"},
 }
+INDEXED_NODES = 1_000_000
+"""Graphs of more nodes have no index of nodes: after a wrong name, only known ones are proposed."""
 NEAR_ENTITIES, NEAR_RELATIONS = 5, 2
 """Proposals after a wrong name, as in the released code."""
 
@@ -68,8 +70,6 @@ class ArkOptions(Config):
     nearest: NodeIndexName = "tfidf"
     """What proposes entities after a wrong name: a node index (`bm25`, `tfidf`, `embed:MODEL`;
     the paper's code takes `embed:sentence-transformers/all-MiniLM-L6-v2`), or `none`."""
-    nearest_nodes: int = Field(default=1_000_000, ge=0)
-    """Graphs of more nodes are not indexed for that; then only names seen so far are proposed."""
 
     @property
     def index(self) -> str:
@@ -125,7 +125,7 @@ class ArkTools(DecisionTools[ArkOptions]):
         )
 
     def _nearest_nodes(self, name: str) -> list[NodeHit]:
-        small = 0 < self._graph.size <= self._options.nearest_nodes
+        small = 0 < self._graph.size <= INDEXED_NODES
         found = self._options.nearest != "none" and small
         return self._shared.index.search(name, limit=NEAR_ENTITIES) if found else []
 

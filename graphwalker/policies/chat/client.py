@@ -13,6 +13,7 @@ from graphwalker.files import dumps
 from graphwalker.policies.chat.budget import Budget, OverBudget
 from graphwalker.policies.chat.config import ChatApiConfig
 from graphwalker.policies.chat.connection import (
+    LONGEST_BACKOFF_S,
     ChatError,
     Connection,
     Json,
@@ -44,7 +45,7 @@ class Completions:
         self.store = Store(folder)
         self._models = set(self.store.models())
         self._lock = Lock()
-        attempt_s = 2 * config.timeout_s + config.max_backoff_s
+        attempt_s = 2 * config.timeout_s + LONGEST_BACKOFF_S
         self._budget = Budget(config.prices, self.store, (config.retries + 1) * attempt_s)
 
     @property

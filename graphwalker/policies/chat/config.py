@@ -76,9 +76,8 @@ class ChatApiConfig(Config):
     retries: int = Field(default=6, ge=0)
     """Further attempts after rate limits, server errors, timeouts and cut-off answers."""
     backoff_s: float = Field(default=1.0, ge=0)
-    """The first wait is at most this, and at least half of it; it doubles with every attempt."""
-    max_backoff_s: float = Field(default=60.0, ge=0)
-    """Longest wait, where the server asks for none by Retry-After (two minutes at most)."""
+    """The first wait is at most this, and at least half of it; it doubles with every attempt,
+    up to a minute. A server may ask for two by Retry-After."""
     requests_per_minute: float = Field(default=0.0, ge=0)
     """Requests are spaced evenly to stay below this. 0: no limit."""
     tokens_per_minute: float = Field(default=0.0, ge=0)

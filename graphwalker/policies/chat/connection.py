@@ -21,8 +21,8 @@ HOPELESS = frozenset({401, 402, 404})
 providers answer so to a single prompt that their filter dislikes."""
 _FILTER_WORDS = ("content_filter", "content_policy_violation", "finish_reason sensitive", "flagged")
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit")
-LONGEST_RETRY_AFTER_S = 120.0
-"""Of a wait that a server asks for; one that asks for more is not asked again."""
+LONGEST_BACKOFF_S, LONGEST_RETRY_AFTER_S = 60.0, 120.0
+"""Longest wait of our own choice, and that a server may ask for: more, and it is left alone."""
 
 Json = dict[str, Any]
 
@@ -61,7 +61,7 @@ class Connection:
     def __init__(self, config: ChatApiConfig) -> None:
         self._config, self._key = config, api_key(config)
         self._rate = Rate(config.requests_per_minute, config.tokens_per_minute)
-        self._backoff = Backoff(config.backoff_s, config.max_backoff_s, LONGEST_RETRY_AFTER_S)
+        self._backoff = Backoff(config.backoff_s, LONGEST_BACKOFF_S, LONGEST_RETRY_AFTER_S)
         self.stopping = threading.Event()
         self._url = f"{config.address}/chat/completions"
         self._headers = {"content-type": "application/json", "accept": "application/json"}

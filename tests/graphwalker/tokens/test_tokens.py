@@ -86,20 +86,3 @@ PIECES += ["<think>", "</answer>", *RELATIONS, "..", "<|im_end|>", "<|endoftext|
 def test_every_text_comes_back_unchanged(text, tokenizer) -> None:
     ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
     assert decode(tokenizer, ids) == text
-
-
-def test_a_name_can_be_one_token_and_texts_stay_whole() -> None:
-    from training.tiny.make import make_tokenizer
-
-    names = ["Anna Kovar", "Jedova", "O'Neil Bay", "x"]
-    texts = ['get_triples("Anna Kovar", ["a.b.c"])', "Start at Jedova."] * 3
-    tokenizer = make_tokenizer(texts, ["a.b.c"], 1500, names=names)
-    for name in names[:3]:
-        assert len(tokenizer.encode(name)) == 1
-    for text in (
-        *texts,
-        "from Anna Kovar: Jedova wrote",
-        "Anna Kovars Jedova,Anna Kovar JedovaAnna Kovar",
-        "[Anna Kovar, a.b.c, O'Neil Bay], [Jedova]",
-    ):
-        assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -53,6 +53,8 @@ from graphwalker.trust import Text
 
 TEXTS = read_texts(__file__)
 FORMS: Mapping[str, Mapping[str, object]] = {"plan": {"plan": [{"action": "Find_Node"}]}}
+SCHEMA_EDGES = 200
+"""Edge types in the prompt; of more, those that fit the question best."""
 PLAN = "plan"
 """The annotation that holds a plan in JSON, for questions without a query."""
 
@@ -73,8 +75,6 @@ class RunnerOptions(Config):
     """Tokens (of four characters) of retrieved nodes that the answer is written from."""
     replans: int = Field(default=3, ge=0)
     """Further plans after one that verification rejects."""
-    schema_edges: int = Field(default=200, ge=1)
-    """Edge types in the prompt; of more, those that fit the question best."""
     examples: Text = "auto"
     """Few-shot plans behind the schema. `auto`: of the shipped ones, for GRBench's domains, those
     that the graph could execute; `""` shows none, any other text stands there as it is."""
@@ -101,7 +101,7 @@ class RunnerTools(DecisionTools[RunnerOptions]):
 
     def signatures(self) -> str:
         """Return the graph's schema, and example plans for it."""
-        schema = self.schema.describe(self._question.text, self._options.schema_edges)
+        schema = self.schema.describe(self._question.text, SCHEMA_EDGES)
         wanted = self._options.examples
         examples = examples_of(self.schema) if wanted == "auto" else wanted
         return f"{schema}\n{examples}" if examples else schema

@@ -46,6 +46,8 @@ from graphwalker.trust import Address, FilePath, Text
 
 SOURCE = "GraphWalk (arXiv:2604.01610)"
 TEXTS = read_texts(__file__)
+SYSTEM_TIME = "2026-01-01 12:00:00"
+"""The time that the prompt tells, always the same, so that runs can be repeated."""
 
 
 class ExtractorConfig(OptionalChatConfig):
@@ -319,8 +321,6 @@ def _rows(text: str) -> _ResultRows:
 class GraphWalkOptions(ToolOptions):
     """`environment.options` of `graphwalk`."""
 
-    system_time: Text = "2026-01-01 12:00:00"
-    """The time that the prompt tells, always the same, so that runs can be repeated."""
     extractor: ExtractorConfig = ExtractorConfig()
     """A chat model that reads the rows of an answer without JSON. Without one such an answer is
     malformed, and the agent is told so."""
@@ -350,7 +350,7 @@ GRAPHWALK = Preset(
         "graphwalk",
         TEXTS,
         write_graph,
-        lambda settings: settings.read_options(GraphWalkOptions).system_time,
+        lambda _: SYSTEM_TIME,
     ),
     defaults={"max_turns": 30, "max_observation_chars": 0},
     prompts={"graphwalk": TEXTS["prompt"]},
