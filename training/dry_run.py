@@ -6,6 +6,7 @@ from typing import Any
 
 from graphwalker.agents.episode import Episode
 from graphwalker.errors import UserError
+from graphwalker.pretrained.adapters import base_of
 from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED, end_of_turn_id, prompt_ids
@@ -32,7 +33,7 @@ def dry_run(config: SftConfig | GrpoConfig, gpus: int = 1) -> DryRunFacts:
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.sft_config import SFTConfig
 
-    shape, tokenizer = model_shape(config.model), read_tokenizer(config.model)
+    shape, tokenizer = model_shape(base_of(config.model)), read_tokenizer(config.model)
     config = with_format(config, tokenizer)
     model = empty_model(shape)
     if len(tokenizer) > shape.vocab_size:

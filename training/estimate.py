@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphwalker.errors import UserError
+from graphwalker.pretrained.adapters import base_of
 from training.config import SftConfig
 from training.grpo_config import GrpoConfig
 from training.models.shapes import empty_model, head_size, model_shape
@@ -45,7 +46,7 @@ def estimate(
     communication, fragmentation. Raises `UserError` for a model of unknown dimensions, and for a
     share of vLLM that cannot hold the model and one episode.
     """
-    shape = model_shape(config.model)
+    shape = model_shape(base_of(config.model))
     model = empty_model(shape)
     count = sum(parameter.numel() for parameter in model.parameters())
     half = config.dtype != "float32"
@@ -220,7 +221,7 @@ def checkpoint_bytes(config: SftConfig | GrpoConfig, layout: LayoutName = "ddp")
     """Bytes on disk of a run at its largest: the checkpoints that it keeps, one more while the next
     is written, and the model in `final/`. A checkpoint holds weights and AdamW's state; DeepSpeed
     adds a float32 copy to bfloat16 weights."""
-    model = empty_model(model_shape(config.model))
+    model = empty_model(model_shape(base_of(config.model)))
     count = sum(parameter.numel() for parameter in model.parameters())
     moved = trained_parameters(config, model)
     each = moved * (14 if layout.startswith("zero") and config.dtype != "float32" else 12)
@@ -234,7 +235,7 @@ def training_hours(config: SftConfig | GrpoConfig, gpus: int, flops: float = 125
     A token costs 6 operations a parameter, 8 with gradient checkpointing. `flops` a second and GPU:
     0.4 of an A100's bfloat16 rate. Rollouts count as much again: they are bound by memory.
     """
-    shape = model_shape(config.model)
+    shape = model_shape(base_of(config.model))
     count = sum(parameter.numel() for parameter in empty_model(shape).parameters())
     each = (8 if config.gradient_checkpointing else 6) * count
     if isinstance(config, GrpoConfig):

@@ -25,7 +25,7 @@ from graphwalker.question import Question
 from graphwalker.runs import one_writer
 from graphwalker.tokens.formats import chat_format
 from training.grpo_config import GrpoConfig
-from training.models.lora import check_whole
+from training.models.lora import check_start
 from training.runs.checkpoints import digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, rank
@@ -117,7 +117,7 @@ def make_trainer(
     from transformers import PrinterCallback
 
     from training.models.loading import load_policy, load_reference
-    from training.models.lora import lora_config
+    from training.models.lora import new_adapter
     from training.reinforce.arguments import trl_arguments
     from training.reinforce.log import Clock, StepLog
     from training.reinforce.rollout import Rollouts
@@ -142,7 +142,7 @@ def make_trainer(
         train_dataset=question_rows(config, questions),
         processing_class=tokenizer,
         callbacks=[Clock(record, config.max_seconds)],
-        peft_config=lora_config(config.lora) if config.lora else None,
+        peft_config=new_adapter(config),
     )
     trainer.remove_callback(PrinterCallback)
     add_parts(trainer, config, environment)
@@ -225,7 +225,7 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     questions = load_questions(config.questions)
     _enough(questions, config)
     refuse_without_model(config.model, "model")
-    check_whole(config.model)
+    check_start(config)
     _check_files(config, questions)
     graph = open_graph(config.graph, wikidata=config.environment.layers.wikidata)
     shown = run_exemplars(Path(config.output_dir), graph, config.environment)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from graphwalker.pretrained.adapters import base_of
 from training.config import SftConfig
 from training.estimate import GIB, LayoutName, Part, estimate, peak, trained_parameters
 from training.grpo_config import GrpoConfig
@@ -27,11 +28,12 @@ def host_memory(
     here, several = min(gpus, NODE), min(gpus, NODE) > 1
     beside = ENGINE if isinstance(config, GrpoConfig) and config.engine == "vllm" else 0
     each = f"{here} x {(PROCESS + beside) / GIB:g} GiB" if several else "CUDA, NCCL, libraries"
-    model = empty_model(model_shape(config.model))
+    base = base_of(config.model)
+    model = empty_model(model_shape(base))
     count, moved = sum(p.numel() for p in model.parameters()), trained_parameters(config, model)
     return [
         Part("processes", here * (PROCESS + beside), each),
-        Part("file of the weights", _file_bytes(config.model, count), "mapped, once a node"),
+        Part("file of the weights", _file_bytes(base, count), "mapped, once a node"),
         max(_loading(count, layout), _checkpoint(config, count, moved, gpus, layout),
             key=lambda part: part.bytes),
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from graphwalker.files import write_json
 from graphwalker.pretrained.load import read_tokenizer
 from graphwalker.runs import claim, one_writer
 from training.config import SftConfig
-from training.models.lora import check_whole, refuse_adapter
+from training.models.lora import check_adapter_settings, check_start
 from training.runs.checkpoints import digests, last_checkpoint
 from training.runs.command import run_command
 from training.runs.distributed import check_layout, processes, rank
@@ -73,7 +73,7 @@ def _train(config: SftConfig, out: Path) -> Path:
 
     disable_progress_bar()  # "Loading weights": ours is the only bar
     config = in_their_environment(config)
-    check_whole(config.model)
+    check_start(config)
     tokenizer = read_tokenizer(config.model)
     config = with_format(config, tokenizer)
     rows = read_rows(config, tokenizer, out / "rows")
@@ -104,7 +104,7 @@ def _inputs(config: SftConfig) -> dict[str, str]:
     if config.evaluation and not Path(config.evaluation.questions).is_file():
         raise UserError(f"evaluation.questions: {config.evaluation.questions}: no such file")
     refuse_without_model(config.model, "model")
-    refuse_adapter(config.model)
+    check_adapter_settings(config)
     files = {f"data[{number}]": path for number, path in enumerate(config.data)}
     if config.evaluation:
         files["evaluation.questions"] = config.evaluation.questions

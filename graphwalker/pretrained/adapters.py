@@ -53,6 +53,12 @@ def find_base(adapter: Path) -> tuple[str, Path]:
     return name, base
 
 
+def base_of(model: str) -> str:
+    """Return the base of an adapter's folder, and any other model as it is. Raises `UserError`."""
+    folder = Path(model)
+    return find_base(folder)[0] if is_adapter(folder) else model
+
+
 def check_weights(adapter: Path, base: Path, force: bool = False) -> None:
     """Raise `UserError` where the base has other weights than those that the adapter was trained
     on, unless `force` is set; warns once where the adapter does not say which those were."""

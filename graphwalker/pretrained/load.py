@@ -90,9 +90,16 @@ def read_merged(adapter: str, dtype: Any, *, force_base: bool = False) -> Any:
     """Return the base of an adapter with the adapter added to it, computed in `dtype`."""
     folder = check_pretrained(adapter, force_base=force_base)
     base = read_model(find_base(folder)[0], dtype=dtype)
+    return lay_over(adapter, base).merge_and_unload()
+
+
+def lay_over(adapter: str, base: Any, *, trainable: bool = False) -> Any:
+    """Return the base with the adapter laid over it, as a model of peft; both were checked."""
     peft: Any = _peft()
     with _reading(adapter, "adapter"):
-        return peft.PeftModel.from_pretrained(base, str(folder)).merge_and_unload()
+        return peft.PeftModel.from_pretrained(
+            base, str(find_folder(adapter)), is_trainable=trainable
+        )
 
 
 def write_merged(adapter: Path, out: Path, *, force_base: bool = False) -> None:

@@ -7,13 +7,15 @@ process has a GPU of its own they go straight to it.
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from graphwalker.pretrained.load import read_model
+from graphwalker.pretrained.adapters import base_of, is_adapter
+from graphwalker.pretrained.load import lay_over, read_model
 from training.runs.distributed import flag, rank, uses_bfloat16
 
 FIRST_READS = "FSDP_CPU_RAM_EFFICIENT_LOADING"
@@ -21,11 +23,15 @@ FIRST_READS = "FSDP_CPU_RAM_EFFICIENT_LOADING"
 
 
 def load_policy(model: str, dtype: str, *, frozen: bool = False, **options: Any) -> Any:
-    """Return the model that learns; `frozen`: its adapters alone do.
+    """Return the model that learns; `frozen`: its adapters alone do. Of an adapter's folder it is
+    the base with that adapter, which learns on.
 
     What an optimizer updates is float32. DeepSpeed makes that copy itself, in shares, from bfloat16
     weights. `options` are those of transformers' `from_pretrained`.
     """
+    if is_adapter(Path(model)):
+        base = load_policy(base_of(model), dtype, frozen=True, **options)
+        return lay_over(model, base, trainable=True)
     half = uses_bfloat16(dtype) and (frozen or flag("ACCELERATE_USE_DEEPSPEED"))
     precision = torch.bfloat16 if half else torch.float32
     if _first_deals_out() and rank():

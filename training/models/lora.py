@@ -6,9 +6,9 @@ from typing import Any
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError, lacks_extra
 from graphwalker.pretrained.adapters import is_adapter
-from graphwalker.pretrained.folders import ADAPTER, find_folder
+from graphwalker.pretrained.folders import ADAPTER, find_folder, read_config_file
 from graphwalker.pretrained.load import check_pretrained, write_merged
-from training.config import LoraSettings
+from training.config import LoraSettings, TrainingConfig
 from training.runs.checkpoints import publish
 from training.runs.saving import room_for
 
@@ -28,19 +28,38 @@ def lora_config(settings: LoraSettings) -> Any:
     )
 
 
-def check_whole(model: str) -> None:
+def new_adapter(config: TrainingConfig) -> Any:
+    """Return the `peft.LoraConfig` of a run; `None` where it trains the whole model, or goes on
+    with the adapter that it starts from."""
+    goes_on = is_adapter(Path(config.model))
+    return lora_config(config.lora) if config.lora and not goes_on else None
+
+
+def check_start(config: TrainingConfig) -> None:
     """Check the model that a run starts from, which is fetched where it is on the Hub alone. Raises
-    `UserError` for one that cannot be read, and for an adapter."""
-    refuse_adapter(str(find_folder(model, fetch=True)))
-    check_pretrained(model)
+    `UserError` for one that cannot be read, and for an adapter that the run does not go on with."""
+    find_folder(config.model, fetch=True)
+    check_adapter_settings(config)
+    check_pretrained(config.model)
 
 
-def refuse_adapter(model: str) -> None:
-    """Raise `UserError` for a folder that `lora` training wrote, which is not a whole model."""
-    if is_adapter(Path(model)):
+def check_adapter_settings(config: TrainingConfig) -> None:
+    """Raise `UserError` for an adapter unless `lora` asks for one of its rank, which is trained on;
+    its other settings are then those that it was made with."""
+    folder = Path(config.model)
+    if not is_adapter(folder):
+        return
+    rank = read_config_file(folder / ADAPTER).get("r")
+    if config.lora is None:
         raise UserError(
-            f"model: {model} is a LoRA adapter; make it a whole model first: "
-            f"graphwalker merge {model} --out {model}-merged, then model={model}-merged"
+            f"model: {folder} is a LoRA adapter; lora.r={rank} trains it on, or make it a whole "
+            f"model first: graphwalker merge {folder} --out {folder}-merged, then "
+            f"model={folder}-merged"
+        )
+    if config.lora.r != rank:
+        raise UserError(
+            f"lora.r = {config.lora.r}, but the adapter {folder} has rank {rank}, which stays: "
+            f"set lora.r={rank}, or merge the adapter first and train a new one"
         )
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from trl.trainer import grpo_trainer
 from trl.trainer.grpo_trainer import GRPOTrainer
+from trl.trainer.utils import use_adapter
 
 from graphwalker.errors import UserError
 from graphwalker.workers.pool import count_work
@@ -23,7 +24,7 @@ from training.reinforce.log import Drift, StepLog
 from training.reinforce.rollout import Rollouts
 from training.reinforce.rows import pad_right, regroup, token_logps, trim_padding, with_contexts
 from training.runs.distributed import gather_all
-from training.runs.saving import WholeCheckpoints
+from training.runs.saving import START, WholeCheckpoints
 from training.supervised.replay import Replay, replay_loss
 
 ROW_MEANS = ("grpo", "dr_grpo")
@@ -152,10 +153,12 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
         return cast(Tensor, found)
 
     def _logps_before(self, rows: dict[str, Any]) -> Tensor:
-        """Log-probabilities of the reference: a model of its own, or this one without adapters."""
+        """Log-probabilities of the reference: a model of its own, or this one with the adapter that
+        it started from, without one where that was a whole model."""
         if self.ref_model is not None:
             return self._logps_now(rows, self.ref_model)
-        with cast(Any, self.accelerator.unwrap_model(self.model)).disable_adapter():
+        model = cast(Any, self.accelerator.unwrap_model(self.model))
+        with use_adapter(model, START if START in model.peft_config else None):
             return self._logps_now(rows)
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:

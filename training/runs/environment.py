@@ -12,7 +12,7 @@ from graphwalker.agents.presets import find_preset, presets
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
-from graphwalker.pretrained.adapters import weights_digest
+from graphwalker.pretrained.adapters import base_of, weights_digest
 from graphwalker.pretrained.folders import find_folder
 from graphwalker.settings.named import DEMONSTRATION_FILES, QUESTION_FILES, local_path
 from graphwalker.tokens.auto import resolve_format
@@ -161,7 +161,7 @@ def write_run_environment(config: SftConfig | GrpoConfig, longest: int = 0) -> N
         format=config.format,
         max_tokens=most,
         longest_turn=longest,
-        base_weights=weights_digest(find_folder(config.model)) if config.lora else "",
+        base_weights=weights_digest(find_folder(base_of(config.model))) if config.lora else "",
     )
 
 

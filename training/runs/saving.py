@@ -19,6 +19,11 @@ _NO_ROOM = (
 """How Python and safetensors, and then torch, say that a file could not grow."""
 
 
+START = "ref"
+"""TRL's name of the adapter that GRPO went on with, as it was: the reference. A resumed run reads
+it from where the first one did, so no folder keeps it."""
+
+
 class DiskFullError(GraphWalkerError, OSError):
     """There is no room for a checkpoint; the last whole one is still there."""
 
@@ -46,6 +51,7 @@ class WholeCheckpoints:
             if isinstance(adapter.target_modules, set):  # equal runs write equal files
                 adapter.target_modules = sorted(adapter.target_modules)
         super().save_model(output_dir, _internal_call)  # type: ignore[misc]
+        shutil.rmtree(Path(output_dir or self.args.output_dir) / START, ignore_errors=True)
         if self.args.should_save and output_dir not in (None, self.args.output_dir):
             copy_environment(self.args.output_dir, str(output_dir))
 

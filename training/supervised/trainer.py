@@ -27,7 +27,7 @@ from training.evaluation.callback import RolloutEvaluation
 from training.evaluation.dev_set import DevSet, dev_questions
 from training.models.heads import add_selective_head, has_plain_head
 from training.models.loading import load_policy
-from training.models.lora import lora_config
+from training.models.lora import new_adapter
 from training.runs.arguments import build, shared_arguments
 from training.runs.distributed import uses_bfloat16
 from training.runs.log import RunLog
@@ -76,13 +76,16 @@ class PlannedTrainer(WholeCheckpoints, SFTTrainer):
             processing_class=tokenizer,
             data_collator=PackingCollator() if config.packing else Collator(_pad_id(tokenizer)),
             callbacks=callbacks,
-            peft_config=lora_config(config.lora) if config.lora else None,
+            peft_config=new_adapter(config),
         )
         self.remove_callback(PrinterCallback)
         # On a GPU, TRL's own loss scores trained positions only, in Triton kernels.
-        self._lean = self.args.device.type == "cpu" and has_plain_head(model)
+        bare: Any = model
+        if hasattr(model, "get_base_model"):  # one that starts from an adapter
+            bare = bare.get_base_model()
+        self._lean = self.args.device.type == "cpu" and has_plain_head(bare)
         if self._lean:
-            add_selective_head(model)
+            add_selective_head(bare)
 
     def get_train_dataloader(self) -> DataLoader:
         rank, processes = self._process

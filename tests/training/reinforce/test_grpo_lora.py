@@ -33,6 +33,22 @@ def test_adapters_alone_are_trained_against_the_model_without_them_and_merged(ru
     assert read_environment(whole) == read_environment(run / "final")
 
 
+@pytest.mark.long
+def test_a_run_that_starts_from_an_adapter_trains_it_on_against_what_it_was(
+    run, grpo_world, tmp_path
+):
+    values = {"lora": LORA, "lr": 2e-2, "steps": 2, "save_steps": 1, "beta": 0.001}
+    out = tmp_path / "on"
+    run_grpo(grpo_config(grpo_world, out, model=str(run / "final"), **values))
+    # against the base it would be what it was at the end of the first run
+    assert lines(out)[0]["kl"] == pytest.approx(0.0, abs=1e-6) and lines(run)[-1]["kl"] > 1e-4
+    for folder in (out / "final", out / "checkpoint-1"):
+        assert not (folder / "ref").exists()
+    own, before = ((at / "final" / "adapter_config.json").read_text() for at in (out, run))
+    assert own == before
+    assert load_policy(PolicyConfig(model=str(out / "final"), format="inline")).name
+
+
 def test_what_is_pushed_to_vllm_is_the_merged_model_under_its_own_names(run, grpo_world) -> None:
     """Up to vLLM's door: TRL's walk over the weights that it would send."""
     import contextlib

@@ -54,3 +54,23 @@ def test_an_adapter_is_not_taken_for_a_model(place, tmp_path) -> None:
     (adapter / "adapter_config.json").write_text("{}")
     with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
         run_sft(sft_config(place, tmp_path / "r", model=str(adapter)))
+
+
+@pytest.mark.long
+def test_a_run_that_starts_from_an_adapter_trains_it_on_over_the_same_base(
+    trained, place, tmp_path
+) -> None:
+    start, out = trained / "final", tmp_path / "on"
+    run_sft(sft_config(place, out, model=str(start), lora=LORA, lr=1e-3, max_steps=2))
+    assert lines(out)[0]["loss"] < 0.8 * lines(trained)[0]["loss"]
+    own, before = (read_json(at / "adapter_config.json") for at in (out / "final", start))
+    assert own == before
+    digests = [read_json(at / "graphwalker.json")["base_weights"] for at in (out / "final", start)]
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.long
+def test_an_adapter_keeps_its_rank(trained, place, tmp_path) -> None:
+    config = sft_config(place, tmp_path / "r", model=str(trained / "final"), lora={"r": 4})
+    with pytest.raises(UserError, match=r"lora.r = 4, but the adapter .* has rank 8"):
+        run_sft(config)
