@@ -154,7 +154,7 @@ _SPEAKERS = {"user": "human", "assistant": "gpt"}
 
 
 def _sharegpt(row: Conversation) -> ExportRow:
-    """A system message stands in a column of its own; observations are the human turns."""
+    """Lay out a conversation: the system message in its own column, observations as human turns."""
     system = "\n".join(m.content for m in row.messages if m.role == "system")
     spoken = [(place, m) for place, m in enumerate(row.messages) if m.role != "system"]
     if [m.role for _, m in spoken] != ["user", "assistant"] * (len(spoken) // 2):

@@ -18,7 +18,7 @@ PROCESS, ENGINE, ON_CPU = 4 * GIB, 2 * GIB, 3 * GIB // 2
 def host_memory(
     config: SftConfig | GrpoConfig, gpus: int = 1, layout: LayoutName = "ddp"
 ) -> list[Part]:
-    """The parts on one node; they add up. `gpus` 0: one process on CPUs, where it is all of it.
+    """Return the parts on one node; they add up. `gpus` 0: one process on CPUs has it all.
 
     Weights go straight to the GPUs (`training/models/loading.py`). Not counted: the graph, whose
     pages the system gives back. Raises `UserError` for a model of unknown dimensions.
@@ -61,7 +61,7 @@ def _loading(count: int, layout: LayoutName) -> Part:
 def _checkpoint(
     config: SftConfig | GrpoConfig, count: int, moved: int, gpus: int, layout: LayoutName
 ) -> Part:
-    """What passes through the host when a checkpoint is written, or read to resume."""
+    """Return what passes through the host when a checkpoint is written, or read to resume."""
     zero = layout.startswith("zero")
     weights = 4 * moved if config.lora else (2 if zero else 4) * count
     if not zero:
@@ -73,5 +73,5 @@ def _checkpoint(
 
 
 def host_gib(config: Any, gpus: int = 1, layout: LayoutName = "ddp") -> float:
-    """The sum of the parts, in GiB."""
+    """Return the sum of the parts, in GiB."""
     return sum(part.bytes for part in host_memory(config, gpus, layout)) / GIB

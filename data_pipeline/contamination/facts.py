@@ -49,8 +49,8 @@ class KnownFacts:
         return next((self._known[key] for key in keys if key in self._known), "")
 
     def _paths(self, question: Question) -> Iterator[tuple[str, FactKey]]:
-        """The kind of a key and the key: the whole query; topic and relations without directions,
-        which is all that is known where a data set `stated` them, not where a query is `typed`."""
+        """Return kinds and keys: the whole query; topic and relations without directions, all that
+        is known where a data set `stated` them, not where a query is `typed`."""
         kind = "stated"
         if question.query is not None:
             kind = "typed"

@@ -239,7 +239,7 @@ def _digests(config: Any, run: Path) -> dict[str, str]:
 
 
 def record_of(trajectory: Trajectory, unit: str, rejected: Sequence[str] = ()) -> dict[str, Any]:
-    """The record of a trajectory that trains, `rejected` being the reasons of the tries before it.
+    """Return the record of a trajectory that trains, with `rejected`, the reasons of earlier tries.
 
     GraphSynth's and GraphRoll's have the same fields of the same types, so that `datasets` reads
     both together."""

@@ -338,8 +338,8 @@ def _bare(text: str) -> str:
 
 
 def _has_form(kind: str, text: str) -> bool:
-    """A noun phrase begins with `the`; a question with a capital, and ends with its mark; casual
-    questions are in lower case and have no marks."""
+    """Check the form: a noun phrase begins with `the`; a question with a capital, and ends with its
+    mark; casual questions are in lower case and have no marks."""
     if kind == "phrase":
         return text.startswith("the ") and not text.endswith("?") and not _CRAMPED.search(text)
     if kind == "clause":

@@ -77,7 +77,7 @@ class HopShares:
         return {str(self._own[hop]) for hop in hops if hop in self._own}
 
     def coverage(self, queries: Iterable[Query]) -> dict[str, float | int]:
-        """How many of the file's hops (by weight) some queries take at least 1, 3 and 10 times."""
+        """Return which share of the hops (by weight) queries take at least 1, 3 and 10 times."""
         uses = dict.fromkeys(map(str, self.weights), 0)
         for query in queries:
             for hop in query.all_hops:

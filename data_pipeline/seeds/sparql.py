@@ -33,7 +33,7 @@ class SparqlIds:
 
 
 def read_sparql(sparql: str) -> SparqlIds:
-    """What a query uses, read by rdflib's parser once it is standard SPARQL 1.1 (`read_shape`).
+    """Return what a query uses, read by rdflib's parser from standard SPARQL 1.1 (`read_shape`).
 
     Entities that a FILTER compares with (those excluded from the answers) are set aside, and so are
     the classes behind `NAMING`. Raises `UserError` for what is no SPARQL.

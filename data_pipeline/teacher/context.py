@@ -98,7 +98,8 @@ class Surroundings:
         return [*([f'"{known}"'] if known else []), *(possible[k] for k in chosen)]
 
     def _all_facts(self, entity: Entity) -> tuple[str, tuple[tuple[str, str, str], ...]]:
-        """Its description, and (relation, words, name of one end) of each relation out of it."""
+        """Return the description, and (relation, words, name of one end) of each relation out of
+        it."""
         description, facts = "", dict[tuple[str, str], str]()
         listed = self._graph.flat_relations(entity.id, Direction.OUT)
         relations = [r for r, _ in listed if r not in self._typing and not _private(r)]

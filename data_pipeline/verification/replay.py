@@ -38,8 +38,8 @@ class Replayer:
         given: Mapping[str, Any],
         trust: Sequence[str] = (),
     ) -> None:
-        """The run beside the file names the limits of the tools. `given` are settings of the
-        environment that win over it, as a person gave them.
+        """Take the limits of the tools from the run beside the file. `given` are settings of the
+        environment that win over it.
 
         Raises `UserError` for settings that are none, and for names that a file may not choose
         (`graphwalker.trust`).

@@ -259,7 +259,7 @@ class Verifier:
                 yield "relation unknown", relation
 
     def _knows(self, relation: str) -> bool:
-        """Whether the graph has the relation, or both halves; true where it does not list them."""
+        """Return whether the graph has the relation, or both halves; True where it lists none."""
         known = self._relations
         return known is None or relation in known or known.issuperset(relation.split(FLATTENED))
 

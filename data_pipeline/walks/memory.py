@@ -48,7 +48,7 @@ class RememberedGraph(AnsweringGraph, OverGraph):
     def step(
         self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
     ) -> list[Entity]:
-        """As the graph's own."""
+        """Return the ends of a hop, as the graph does."""
         key = entity_id, relation, direction
         known = self._young.get(key)
         if known is None and (known := self._old.get(key)):

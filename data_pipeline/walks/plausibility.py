@@ -123,7 +123,7 @@ class Company:
         return both / known if known >= SEEN_OFTEN else 1.0
 
     def often_with(self, given: Hop, least: float) -> list[Hop] | None:
-        """The hops whose `share` is so large; `None` where too few entities are known to tell."""
+        """Return the hops whose `share` is so large; `None` where too few entities are known."""
         having = self._having.get(given, 0)
         known = having.bit_count()
         if known < SEEN_OFTEN or not least:

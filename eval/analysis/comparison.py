@@ -210,9 +210,9 @@ def _name(run: Run, folder: Path) -> str:
 
 
 def ratios(runs: Sequence[NamedRun], base: str = "") -> list[dict[str, Any]]:
-    """For each other run and each group of the questions that both have: the base's total of a cost
-    by the run's own, as GraphRunner (section 4) sets its costs against Graph-CoT's. Above 1 the run
-    is the cheaper one; `None` where it costs nothing.
+    """Compare each other run in each group of the questions that both have: the base's total of a
+    cost by the run's own, as GraphRunner (section 4) sets its costs against Graph-CoT's. Above 1
+    the run is the cheaper one; `None` where it costs nothing.
 
     Without `base` it is `graph-cot`, where that is among the runs; empty where it is not.
     """

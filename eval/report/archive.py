@@ -175,7 +175,7 @@ def _dumps(value: Any) -> str:
 
 
 def choose(trajectories: Sequence[Trajectory], count: int = 10) -> list[Trajectory]:
-    """A varied few: recovered, wrong and right in turn, each time the structure seen least so far.
+    """Choose a varied few: recovered, wrong and right in turn, each time the rarest structure.
 
     The choice depends on ids and scores alone, never on luck or file order.
     """

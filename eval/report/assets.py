@@ -39,7 +39,7 @@ def scripts() -> tuple[Markup, ...]:
 
 
 def policy(texts: Iterable[str]) -> Markup:
-    """The page's Content-Security-Policy: these scripts by their hashes, inline styles, no network.
+    """Return the Content-Security-Policy: these scripts by their hashes, inline styles, no network.
 
     A script that a name or a model's words might smuggle in has another hash and does not run.
     """

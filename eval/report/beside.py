@@ -16,8 +16,8 @@ SAME = ("questions_checksum", "graph", "environment", "environment_version", "en
 def beside(
     runs: Sequence[Run], lean: Callable[[Trajectory], Trajectory], seed: int = 0
 ) -> list[dict[str, Any]]:
-    """For each run the `ceiling` of its environment (`None` and `no_ceiling` where there is none),
-    and its `baselines` by name: figures, and the run's paired difference to each of them.
+    """Return for each run the `ceiling` of its environment (`None` and `no_ceiling` where there is
+    none), and its `baselines` by name: figures, and the run's paired difference to each of them.
 
     Where a run has none, those of another run of the same questions in the same environment stand.
     """
@@ -69,6 +69,7 @@ def _figures(
 
 
 def _key(run: Run) -> str:
-    """The same for runs of one question file in one environment; a lone file is like no other."""
+    """Return what runs of one question file in one environment share; a lone file shares
+    nothing."""
     facts = [run.config.get(name) for name in SAME]
     return repr(facts) if any(facts) else str(run.folder)

@@ -38,7 +38,8 @@ class ScaleRow:
 
 
 def run_facts(run: Run) -> dict[str, Any]:
-    """What a run was: its model, agent, graph, questions, date and costs, as far as it says so."""
+    """Return what a run was: its model, agent, graph, questions, date and costs, as far as
+    known."""
     config, first = run.config, next(iter(run.trajectories), None)
     path = run.folder / PREDICTIONS if run.folder.is_dir() else run.folder
     preset = config.get("environment") or (first.agent if first else "")
@@ -122,7 +123,7 @@ def _judge(gain: Mapping[str, Any], other: str) -> str:
 
 
 def main_stage(stages: Sequence[StageFigures]) -> int:
-    """The place of the run that the report is about: the last one that walked, else the last."""
+    """Return the index of the report's main run: the last one that walked, else the last."""
     walked = [place for place, stage in enumerate(stages) if not stage.get("answers_alone")]
     return max(walked, default=len(stages) - 1)
 

@@ -93,7 +93,7 @@ def render_page(
 
 
 def _learned(learned: Mapping[str, str] | None, main: int) -> Mapping[str, str] | None:
-    """The question that the stages after the first one taught, with its link, if one is known."""
+    """Return the question that stages after the first one taught, with its link, if known."""
     if not learned:
         return learned
     return {**learned, "link": urlencode({"q": learned["id"], "run": main})}

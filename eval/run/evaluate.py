@@ -279,8 +279,8 @@ def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:
 
 
 def _lean(trajectory: Trajectory) -> Trajectory:
-    """Without clock readings and log-probabilities, whose last digits depend on the batch: the
-    same run writes the same bytes."""
+    """Drop clock readings and log-probabilities, whose last digits depend on the batch: the same
+    run writes the same bytes."""
     turns = tuple(replace(turn, logprobs=None) for turn in trajectory.turns)
     return without_times(replace(trajectory, turns=turns))
 

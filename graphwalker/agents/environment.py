@@ -46,7 +46,7 @@ class EnvironmentConfig(AgentSettings):
 
     @classmethod
     def open_section(cls, key: str, values: Mapping[str, Any]) -> type[Config] | None:
-        """The model of `options`, which the preset among the values has (`graphwalker.trust`)."""
+        """Return the model of `options`, by the preset among the values (`graphwalker.trust`)."""
         if key != "options":
             return None
         known = presets().get(str(values.get("preset", cls.model_fields["preset"].default)))

@@ -354,7 +354,7 @@ def _environment(
 
 
 def _ranker_differences(own: RankerRecord, trained: str, chosen: str) -> list[str]:
-    """A trained ranker is the same wherever it lies."""
+    """Compare the rankers: a trained one is the same wherever it lies."""
     now = ranker_digest(chosen)
     if is_folder(chosen) and now == own.digest:
         return []

@@ -80,7 +80,7 @@ def read_texts(module: str) -> dict[str, str]:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether the name can only be a shipped prompt's or a preset's own: it is no file's path."""
+    """Return whether the name is a shipped prompt's or a preset's own: it is no file's path."""
     bare = re.fullmatch(r"[\w-]+", name) is not None
     return bare and ((PROMPTS / f"{name}.md").is_file() or not Path(name).exists())
 

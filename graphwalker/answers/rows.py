@@ -74,7 +74,7 @@ class Rows:
         return tuple(map(row_text, (*self.rows, *self.ties[: self.pick])))
 
     def compare(self, given: Sequence[str] | None) -> dict[str, float]:
-        """As every kind, and `false_positives`: rows given that are none of the answer's."""
+        """Compare as every kind does, and count `false_positives`: rows that the answer lacks."""
         if given is None:
             return {**nothing(), "false_positives": 0.0}
         rows = list(map(read_row, given))

@@ -106,8 +106,8 @@ class ScriptEnvironment(Environment):
     def _call(
         self, tool: str, entity: str = "", *values: Any, question: str = "", **arguments: Any
     ) -> str:
-        """What a tool shows of an entity, by its name or id, outside of an episode. What one tool
-        has listed of the entity may be asked for by another. A question ranks what is listed."""
+        """Return what a tool shows of an entity, by name or id, outside of an episode. One tool may
+        ask for what another one has listed. A question ranks what is listed."""
         topics = (find(self.graph, entity),) if entity else ()
         toolbox = self._by_hand.pop(topics, None)
         if question or toolbox is None:

@@ -79,7 +79,8 @@ def yes_no(flag: bool) -> Answer:
 
 
 def distinct(answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    """Each answer once, in order: by id, else by name. Its names and aliases are kept together."""
+    """Return each answer once, in order: by id, else by name. Its names and aliases stay
+    together."""
     found: dict[str, Answer] = {}
     for answer in answers:
         key = answer.id or f"name {answer.name}"

@@ -91,7 +91,7 @@ def load_questions(
 def load_dataset(
     path: Path | str, reading: Reading | None = None, limit: int | None = None
 ) -> Loaded:
-    """As `load_questions`, with the form that was found, companions, and the published size."""
+    """Load questions, with the form that was found, companions, and the published size."""
     path, reading = local_path(path, QUESTION_FILES), reading or Reading()
     known = dataset(str(path))
     if known.url and not path.exists():
@@ -136,7 +136,7 @@ def _open(path: Path, name: str) -> tuple[Contents, RecordForm, str]:
 
 
 def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile) -> Question:
-    """One question. Raises `UserError` naming the file, the record and its id, and the field."""
+    """Return one question. Raises `UserError` naming file, record, id and field."""
     try:
         found = form.read(record.value).to_question(record.number, file)
     except UserError as error:
@@ -177,7 +177,7 @@ def _number_questions(
 def _check(
     record: Record, path: Path, form: RecordForm, file: DatasetFile, seen: Mapping[str, int]
 ) -> Question:
-    """The question, with an id of its own. Questions over our graphs must say where to start."""
+    """Return the question, with an id of its own. Questions over our graphs must have topics."""
     if isinstance(record.value, Broken):
         raise UserError(f"{record.value.why}, in record {record.number}")
     question = parse_record(record, path, form, file)
@@ -250,7 +250,7 @@ def _companion(path: Path, name: str, reading: Reading) -> list[Question]:
 def _drop_unanswered(
     path: Path, loaded: Loaded, numbers: list[int], unanswered: OnUnanswered
 ) -> Loaded:
-    """Without the questions that have no gold answer, where that is allowed."""
+    """Drop the questions that have no gold answer, where that is allowed."""
     pairs = zip(numbers, loaded.questions, strict=True)
     empty = [(n, q.id) for n, q in pairs if not (q.answers or q.gold)]
     if empty and unanswered == "error" and loaded.size is None:

@@ -100,7 +100,7 @@ def with_evidence(questions: Sequence[Question]) -> WithEvidence:
 
 
 def graph_records(questions: Sequence[Question]) -> Iterator[dict[str, Any]]:
-    """The union of all usable evidence as records of a property graph (`graph build --property`).
+    """Yield the union of usable evidence as records of a property graph (`graph build --property`).
 
     A topic's node has its Wikidata id, any other its name: nodes of one name are one node. A tail
     that is a number or a date becomes a property of its head.

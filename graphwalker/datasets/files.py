@@ -111,7 +111,7 @@ def _table(path: Path, separator: str) -> Contents:
 
 
 def _rows(path: Path, lines: Iterator[str], separator: str) -> Iterator[Record]:
-    """The rows of a table as objects, blank ones left out. Raises `UserError` naming the line."""
+    """Yield a table's rows as objects, blank ones dropped. Raises `UserError` naming the line."""
     reader, names, number = csv.reader(lines, delimiter=separator, strict=True), list[str](), 0
     try:
         for cells in reader:
@@ -142,8 +142,8 @@ class Broken:
 
 
 def salvage(path: Path | str) -> Contents | None:
-    """The records of a JSON list of which some cannot be read: those are `Broken`. A record after a
-    broken one is found where its line is indented like the first one's. `None` for other files."""
+    """Return the records of a JSON list, unreadable ones as `Broken`. A record after a broken one
+    is found where its line is indented like the first one's. `None` for other files."""
     path = Path(path)
     text = "\n".join(line for _, line in _lines(path, blank=True))
     start = _LIST.match(text.lstrip())

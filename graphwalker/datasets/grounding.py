@@ -199,7 +199,7 @@ class _KnownNames(dict[str, bool]):
 
 
 def _join_divided(answers: tuple[Answer, ...], known: _KnownNames) -> tuple[Answer, ...]:
-    """The answers, where one that is unknown and the next ones are parts of a known name joined."""
+    """Join an unknown answer and the next ones where together they are a known name."""
     if len(answers) < 2 or not all(map(known.needs, answers)):
         return answers
     joined: list[Answer] = []

@@ -49,7 +49,7 @@ class Resolution:
     """By `FITS` and `REASONS`."""
 
     def summary(self) -> dict[str, Any]:
-        """As JSON: how many questions have a query, how their answers fit, why others have none."""
+        """Return as JSON how many questions have a query, how answers fit, why others have none."""
         fits = {fit: self.counts[fit] for fit in FITS}
         reasons = {reason: self.counts[reason] for reason in REASONS if self.counts[reason]}
         return {

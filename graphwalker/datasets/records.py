@@ -83,12 +83,13 @@ class Published(Nested):
 
     @classmethod
     def dataset_of(cls, head: Sequence[Record]) -> str:
-        """Which of several datasets a file's first records are from; `""` when they do not tell."""
+        """Return which of several datasets a file's first records are from; `""` for unknown
+        ones."""
         return ""
 
     @classmethod
     def read(cls, value: object) -> "Published":
-        """The record of a JSON value or a line. Raises `UserError` naming the field at fault."""
+        """Return the record of a JSON value or line. Raises `UserError` naming the field."""
         return cls.validate_record(value)
 
     @classmethod

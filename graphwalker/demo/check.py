@@ -86,7 +86,7 @@ def check_sections(settings: Mapping[str, Any], source: str) -> None:
 
 
 def _look_for_gpus(machine: Machine) -> Iterator[Diagnosis]:
-    """The GPUs that training needs: here, or on the nodes of Slurm."""
+    """Return the GPUs that training needs: here, or on the nodes of Slurm."""
     found = [one for one in look_at_gpus(allow_cpu=True) if one.what == "GPUs"]
     if any(one.verdict == "ok" for one in found):
         yield from found
@@ -147,7 +147,7 @@ def _costs(
 
 
 def _first_model(made: Mapping[str, str], model: str) -> str:
-    """The model that a chain began with: a stage's own has the same dimensions."""
+    """Return the model that a chain began with: a stage's own has the same dimensions."""
     for out, start in made.items():
         if model.startswith(f"{out}/"):
             return start

@@ -146,7 +146,7 @@ class Demo:
                 raise
 
     def _is_own(self, path: Path) -> bool:
-        """Whether the path lies inside the run."""
+        """Return whether the path lies inside the run."""
         return self.out.resolve() in path.resolve().parents
 
     def _place(self, name: str, key: str = "output_dir") -> Path:

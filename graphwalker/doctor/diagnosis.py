@@ -20,17 +20,17 @@ class Diagnosis:
 
 
 def ok(what: str, found: str) -> Diagnosis:
-    """It is as the run needs it."""
+    """Note that it is as the run needs it."""
     return Diagnosis(what, "ok", found)
 
 
 def note(what: str, found: str, advice: str = "") -> Diagnosis:
-    """It is not needed as far as is known."""
+    """Note what is not needed, as far as is known."""
     return Diagnosis(what, "note", found, advice)
 
 
 def wrong(what: str, found: str, advice: str) -> Diagnosis:
-    """It has to be mended first."""
+    """Note what has to be mended first."""
     return Diagnosis(what, "wrong", found, advice)
 
 

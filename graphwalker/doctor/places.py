@@ -21,7 +21,7 @@ LEAST_GIB = 10
 
 
 def look_at_graph(spec: str) -> Iterator[Diagnosis]:
-    """It opens, or answers, and holds something."""
+    """Check that the graph opens, or answers, and holds something."""
     if is_endpoint(spec):
         advice = "start it, or give its address; `graphwalker virtuoso up --help`"
         yield from looked_at("graph", advice, lambda: _endpoint(spec))
@@ -45,7 +45,7 @@ def _open(spec: str) -> str:
 
 
 def look_at_model(model: str) -> Iterator[Diagnosis]:
-    """A local folder: weights, tokenizer, and the environment that the model was trained in."""
+    """Look at a local folder: weights, tokenizer, and the environment of the training."""
     folder = Path(model)
     if not folder.is_dir():
         advice = "give a folder, or fill the cache: compute nodes often have no network"
@@ -67,7 +67,7 @@ def look_at_model(model: str) -> Iterator[Diagnosis]:
 
 
 def look_at_files(setting: str, paths: Sequence[str]) -> Iterator[Diagnosis]:
-    """The files that a setting names are there, and hold something."""
+    """Check that the files that a setting names are there, and hold something."""
     paths = [str(local_path(path, QUESTION_FILES)) for path in paths]
     missing = [path for path in paths if not Path(path).exists()]
     empty = [path for path in paths if Path(path).is_file() and not Path(path).stat().st_size]
@@ -89,7 +89,7 @@ MADE_BY = {
 
 
 def _how_to_get(path: str) -> str:
-    """The next move for a file that is not there: the command that makes it, or where it is."""
+    """Return the next move for a missing file: the command that makes it, or where it is."""
     from graphwalker.datasets.catalogue import CATALOGUE
 
     if verb := MADE_BY.get(Path(path).name):
@@ -102,7 +102,7 @@ def _how_to_get(path: str) -> str:
 
 
 def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:
-    """An HTTP server answers, whatever it says; a key that is named is set. It is never shown."""
+    """Check that an HTTP server answers, and that its key, which is never shown, is set."""
     import os
 
     if key_variable:
@@ -120,7 +120,7 @@ def _answers(url: str) -> str:
 
 
 def look_at_disk(folder: Path, needed: float = 0.0) -> Iterator[Diagnosis]:
-    """The run's folder can be written, and has room; `needed` GiB, 0 where that is not known."""
+    """Check that the run's folder is writable and has room; `needed` GiB, 0 where not known."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
@@ -145,7 +145,7 @@ def look_at_disk(folder: Path, needed: float = 0.0) -> Iterator[Diagnosis]:
 
 
 def look_at_memory(gpu: float, host: float, gpus: int) -> Diagnosis:
-    """What training takes of a GPU and of the node, in GiB, beside what this node has."""
+    """Return what training takes of a GPU and of the node, in GiB, beside what this node has."""
     here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
     found = f"peak {gpu:.1f} GiB a GPU, host memory {host:.1f} GiB; this node has {here:.0f}"
     if host <= here:
@@ -156,7 +156,7 @@ def look_at_memory(gpu: float, host: float, gpus: int) -> Diagnosis:
 
 
 def promised_gpus(environment: Mapping[str, str]) -> str:
-    """The variable, with its value, or the layout that promises this process a GPU; else `""`."""
+    """Return the variable and its value, or the layout that promises a GPU; else `""`."""
     on_node = environment.get("SLURM_GPUS_ON_NODE", "")
     if any(int(number) for number in re.findall(r"\d+", on_node)[-1:]):
         return f"SLURM_GPUS_ON_NODE={on_node}"

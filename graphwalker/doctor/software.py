@@ -68,7 +68,7 @@ def installed_version(name: str) -> str:
 def look_at_software(
     needed: Collection[str], versions: Versions = installed_version
 ) -> Iterator[Diagnosis]:
-    """Each extra: installed or not, and within the ranges; `needed` ones must be there."""
+    """Check each extra: installed or not, and within the ranges; `needed` ones must be there."""
     yield ok("GraphWalker", f"{__version__}, Python {sys.version.split()[0]}")
     ours = requirements(DISTRIBUTION)
     for extra in extras():

@@ -193,7 +193,8 @@ class KnowledgeGraph(Protocol):
         return browse.to_pandas(self)
 
     def to_networkx(self) -> Any:
-        """A networkx MultiDiGraph: a node is an id with a `name`, an edge's key its relation."""
+        """Return a networkx MultiDiGraph: a node is an id with a `name`, edge keys are
+        relations."""
         return browse.to_networkx(self)
 
     def to_pyg(self) -> Any:

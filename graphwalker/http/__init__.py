@@ -332,7 +332,7 @@ def _proxy(parts: SplitResult) -> str | None:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The system's and certifi's, or the environment's alone: OpenSSL reads those by itself."""
+    """Load the system's and certifi's, or only the environment's, which OpenSSL reads by itself."""
     import certifi
 
     context = ssl.create_default_context()

@@ -109,8 +109,8 @@ class _Stream:
         return _Stream(inner, self._network)
 
     def get_extra_info(self, info: str) -> Any:
-        """The pool asks an idle connection for `is_readable` before it is used again: then it is
-        closed, or has more to say than it was asked for."""
+        """Answer the pool, which asks an idle connection for `is_readable` before it is used again:
+        then it is closed, or has more to say than it was asked for."""
         found = self._inner.get_extra_info(info)
         if info != "is_readable":
             return found

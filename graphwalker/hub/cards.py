@@ -55,7 +55,7 @@ def write_model_card(model: Path, run: Path, step: int = 0) -> None:
 
 
 def model_card(model: Path, run: Path, step: int = 0) -> str:
-    """The card of the model in a folder: its environment, and of `run` its training and figures.
+    """Return the card of a folder's model: its environment, and of `run` its training and figures.
 
     It says nothing of clocks and machines, so equal runs have equal cards. What a folder does not
     know is left out.
@@ -83,7 +83,7 @@ def model_card(model: Path, run: Path, step: int = 0) -> str:
 
 
 def data_facts(files: Sequence[str], count: int = 0, licence: str = "other") -> dict[str, Any]:
-    """The front matter of data: the first file is what `datasets.load_dataset` reads by default."""
+    """Return the front matter of data: `datasets.load_dataset` reads the first file by default."""
     configs = [
         {"config_name": "default" if place == 0 else Path(name).stem, "data_files": name}
         for place, name in enumerate(files)

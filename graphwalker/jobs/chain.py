@@ -105,7 +105,7 @@ def _submit(run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping
 def _lacking(
     run: Path, stages: Mapping[str, JobStage], name: str, alive: Mapping[str, str]
 ) -> list[int]:
-    """The parts of a stage to submit: a server counts while a stage that needs it is not done."""
+    """Return the parts of a stage to submit: a server counts while a stage needs it."""
     stage = stages[name]
     if stage.server:
         return (

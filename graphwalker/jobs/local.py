@@ -82,7 +82,7 @@ def as_stage(section: ChainSection, config: Path, seeds: Sequence[str] = ()) -> 
 
 
 def is_done(section: ChainSection) -> bool:
-    """Whether what the stage writes last is there, with as many questions as were asked for."""
+    """Return whether what the stage writes last is there, with as many questions as asked for."""
     file = Path(section.last_file)
     if file.name != CARD or not file.exists():
         return file.exists()
@@ -145,7 +145,7 @@ def run_command(stage: str, words: Sequence[str], quiet: bool = False) -> None:
 
 @contextmanager
 def _passing_on(process: "subprocess.Popen[bytes]") -> Generator[None]:
-    """The signals that stop training go to the process of the stage."""
+    """Pass the signals that stop training to the process of the stage."""
 
     def forward(number: int, _: FrameType | None) -> None:
         process.send_signal(number)

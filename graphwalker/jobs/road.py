@@ -197,7 +197,7 @@ class _Road:
             yield from jobs
 
     def _jobs_of(self, section: ChainSection) -> Iterator[JobStage]:
-        """One job, or an array and the job that joins its parts.
+        """Return one job, or an array and the job that joins its parts.
 
         It is one for the few questions of a test, and for a model as the expert, which asks for
         many episodes at once and has one cap on money.
@@ -229,7 +229,7 @@ class _Road:
         yield self._job(f"{name}-merge", section.last_file, options, words, (name,))
 
     def _memory(self, section: ChainSection, options: SbatchOptions) -> tuple[str, ...]:
-        """What sbatch is told of a node's memory: training loads a model for each GPU."""
+        """Return what sbatch is told of a node's memory: training loads a model for each GPU."""
         kind, memory = KINDS[section.kind].options, self._jobs.memory
         if own := memory.get(section.name) or memory.get(kind):
             return (f"--mem={own}",)
@@ -237,7 +237,7 @@ class _Road:
         return () if settled else ("--mem=0",)
 
     def _after(self, section: ChainSection) -> tuple[str, ...]:
-        """The jobs that make what the section's settings name."""
+        """Return the jobs that make what the section's settings name."""
         return tuple(
             stage
             for out, stage in self._made.items()

@@ -46,7 +46,7 @@ class JobStage:
 
 
 def read_stages(run: Path) -> dict[str, JobStage]:
-    """The stages of a run in the order of their first submission, as they were submitted last."""
+    """Return a run's stages in the order of their first submission, as submitted last."""
     path = run / FILE
     if not path.is_file():
         raise UserError(f"{run}: no jobs were submitted here; graphwalker jobs submit CONFIG")
@@ -60,7 +60,7 @@ def append_stage(run: Path, stage: JobStage) -> None:
 
 
 def add_job(stage: JobStage, job: str, alive: Sequence[str]) -> JobStage:
-    """The stage after another submission; of its earlier jobs those that are still in the queue."""
+    """Return the stage after another submission; of its earlier jobs those in the queue."""
     return replace(stage, jobs=(*alive, job))
 
 

@@ -194,7 +194,7 @@ class View:
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]
 
     def found_ends(self, turn: Turn, frontier: Sequence[Entity], hop: Hop) -> list[Entity]:
-        """The entities that the turn shows at the end of that hop from any of these, as shown."""
+        """Return the entities that the turn shows at the end of that hop from any of these."""
         shown = {e.id: e for e in turn.shown}
         ends = self.ends_of(frontier, hop)
         found = [shown[end] for end in ends if end in shown]

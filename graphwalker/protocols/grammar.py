@@ -65,7 +65,7 @@ class GrammarFacts:
         return [*(self.found or (self.names if must_answer else ()))]
 
     def may_be_empty(self, must_answer: bool) -> bool:
-        """Whether an empty answer may be given: relations were listed, or nothing else is left."""
+        """Return whether an answer may be empty: relations were listed, or nothing else is left."""
         return must_answer or bool(self.relations)
 
     def add(self, turn: Turn) -> None:

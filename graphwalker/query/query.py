@@ -141,8 +141,8 @@ def stored_query(record: Mapping[str, Any]) -> tuple[Query, tuple[str, ...]] | N
 
 
 def spellings(query: Query, path: Sequence[str] = ()) -> list[tuple[tuple[Hop, ...], ...]]:
-    """For each branch, then the tail: every hop with the inverse relation that says the same, as
-    `path` (see `Question.relation_path`) spells it.
+    """Yield for each branch, then the tail, every hop with the inverse relation that says the same,
+    as `path` (see `Question.relation_path`) spells it.
 
     >>> query = Query((Branch(Entity("m.a", "A"), (Hop("parents"), Hop("spouse"))),))
     >>> [list(map(str, hop)) for hop in spellings(query, ["~children/spouse"])[0]]

@@ -115,7 +115,7 @@ class ChatReranker:
 
 
 def load_prompt(path: str = "") -> str:
-    """The shipped prompt, or one's own by path. Raises `UserError` for one without our slots."""
+    """Return the shipped prompt, or one's own by path. Raises `UserError` without our slots."""
     file = Path(path) if path else SHIPPED
     if not file.is_file():
         raise UserError(f"{path}: no such prompt for the reranker")

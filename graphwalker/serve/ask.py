@@ -69,7 +69,7 @@ LONGEST_NAME = 100
 
 
 def topic_candidates(graph: KnowledgeGraph, text: str) -> list[dict[str, object]]:
-    """The entities that a question names, each with all those of its name. Raises `GraphError`."""
+    """Return the entities that a question names, each with its namesakes. Raises `GraphError`."""
     found = find_topics(graph, text)
     return [
         {

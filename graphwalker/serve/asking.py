@@ -40,7 +40,7 @@ TICK_S = 2.0
 
 
 def read_question(graph: KnowledgeGraph, text: Any, topics: Any) -> Question:
-    """The question of a request. Raises `UserError` for what cannot be asked, and `GraphError`."""
+    """Read the question of a request. Raises `UserError`, and `GraphError`."""
     if not isinstance(text, str) or not text.strip():
         raise UserError("a question is a text that is not empty")
     if len(text) > MAX_QUESTION:
@@ -72,8 +72,8 @@ async def session_events(
     timeout_s: float,
     drawn: bool = False,
 ) -> AsyncGenerator[AsyncIterator[Event | None]]:
-    """The events of one question, `None` every few quiet seconds. Leaving the block, for whatever
-    reason, cancels the episode. The time limit begins when its turn has come. Raises `Busy`."""
+    """Yield the events of one question, `None` every few quiet seconds. Leaving the block cancels
+    the episode. The time limit begins when its turn has come. Raises `Busy`."""
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[Event] = asyncio.Queue()
 

@@ -33,7 +33,7 @@ def turn_event(number: int, turn: Turn) -> Event:
 
 
 def retry_event() -> Event:
-    """The episode failed for no fault of the agent and begins again: forget its turns so far."""
+    """Tell the page to forget the turns so far: the episode failed for no fault of the agent."""
     return {"type": "retry"}
 
 

@@ -69,7 +69,7 @@ class Observation:
 
 
 def together(seen: Sequence[Observation]) -> Observation:
-    """What several calls of one completion show, as one observation; the first mistake counts."""
+    """Return what a completion's calls show, in one observation; the first mistake counts."""
     if len(seen) == 1:
         return seen[0]
     return Observation(
@@ -145,11 +145,12 @@ class ToolBox(Protocol):
         ...
 
     def entity_id(self, name: str) -> str:
-        """The id behind a name that this episode has shown (topic entities included), or `""`."""
+        """Return the id behind a name that this episode has shown (topics included), or `""`."""
         ...
 
     def topic_names(self) -> tuple[str, ...]:
-        """The topic entities as this episode shows them (namesakes made distinct), for prompts."""
+        """Return the topic entities as this episode shows them (namesakes distinct), for
+        prompts."""
         ...
 
     def signatures(self) -> str:

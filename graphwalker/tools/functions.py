@@ -83,7 +83,7 @@ class Function:
         return Call(self.name, needed)
 
     def to_json(self) -> dict[str, Any]:
-        """As chat servers take it in `tools`."""
+        """Return the function as chat servers take it in `tools`."""
         return {
             "type": "function",
             "function": {
@@ -115,7 +115,7 @@ class Function:
 
 
 def refusal_of(call: Call, functions: Sequence[Function]) -> Observation | None:
-    """What the model is told of a call that none of these functions can run, and what to write."""
+    """Return what to tell the model of a call that no function can run, and what to write."""
     known = {function.name: function for function in functions}
     if call.tool not in known:
         text = f"there is no {_short(call.tool)}: use {' or '.join(known)}"

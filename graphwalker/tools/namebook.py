@@ -17,7 +17,7 @@ _NEAR_AMONG = 500
 
 @lru_cache(1 << 15)
 def quote(name: str) -> str:
-    """The name as an observation writes it: in JSON quotes only where it would be ambiguous bare.
+    """Return the name as an observation writes it: in JSON quotes only where needed.
 
     >>> quote("Jane Doe"), quote("Washington, D.C.")
     ('Jane Doe', '"Washington, D.C."')
@@ -48,7 +48,7 @@ class NameBook:
     """
 
     def __init__(self, graph: KnowledgeGraph, longest: int = 0) -> None:
-        """A name of more than `longest` characters is shown cut, with its length; 0: no limit."""
+        """Show a name of more than `longest` characters cut, with its length; 0: no limit."""
         self._graph = graph
         self._longest = longest
         self._names: dict[str, str] = {}
@@ -135,7 +135,7 @@ class NamedTopics:
     entities stand first, and the look-ups of the call at hand."""
 
     def __init__(self, graph: KnowledgeGraph, question: Question, longest: int = 0) -> None:
-        """A name of more than `longest` characters is shown cut; 0: no limit."""
+        """Show a name of more than `longest` characters cut; 0: no limit."""
         self._graph = graph
         self._question = question
         self._book = NameBook(graph, longest)

@@ -240,8 +240,7 @@ def _run(chunk: list[Any]) -> list[Any]:
 
 @contextmanager
 def starting_processes() -> Generator[None, None, None]:
-    """A process started meanwhile prints no traceback on Ctrl-C before it calls
-    `end_with_parent`."""
+    """Start processes that print no traceback on Ctrl-C before they call `end_with_parent`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -250,8 +249,8 @@ def starting_processes() -> Generator[None, None, None]:
 
 
 def end_with_parent() -> None:
-    """For a process that was started: from now on it ends in silence on Ctrl-C, which the parent
-    tells, and when its parent was killed, whose next chunk it would wait for for ever."""
+    """End this started process from now on in silence on Ctrl-C, which the parent tells, and when
+    its parent was killed, whose next chunk it would wait for for ever."""
     signal.signal(signal.SIGINT, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()

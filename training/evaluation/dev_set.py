@@ -156,7 +156,7 @@ def drawing_model(trainer: Any) -> Generator[Any]:
 
 
 def dev_questions(path: str, limit: int) -> list[Question]:
-    """The first `limit` questions of a file. Raises `UserError` for one that cannot be scored."""
+    """Return the first `limit` questions of a file. Raises `UserError` for unscorable ones."""
     if not Path(path).is_file():
         raise UserError(f"evaluation.questions: {path}: no such file")
     questions = load_questions(path, limit)

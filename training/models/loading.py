@@ -53,7 +53,7 @@ def load_reference(model: str, dtype: str, **options: Any) -> Any:
 
 
 def _on_its_device() -> dict[str, Any]:
-    """Where the weights go at once; ZeRO-3 and FSDP2 share them out from the host's memory."""
+    """Return where the weights go at once; ZeRO-3 and FSDP2 shard from host memory."""
     from accelerate import PartialState
     from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 

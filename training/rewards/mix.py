@@ -121,8 +121,8 @@ def _of_gold_walk(name: str, walks: GoldWalks | None) -> Reward:
 
 
 def score_episode(trajectory: Trajectory, reward: Reward = em) -> Trajectory:
-    """With `reward`, `em`, `f1` and `grounded` as scores. An infrastructure failure stays unscored,
-    whatever the reward: the agent did not cause it."""
+    """Score an episode, with `reward`, `em`, `f1` and `grounded` as scores. An infrastructure
+    failure stays unscored, whatever the reward: the agent did not cause it."""
     if trajectory.stop.infrastructure_failure:
         return trajectory
     scores = score(trajectory)

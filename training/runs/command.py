@@ -145,7 +145,7 @@ def _cuda() -> bool:
 
 
 def _allows_cpu(path: str | None, overrides: Sequence[str]) -> bool:
-    """The setting, from the command line or else the file; other faults of the file come later."""
+    """Return the setting, from the command line or else the file, whose other faults come later."""
     from graphwalker.config import read_settings
 
     given = [word.partition("=")[2] for word in overrides if word.startswith("allow_cpu=")]

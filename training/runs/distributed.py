@@ -19,7 +19,7 @@ _DEEPSPEED_STATE = (
 
 
 def rank() -> int:
-    """The number of this process, 0 for the first; set by `accelerate launch` and `torchrun`."""
+    """Return the number of this process, 0 for the first; as `accelerate` or `torchrun` set it."""
     return int(os.environ.get("RANK", "0"))
 
 

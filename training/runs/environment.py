@@ -29,7 +29,7 @@ DECODING = "constrained"
 
 
 def with_local_files(config: T) -> T:
-    """The config, with data sets of the Hub as their files on this machine. Raises `UserError`."""
+    """Return the config, with the Hub's data sets as local files. Raises `UserError`."""
     update: dict[str, Any] = {}
     if isinstance(config, SftConfig):
         update["data"] = tuple(str(local_path(one, DEMONSTRATION_FILES)) for one in config.data)
@@ -90,7 +90,7 @@ def merge_environments(
 
 
 def in_its_environment(config: GrpoConfig) -> GrpoConfig:
-    """The config, with the settings of its model's `graphwalker.json` where the user set nothing.
+    """Return the config, with its model's `graphwalker.json` where the user set nothing.
 
     Raises `UserError` for another preset than the model's, unless `force_environment` is set.
     """

@@ -46,7 +46,7 @@ def why_alone(error: RuntimeError) -> str:
 
 
 def _reasons() -> Iterator[tuple[int, str]]:
-    """The time and the reason of each other process of this node that has left one."""
+    """Return the time and the reason of each other process of this node that has left one."""
     mine = Path(os.environ.get(ERROR_FILE, ""))
     for file in mine.parent.parent.glob("*/error.json") if mine.name else ():
         if file != mine:

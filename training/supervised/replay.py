@@ -79,8 +79,8 @@ class Replay:
 
 
 def replay_loss(model: Any, part: ReplayPart, selective: bool) -> Tensor:
-    """The part's share of the step's mean cross-entropy: its sum over trained tokens, divided by
-    the trained tokens of the whole step. `selective`: the model takes `score_at` (see heads.py)."""
+    """Return the part's share of the step's mean cross-entropy: its sum over trained tokens, by the
+    trained tokens of the step. `selective`: the model takes `score_at` (see heads.py)."""
     device = next(model.parameters()).device
     ids, labels = part.ids.to(device), part.labels.to(device)[:, 1:]
     rows, places = (labels != IGNORED).nonzero(as_tuple=True)

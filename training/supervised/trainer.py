@@ -176,7 +176,7 @@ def sft_evaluation(
 
 
 def load_model(config: SftConfig) -> PreTrainedModel:
-    """The model to start from. Raises `UserError` where its attention is not to be had here."""
+    """Return the model to start from. Raises `UserError` where it lacks the attention."""
     attention, flash = config.attention, is_flash_attn_2_available()
     if attention == "flash_attention_2" and not flash:
         raise UserError(
@@ -193,7 +193,7 @@ def load_model(config: SftConfig) -> PreTrainedModel:
 
 
 def trainer_arguments(config: SftConfig, steps: int) -> TrlConfig:
-    """Our settings in TRL's words; what costs time or cuts rows is off."""
+    """Return our settings in TRL's words; what costs time or cuts rows is off."""
     arguments = {
         **shared_arguments(config),
         "max_steps": steps,

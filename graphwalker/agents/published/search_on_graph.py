@@ -125,7 +125,7 @@ class TableCell(NamedTuple):
 
 
 def id_cell(shown: str) -> TableCell:
-    """An id, or a value, whose id is its N-Triples form."""
+    """Return the cell of an id, or of a value, whose id is its N-Triples form."""
     return TableCell(shown, "literal" if is_literal(shown) else "uri")
 
 
@@ -205,7 +205,7 @@ class SearchTools(NamedTopics):
         return "{" + ", ".join(f"{n!r}: {self._flavour.show_id(t.id)!r}" for n, t in pairs) + "}"
 
     def entity_id(self, name: str) -> str:
-        """By the label shown, else by the id: what has no label is answered so."""
+        """Return the entity's id by the label shown, else by the id, for what has no label."""
         bare = self._flavour.entity_id(name)
         return super().entity_id(name) or (bare if bare in self._ids else "")
 
@@ -343,7 +343,7 @@ def _options(settings: AgentSettings) -> SearchOptions:
 
 
 def _agent(protocol: ActionProtocol, prompt: Prompt, settings: AgentSettings) -> Agent:
-    """The loop of every agent that calls tools; the examples are written as it would write them."""
+    """Return the loop of every agent that calls tools, with the examples as it would write them."""
     if "{exemplars}" in prompt.system:
         examples = "\n\n".join(_write_exemplars(protocol, settings))
         shown = f"\nExamples:\n\n{examples}" if examples else ""

@@ -79,7 +79,8 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def first_lines(path: Path, count: int) -> list[str]:
-    """The first lines of a file, unpacked; one empty line for an empty file. Raises `UserError`."""
+    """Return a file's first lines, unpacked; an empty line for an empty file. Raises
+    `UserError`."""
     lines: list[str] = []
     for block in read_blocks(path):
         lines += block.text.split("\n", count)[:count]

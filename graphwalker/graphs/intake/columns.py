@@ -261,7 +261,7 @@ def _stem(column: str) -> str:
 
 
 def _relation_column(rows: Sequence[Sequence[str]]) -> int | None:
-    """The column of relations: it alone has few values, half as many as there are rows, or less."""
+    """Find the column of relations: it alone has at most half as many values as there are rows."""
     counts = [len({row[place] for row in rows}) for place in range(3)]
     least = min(counts)
     if 2 * least > len(rows) or (counts[1] != least and counts[0] == counts[2]):
@@ -270,7 +270,7 @@ def _relation_column(rows: Sequence[Sequence[str]]) -> int | None:
 
 
 def _is_fact(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is a fact: no header has the relation and an entity of other rows."""
+    """Return whether the first row is a fact: no header has a relation and entity of others."""
     heads, middles, tails = ({row[place] for row in rows} for place in range(3))
     ends = heads | tails
     known = header[1] in middles and not ends.isdisjoint({header[0], header[2]})
@@ -309,8 +309,8 @@ def _may_be_facts(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _may_be_relations(column: Sequence[str], width: int) -> bool:
-    """Whether values may be relations: some come again, none is missing, and they are written as
-    relations are: as identifiers, or in a table of three columns in lower case, or few of them."""
+    """Return whether values may be relations: some come again, none is missing, and they are
+    written as identifiers, or in a table of three columns in lower case, or few of them."""
     different = len(set(column))
     if not all(column) or (len(column) >= FEW_ROWS and different == len(column)):
         return False

@@ -31,7 +31,7 @@ class GrbenchCounts:
 
 
 def grbench_records(path: Path, counts: GrbenchCounts | None = None) -> Iterator[dict[str, Any]]:
-    """The records of `graph.json` (or .gz), as `graph build --property` reads them.
+    """Yield the records of `graph.json` (or .gz), as `graph build --property` reads them.
 
     Raises `UserError` naming the place for what is not of that form.
     """
@@ -89,7 +89,7 @@ class ObjectReader:
         self._buffer, self._at, self._read = "", 0, 0
 
     def fields(self) -> Iterator[str]:
-        """The keys of the object that begins here; each value is read before the next key."""
+        """Yield the keys of the object that begins here; each value is read before the next key."""
         self._expect("{")
         if self._next() == "}":
             self._at += 1
@@ -109,7 +109,7 @@ class ObjectReader:
                 raise self._wrong('"," or "}"')
 
     def value(self, where: str) -> Any:
-        """The JSON value that begins here."""
+        """Return the JSON value that begins here."""
         self._next()
         size = _CHUNK
         while True:
@@ -140,7 +140,7 @@ class ObjectReader:
         self._at += 1
 
     def _next(self) -> str:
-        """The next letter that is no white space, `""` at the end; the place moves to it."""
+        """Move to the next letter that is no white space and return it, `""` at the end."""
         while True:
             while self._at < len(self._buffer):
                 if self._buffer[self._at] not in _SPACE:

@@ -116,7 +116,8 @@ class NTriplesReader(FileReader):
         return f"_:{self._scope}-{node[2:]}" if is_blank else node
 
     def _special(self, rows: IntakeRows, number: int, head: str, relation: str, tail: str) -> None:
-        """A line whose relation names or types its subject, or is dropped, or is not seen yet."""
+        """Handle a line whose relation names or types its subject, is dropped, or is not seen
+        yet."""
         if relation in NAME_RELATIONS and is_literal(tail) and language(tail) is not None:
             self._name(rows, number, head, relation, tail)
         elif relation in TYPE_RELATIONS and not is_literal(tail):
@@ -190,6 +191,6 @@ def scope_blank_nodes(sources: Sequence[Source]) -> list[Source]:
 
 
 def _digest(path: Path) -> str:
-    """Of the content: a file and its packed copy are the same."""
+    """Return the digest of the content: a file and its packed copy have the same."""
     with open_input(path) as file:
         return file_digest(cast(Any, file), "sha256").hexdigest()[:12]

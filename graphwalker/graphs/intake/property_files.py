@@ -21,7 +21,7 @@ _APOC = {
 
 
 def property_reader(given: ReaderInput) -> FileReader:
-    """The reader of a file. Raises `UserError` for one that is neither form."""
+    """Return the reader of a file. Raises `UserError` for one that is neither form."""
     path = given.source.path
     if is_csv(path):
         return CsvReader(given)
@@ -155,7 +155,7 @@ def is_property_header(path: Path) -> bool:
 
 
 def _header(path: Path) -> list[str]:
-    """The columns of a CSV file. Raises `UserError` for one without a header of that kind."""
+    """Return the columns of a CSV file. Raises `UserError` for one without such a header."""
     columns = [_APOC.get(column, column) for column in header_of(path)]
     if not any(_role(column)[0] in ("ID", "START_ID") for column in columns):
         raise UserError(f"{path}:1: the header has neither an :ID nor a :START_ID column")

@@ -198,7 +198,7 @@ class ColumnsReader(TsvReader):
 
 
 def _tsv_reader(given: ReaderInput) -> TsvReader:
-    """The reader of the columns that the user names, or the header, or of the three there are."""
+    """Return the reader of the columns that the user or the header names, or of the three."""
     source = given.source
     first, *rows = (line.split("\t") for line in first_lines(source.path, SAMPLED + 1))
     if source.form.columns:

@@ -143,7 +143,7 @@ class IntakeRows:
     grows from line to line."""
 
     def appends(self) -> tuple[Callable[[str], None], Callable[[int], None], Callable[[str], None]]:
-        """What adds a head, a relation and a tail, for the loops that cannot wait for `add`."""
+        """Return what adds head, relation and tail, for loops that cannot wait for `add`."""
         return self.heads.append, self.relations.append, self.tails.append
 
     def add(self, head: str, relation: int, tail: str) -> None:

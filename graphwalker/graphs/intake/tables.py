@@ -29,7 +29,7 @@ class CsvFile(FileReader, ABC):
     """The header."""
 
     def blocks(self) -> Iterator[tuple[BlockEnd, IntakeRows]]:
-        """As they are read; those between which a record lies are one."""
+        """Yield blocks as they are read; those between which a record lies are one."""
         found = read_blocks(self.path)
         block = next(found, None)
         while block is not None:

@@ -29,7 +29,7 @@ class Fault(Exception):
 
 
 def read_rows(response: HttpReply) -> list[ResultRow]:
-    """The solutions of a SELECT. Raises `Fault` for errors, and for answers that are not whole."""
+    """Return the solutions of a SELECT. Raises `Fault` for errors and cut-off answers."""
     _check_status(response)
     _check_whole(response)
     try:
@@ -43,7 +43,7 @@ def read_rows(response: HttpReply) -> list[ResultRow]:
 
 
 def count_in(row: ResultRow, variable: str) -> int:
-    """A number that an endpoint counted. Raises `Fault` for what is none.
+    """Return a number that an endpoint counted. Raises `Fault` for what is none.
 
     >>> count_in({"n": {"type": "typed-literal", "value": "12"}}, "n")
     12
@@ -61,7 +61,7 @@ def _number(value: str) -> int | None:
 
 
 def _are_rows(rows: Any) -> bool:
-    """Whether an answer is rows of values. All that comes in passes here: one loop, no calls."""
+    """Return whether an answer is rows of values. Every answer passes here: one loop, no calls."""
     if not isinstance(rows, list):
         return False
     for row in cast(list[Any], rows):
@@ -120,7 +120,7 @@ class RowReader:
         self._vocabulary = vocabulary
 
     def id(self, row: ResultRow, variable: str) -> str:
-        """The id of the value, `""` where it is unbound."""
+        """Return the id of the value, `""` where it is unbound."""
         return self._vocabulary.node_id(row[variable]) if variable in row else ""
 
     def counts(self, rows: Iterable[ResultRow]) -> dict[str, int]:
@@ -133,7 +133,7 @@ class RowReader:
         return sorted((r, n) for r, n in counts.items() if n and not self._vocabulary.hides(r))
 
     def entities(self, rows: Iterable[ResultRow], variable: str = "x") -> list[Entity]:
-        """The entities of a variable under their names, each once, in id order."""
+        """Return the entities of a variable under their names, each once, in id order."""
         names: dict[str, list[Binding]] = {}
         for row in rows:
             found = names.setdefault(self.id(row, variable), [])
@@ -150,7 +150,7 @@ class RowReader:
 
 
 def display_name(entity_id: str, names: Iterable[Binding]) -> str:
-    """What an entity is shown as: a literal as its value, others under the best of their names."""
+    """Return what an entity is shown as: a literal as its value, others by their best name."""
     if is_literal(entity_id):
         return literal_name(entity_id)
     texts = [name for name in names if name["value"] and _is_name(name)]

@@ -57,7 +57,7 @@ def _tag_branches(branches: Sequence[str], first: int) -> Iterator[str]:
 
 
 def _check(branches: Sequence[str], first: int, rows: Sequence[ResultRow]) -> None:
-    """Every row must be of one of the branches asked, and have what that one gives. Raises
+    """Check that every row is of one of the branches asked and has what that one gives. Raises
     `Fault`: what is not there would be taken for what the graph does not know."""
     last = first + len(branches)
     for row in rows:

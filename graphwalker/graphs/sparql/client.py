@@ -47,8 +47,8 @@ class Proof:
 def prove(
     ask: Callable[[str], list[ResultRow]], known: Proof | None, graph: str, several: bool
 ) -> Proof:
-    """What the endpoint behind `ask` shows; it must be what is `known` from before, or from the
-    first of several. Raises `Fault`."""
+    """Return what the endpoint behind `ask` shows; it must be what is `known` from before, or from
+    the first of several. Raises `Fault`."""
     where = f"graph <{graph}>" if graph else "store"
     again = several or known is not None  # what was there may come back
     shown = _read_proof(ask)
@@ -72,14 +72,14 @@ def prove(
 
 
 def marks(fingerprint: str, triples: int, sentinels: Iterable[Pair]) -> list[str]:
-    """The marks as lines of N-Triples."""
+    """Return the marks as lines of N-Triples."""
     values = [(FINGERPRINT, fingerprint), (TRIPLES, str(triples))]
     values += [(SENTINEL, " ".join(pair)) for pair in sentinels]
     return [f'<{MARKED}> <{predicate}> "{value}" .' for predicate, value in values]
 
 
 def _read_proof(ask: Callable[[str], list[ResultRow]]) -> Proof | None:
-    """The marks, else some triples of a store without marks, which show themselves."""
+    """Return the marks, else some triples of a store without marks, which show themselves."""
     rows = ask(_SHOW)
     marked = [(_value(row, "p"), _value(row, "o")) for row in rows if "p" in row]
     if marked:
@@ -105,7 +105,7 @@ def _missing(ask: Callable[[str], list[ResultRow]], pairs: tuple[Pair, ...]) -> 
 
 
 def _says_nothing(rows: list[ResultRow]) -> bool:
-    """Whether an answer holds no row, or counts of 0 alone; `k` numbers the branches of a batch."""
+    """Return whether an answer has no row, or only counts of 0; `k` numbers a batch's branches."""
     return all(row[v]["value"] == "0" for row in rows for v in row if v != "k")
 
 
@@ -142,7 +142,7 @@ class Endpoint:
         return self._proven_at == self.http.losses
 
     def note_proof(self, losses: int) -> None:
-        """It showed its graph, asked for when so many connections were lost."""
+        """Note that it showed its graph, asked for when so many connections were lost."""
         self._proven_at = losses
         self.full_since = min(self.full_since, time.monotonic())
         self.note_answer()
@@ -210,7 +210,7 @@ class SparqlClient:
     def rows(
         self, query: str, values: Mapping[str, str] = _NO_VALUES, check: RowsCheck | None = None
     ) -> list[ResultRow]:
-        """The solutions of a SELECT; `values` are terms for its `{name}`s. Raises `GraphError`.
+        """Return the solutions of a SELECT; `values` are for its `{name}`s. Raises `GraphError`.
 
         `check` raises `Fault` for rows that cannot be the answer.
 
@@ -246,7 +246,7 @@ class SparqlClient:
         raise GraphError(f"{reason} (after {self._attempts} attempts)")
 
     def check(self) -> dict[str, str]:
-        """Each address with `""` where it answers, else why not."""
+        """Return each address with `""` where it answers, else why not."""
         return {endpoint.address: self._probe(endpoint) for endpoint in self._endpoints}
 
     def close(self) -> None:

@@ -146,7 +146,7 @@ class EndpointLister:
         ]
 
     def _look_again(self, looks: Sequence[_Look]) -> None:
-        """All edges, where the first ones were not all."""
+        """Ask for all edges, where the first ones were not all."""
         batch = BranchBatch(self._client)
         for look in looks:
             entity = batch.term(self._iri(look.side.entity_id))
@@ -155,7 +155,7 @@ class EndpointLister:
             look.behind = self._read.by(rows, "r")
 
     def _look_at_hub(self, look: _Look) -> None:
-        """Its listing, from what its relations are known to lead to."""
+        """List a hub from what its relations are known to lead to."""
         side, large = look.side, sum(look.counts.values()) > COUNTED
         if large:
             look.counts = self._bounded_counts(side)
@@ -181,7 +181,7 @@ class EndpointLister:
         return _listed_side(hub.listing, hub.counts)
 
     def _find_mediated(self, side: Side, relations: Iterable[str]) -> dict[str, _Mediation]:
-        """Those of the relations that lead to CVT nodes; a stored `a..b` is not looked behind."""
+        """Return those of the relations that lead to CVT nodes; a stored `a..b` is left alone."""
         known = {r: self._known[r, side.direction] for r in relations if FLATTENED not in r}
         return {r: mediated for r, mediated in known.items() if mediated}
 
@@ -274,7 +274,7 @@ class EndpointLister:
         )
 
     def _counts(self, side: Side, *kinds: Countable) -> list[dict[Chain, int]]:
-        """What the branches of each kind count around the entity, for each one or two relations."""
+        """Return what each kind's branches count around the entity, by one or two relations."""
         batch = BranchBatch(self._client)
         entity = batch.term(self._iri(side.entity_id))
         places: list[dict[Chain, int]] = []
@@ -333,7 +333,7 @@ def _bound_counts(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _portions(kinds: Sequence[Countable]) -> list[Portion]:
-    """All in one where that is little, else some of one kind: few texts, each planned once."""
+    """Yield all in one where that is little, else some of a kind: few texts, each planned once."""
     if sum(len(chains) for chains, _ in kinds) <= FEW:
         return [list(enumerate(kinds))]
     return [
@@ -345,7 +345,7 @@ def _portions(kinds: Sequence[Countable]) -> list[Portion]:
 
 
 def _fill_up(some: Sequence[Chain]) -> Iterator[Chain]:
-    """As many as the next shape has, filled up with relations that no graph has."""
+    """Fill up to the next shape's number with relations that no graph has."""
     yield from some
     wanted = next(shape for shape in _SHAPES if shape >= len(some))
     yield from [(_NONE,) * len(some[0])] * (wanted - len(some))
@@ -372,7 +372,7 @@ class CountedRelations:
         return known[0].get(step.relation) if known else None
 
     def is_stored(self, step: Step) -> bool | None:
-        """Whether a listed `a..b` is one relation of the graph; `None` where it was not listed."""
+        """Return whether a listed `a..b` is one relation of the graph; `None` if not listed."""
         known = self._list_relations.get(Side(step.entity_id, step.direction))
         return step.relation in known[1] if known and step.relation in known[0] else None
 

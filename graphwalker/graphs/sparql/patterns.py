@@ -192,7 +192,7 @@ class Patterns:
         )
 
     def has_index(self) -> str:
-        """One row where there is an index of folded names."""
+        """Return a pattern with one row where there is an index of folded names."""
         return f"SELECT ?t WHERE {{ ?s {self._folded} ?t }} LIMIT 1"
 
     def _behind(self, near: str, relation: str, direction: Direction) -> str:
@@ -206,14 +206,14 @@ class Patterns:
         )
 
     def _hidden_filters(self, relation: str) -> str:
-        """No name and no type, which are no relations."""
+        """Exclude names and types, which are no relations."""
         return "".join(f" FILTER({relation} != {iri})" for iri in self._hidden)
 
     def _name_pattern(self) -> str:
         return f"OPTIONAL {{ ?x {self._name} ?xn }}"
 
     def _nameless(self, node: str) -> str:
-        """No name, or only an id in the place of one (`names.names_nothing`)."""
+        """Match what has no name, or only an id in its place (`names.names_nothing`)."""
         return f"FILTER NOT EXISTS {{ {self._has_name(node)} }}"
 
     def _is_cvt(self, node: str) -> str:

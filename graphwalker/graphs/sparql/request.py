@@ -44,7 +44,7 @@ class Form:
 
 
 def environment_headers() -> dict[str, str]:
-    """The headers that the user's environment sets. Raises `UserError` for what are none."""
+    """Return the headers that the user's environment sets. Raises `UserError` for what are none."""
     text = os.environ.get(HEADERS, "").strip()
     try:
         given: Any = json.loads(text) if text else {}
@@ -67,7 +67,7 @@ def check_installed() -> None:
 def write_request(
     address: str, form: Form, query: str, values: Mapping[str, str], as_parameters: bool
 ) -> HttpRequest:
-    """The request for a SELECT whose `{name}`s stand for the terms in `values`.
+    """Return the request for a SELECT whose `{name}`s stand for the terms in `values`.
 
     `as_parameters` is for Virtuoso, which plans a text once when its IRIs are parameters
     (`?::name` in the text, `?name` in the form); its own reading of literals as parameters fails
@@ -93,8 +93,8 @@ def _quote(term: str) -> str:
 
 @lru_cache(maxsize=512)
 def _write_once(address: str, form: Form, query: str) -> HttpRequest:
-    """A text of parameters alone is the same for any entity: SPARQLWrapper's half a millisecond
-    for it is spent once."""
+    """Write a text of parameters alone once, as it is the same for any entity: SPARQLWrapper's half
+    a millisecond for it is spent once."""
     return _write(address, form, _PLACE.sub(r"?::\1", query))
 
 

@@ -44,7 +44,7 @@ class Stepper:
         ordered: int,
         counted: CountedRelations,
     ) -> None:
-        """Of a relation with more than `ordered` ends any are taken, not the first by id. What was
+        """Take any ends of a relation with more than `ordered`, not the first by id. What was
         listed a moment ago is known from `counted`."""
         self._client, self._vocabulary, self._patterns = client, vocabulary, patterns
         self._iri = vocabulary.known_iri

@@ -110,7 +110,7 @@ def unescape_id(iri: str) -> str | None:
 
 
 def text(value: str, language: str = "") -> str | None:
-    """A literal in SPARQL, escaped; `None` for what a query cannot hold (half a surrogate pair).
+    """Return a literal in SPARQL, escaped; `None` for half a surrogate pair, which no query holds.
 
     >>> text('say "hi"', "en")
     '"say \\\\"hi\\\\""@en'

@@ -142,7 +142,7 @@ class Budget:
         self.notify()
 
     def _sweep(self, database: sqlite3.Connection) -> None:
-        """What a dead process had under way may have been billed: it is lost."""
+        """Book what a dead process had under way as lost: it may have been billed."""
         rows = database.execute(
             "SELECT id, owner, until, prompt_tokens, completion_tokens, cost FROM sent"
         ).fetchall()

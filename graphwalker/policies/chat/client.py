@@ -82,7 +82,7 @@ class Completions:
         ticket = begun
 
         def again() -> None:
-            """The attempt so far may have been billed: the next one is a request of its own."""
+            """Book the attempt, which may have been billed: the next one is a new request."""
             nonlocal ticket
             self._budget.settle(ticket, "lost", worst)
             ticket = 0
@@ -123,7 +123,7 @@ class Completions:
         self.store.count_model(model, fingerprint)
 
     def stop(self) -> None:
-        """No further attempts; those under way end as they end, and are booked and stored."""
+        """Make no further attempts; those under way end as they end, and are booked and stored."""
         self._connection.stopping.set()
         self._budget.notify()
 

@@ -178,8 +178,8 @@ class OptionalChatConfig(ChatApiConfig):
 
 
 def plain_http_address(value: str, example: str) -> str:
-    """The address without a slash at its end. Raises `ValueError` for what is none, and for one
-    that holds a secret."""
+    """Return the address without a slash at its end. Raises `ValueError` for what is none, and for
+    one that holds a secret."""
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"must be an http or https address such as {example}")
@@ -189,8 +189,8 @@ def plain_http_address(value: str, example: str) -> str:
 
 
 def api_key(config: ChatApiConfig) -> str:
-    """The key in the environment, `""` for none. Raises `UserError` where it would travel in the
-    clear, or cannot be sent in a header."""
+    """Return the key in the environment, `""` for none. Raises `UserError` where it would travel in
+    the clear, or cannot be sent in a header."""
     key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
     if key and not config.is_private:
         raise UserError(

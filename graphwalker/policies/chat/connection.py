@@ -74,8 +74,8 @@ class Connection:
         self._http = Client(config.address, config.timeout_s, connections=config.concurrency)
 
     def post(self, body: Json, tokens: int, again: Callable[[], None], retries: int | None) -> Json:
-        """The server's answer, a completion with at least one choice. `again` is called before an
-        attempt when the one before it may have been billed; what it raises ends the attempts."""
+        """Return the server's answer, a completion with a choice or more. `again` is called before
+        an attempt when the last one may have been billed; what it raises ends the attempts."""
         most, sent = 1 + (self._config.retries if retries is None else retries), dumps(body)
         failures = 0
         while True:
@@ -118,7 +118,7 @@ class Connection:
         return reply
 
     def _refusal(self, status: int, what: str, wait_s: float = 0.0) -> ChatError:
-        """What an answer of that status means for the request."""
+        """Return what an answer of that status means for the request."""
         line = f"{self._config.base_url}: {what}"
         known = line.lower()
         if status in HOPELESS or any(word in known for word in _NO_MONEY):
@@ -137,7 +137,7 @@ class Connection:
         return f"; the environment variable {name} {state}" if name else "; api_key_env is empty"
 
     def _line(self, text: object) -> str:
-        """One short line; servers are known to quote the key that they refuse."""
+        """Return one short line; servers are known to quote the key that they refuse."""
         line = " ".join(clean(str(text)).split())
         if self._key:
             line = line.replace(self._key, "***")
@@ -155,7 +155,7 @@ def _retry_after_s(answer: HttpReply) -> float:
 
 
 def _message(answer: HttpReply) -> str:
-    """What the server says went wrong, with its code."""
+    """Return what the server says went wrong, with its code."""
     return error_text(_json(answer).get("error", answer.text))
 
 

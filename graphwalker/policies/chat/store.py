@@ -52,7 +52,7 @@ class Usage:
 
 
 def spent_by_shards(folder: Path | None) -> Usage:
-    """What the shards of the run that pays into `folder` have paid into stores of their own."""
+    """Return what shards of the run that pays into `folder` have paid into their own stores."""
     if folder is None:
         return Usage()
     array = "shards/*-of-*"
@@ -115,7 +115,7 @@ class Store:
 
     @contextmanager
     def change(self) -> Generator[sqlite3.Connection]:
-        """One transaction that no other thread or process comes between."""
+        """Open a transaction that no other thread or process comes between."""
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")

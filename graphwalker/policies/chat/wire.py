@@ -151,7 +151,7 @@ def _of_error(error: Any) -> ServerFailure:
 
 
 def _is_error(body: Json) -> bool:
-    """The old form of vLLM and SGLang: the body is the error."""
+    """Return whether the body is the error: the old form of vLLM and SGLang."""
     return body.get("object") == "error"
 
 

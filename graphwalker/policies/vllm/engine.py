@@ -187,7 +187,7 @@ def lora_request(folder: str) -> dict[str, Any]:
 
 
 def lora_settings(folder: str) -> dict[str, Any]:
-    """What vLLM is started with for an adapter. Raises `UserError` where the folder is none."""
+    """Return what vLLM takes for an adapter. Raises `UserError` where the folder is none."""
     path = Path(folder) / "adapter_config.json"
     if not path.is_file():
         raise UserError(f"vllm.lora: {folder} holds no LoRA adapter (no adapter_config.json)")

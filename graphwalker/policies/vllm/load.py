@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_vllm(config: "PolicyConfig", name: str) -> Policy:
-    """The policy of `engine: vllm` or `vllm-server`. `config.model` gives the tokenizer to both.
+    """Return the policy of `engine: vllm` or `vllm-server`. `config.model` gives the tokenizer.
 
     Raises `UserError` where vLLM, the server or the model is not there.
     """
@@ -70,7 +70,7 @@ def server_policy(
     concurrency: int,
     name: str,
 ) -> VllmServerPolicy:
-    """A policy over the running server; its context is the smaller of `max_context` and its own."""
+    """Return a policy over the running server; its context is at most `max_context`."""
     served = served_model(config)
     context = min(max_context or served.max_context, served.max_context)
     book = Transcripts(tokenizer, fmt, TurnEnds.of(tokenizer, fmt, generation_config), context)

@@ -66,7 +66,7 @@ class TokenClient:
     async def draw(
         self, ids: Sequence[int], settings: Mapping[str, Any], key: str = ""
     ) -> DrawnTurn | PolicyError:
-        """One turn of the episode `key`. Failures that further attempts do not mend are returned.
+        """Draw one turn of the episode `key`. Lasting failures are returned.
 
         A replica that fails is left at once where another is there; else the same one is asked
         again, after a wait.
@@ -98,7 +98,7 @@ class TokenClient:
         return PolicyError(f"{problem} (after {attempts} attempts)")
 
     def forget(self, key: str) -> None:
-        """The episode has ended: no replica needs to be kept for it."""
+        """Forget the episode, which has ended: no replica needs to be kept for it."""
         self._replicas.forget(key)
 
     async def close(self) -> None:
@@ -135,8 +135,8 @@ class Replicas:
         self._rests_until: dict[str, float] = {}
 
     def take(self, key: str, tried: Collection[str] = ()) -> str:
-        """The server for a turn of the episode `key`, none of `tried` where there is another; to be
-        given back."""
+        """Return the server for a turn of the episode `key`, none of `tried` where there is
+        another; to be given back."""
         now = time.monotonic()
         open_ones = [url for url in self._addresses if url not in tried] or list(self._addresses)
         awake = [url for url in open_ones if self._rests_until.get(url, 0.0) <= now]
@@ -150,7 +150,7 @@ class Replicas:
         return url
 
     def give_back(self, url: str) -> None:
-        """The turn that was taken for this server has ended."""
+        """Note that the turn that was taken for this server has ended."""
         self._busy[url] -= 1
 
     def rest(self, url: str) -> None:
@@ -158,15 +158,15 @@ class Replicas:
         self._rests_until[url] = time.monotonic() + self._rest_s
 
     def forget(self, key: str) -> None:
-        """The episode has ended."""
+        """Forget the episode, which has ended."""
         self._home.pop(key, None)
 
 
 def sampling_settings(
     request: Request, budget: int, book: Transcripts, seeded: bool, drawn: int = 0
 ) -> dict[str, Any]:
-    """The fields of vLLM's sampling parameters, each one named: servers fill in what is missing
-    from a model's `generation_config.json`. A turn of which so many ids are `drawn` continues."""
+    """Return all fields of vLLM's sampling parameters: servers fill in what is missing from a
+    model's `generation_config.json`. A turn of which so many ids are `drawn` continues."""
     sampling = request.sampling
     grammar = {"structured_outputs": {"grammar": request.grammar}} if request.grammar else {}
     return {
@@ -202,7 +202,7 @@ class NoAnswer(PolicyError):
 
 
 def read_turn(answer: Any, prompt: Sequence[int]) -> DrawnTurn:
-    """What a completion holds. Raises `ValueError` for anything but the ids, finite
+    """Return what a completion holds. Raises `ValueError` for anything but the ids, finite
     log-probabilities, and a turn that ended by itself or at its limit."""
     try:
         choice = answer["choices"][0]
@@ -225,8 +225,8 @@ def read_turn(answer: Any, prompt: Sequence[int]) -> DrawnTurn:
 
 
 def served_model(config: VllmConfig) -> ServedModel:
-    """The model that all servers have, with the smallest of their contexts. Raises `UserError`
-    where one does not answer, has another model, or is of a version that does not go with ours."""
+    """Return the model that all servers have, with the smallest of their contexts. Raises
+    `UserError` where one is down, has another model, or a version that does not go with ours."""
     found = [_served_at(url, config) for url in config.addresses]
     for url, one in zip(config.addresses, found, strict=True):
         if one.name != found[0].name:
@@ -358,7 +358,7 @@ class VllmServerPolicy:
         self._loop.close()
 
     async def _draw(self, request: Request, prompt: Sequence[int], budget: int) -> EngineAnswer:
-        """One turn; a stop string in an open thought does not end it."""
+        """Draw one turn; a stop string in an open thought does not end it."""
         ids, logprobs = tuple[int, ...](), tuple[float, ...]()
         while True:
             seeded, left = self._config.seeded, budget - len(ids)

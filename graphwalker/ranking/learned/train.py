@@ -74,7 +74,7 @@ def has_path(question: Question) -> bool:
 def examples(
     question: Question, graph: KnowledgeGraph, listed: RelationsOf
 ) -> Iterator[Example | None]:
-    """One of each hop of the question, at the first entity that lists it; `None` where none does.
+    """Return an example of each hop, at the first entity that lists it; `None` where none does.
 
     The hops are those of its query; without one, those of `relation_path` in its record.
     """

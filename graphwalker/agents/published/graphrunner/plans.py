@@ -72,7 +72,7 @@ class TraversalSchema:
         return seen
 
     def describe(self, question: str, most: int) -> str:
-        """The schema for a prompt; of more than `most` edge types those that fit the question."""
+        """Return the schema for a prompt; of over `most` edge types those that fit best."""
         edges = sorted(self.edges)
         hidden = max(0, len(edges) - most)
         if hidden:

@@ -20,7 +20,7 @@ _NO_NAME = re.compile(r"https?://www\.wikidata\.org/entity/\S+")
 
 
 def _id_of_entity(text: str, info: ValidationInfo) -> str:
-    """The fields before this one say whether it names an entity."""
+    """Return whether the field names an entity, which the fields before it say."""
     named = "entity" in (str(value).lower() for value in info.data.values())
     return need_freebase_id(text) if named else text
 

@@ -34,7 +34,7 @@ class _Ours(records.Published):
 
     @classmethod
     def read(cls, value: object) -> records.Published:
-        """A question in records.either shape, or a trajectory's; one file may hold all three."""
+        """Read a question in either shape, or a trajectory's; one file may hold all three."""
         record = as_object(value) or {}
         nested = as_object(record.get("question"))
         by_id = isinstance((nested or record).get("topic_entities"), dict)

@@ -187,7 +187,7 @@ OWN_GRAPHS: tuple[type[OwnGraph], ...] = (RogForm, SubgraphRagForm, GnnRagForm)
 
 
 def node_id(text: str) -> str:
-    """The id of a node that a record names; one in quotation marks must not read as a literal."""
+    """Return the id of a named node; one in quotation marks must not read as a literal."""
     return f"'{text}" if is_literal(text) else text
 
 

@@ -47,8 +47,8 @@ class DatabaseReader(CsvFile):
         )
 
     def _link(self, number: int, fields: list[str], rows: IntakeRows) -> None:
-        """A row that says something of the rows that it names: of the first, where it alone has
-        values, else at a node without a name."""
+        """Link a row that says something of the rows that it names: of the first, where it alone
+        has values, else at a node without a name."""
         table = self._table
         if not table.links:
             raise UserError("the row belongs to no row of another table")

@@ -67,7 +67,7 @@ def find_targets(
 def _candidates(
     column: DatabaseColumn, tables: Sequence[DatabaseTable]
 ) -> tuple[list[DatabaseTable], bool]:
-    """The tables that a column may point into, the likeliest first, and whether it is the first."""
+    """Return the tables that a column may point into, likeliest first, and whether it is first."""
 
     def rows(table: DatabaseTable) -> int:
         return max(column.ids[table.type], column.names[table.type])

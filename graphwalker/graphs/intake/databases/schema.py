@@ -200,7 +200,7 @@ def _look_at_values(source: Source, table: DatabaseTable, tables: Sequence[Datab
 
 
 def _find_links(source: Source, table: DatabaseTable, tables: Sequence[DatabaseTable]) -> None:
-    """A table whose rows only link rows of others has no entities of its own."""
+    """Find the tables whose rows only link rows of others: they have no entities of their own."""
     pointed = any(c.target and c.target.table.type == table.type for t in tables for c in t.columns)
     if table.key is not None and not table.title and len(table.links) > 1 and not pointed:
         table.columns = [column for column in table.columns if column is not table.key]

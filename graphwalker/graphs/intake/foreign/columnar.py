@@ -49,8 +49,8 @@ def write_csv(path: Path, form: str, out: Path) -> None:
 
 
 def _as_text(database: Any, column: str, kind: str, unit: int | None) -> str:
-    """The expression that gives a column as people mean it: no value for NaN, whole numbers without
-    a point where all are whole, as pandas makes floats of ids with gaps, and durations as such."""
+    """Return the expression of a column as people mean it: no value for NaN, whole numbers without
+    a point where all are whole, as pandas makes floats of ids with gaps, durations as such."""
     name = '"' + column.replace('"', '""') + '"'
     if unit:
         return f"to_microseconds(({name} * 1000000) // {unit})::VARCHAR AS {name}"

@@ -93,7 +93,7 @@ class _Base:
         yield _edge(head, label, node)
 
     def _is_new(self, *parts: Any) -> bool:
-        """Whether this is the first time: a relation stands at both of its ends."""
+        """Return whether this is the first time: a relation stands at both of its ends."""
         text = json.dumps(parts, sort_keys=True)
         if text in self._written:
             return False

@@ -171,7 +171,7 @@ def _writer(module: str) -> Callable[[Path, str, Path], None]:
 
 
 def _xml_format(path: Path, text: bytes) -> str:
-    """The format of an XML file by its first element."""
+    """Return the format of an XML file by its first element."""
     for match in _ELEMENT.finditer(re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)):
         name = match[1].decode()
         if name in _XML:
@@ -185,7 +185,7 @@ def _xml_format(path: Path, text: bytes) -> str:
 
 
 def _json_format(path: Path, text: bytes) -> str:
-    """The format of JSON, or JSON lines, by its first records and keys."""
+    """Return the format of JSON, or JSON lines, by its first records and keys."""
     keys = set(re.findall(rb'"(@?\w+)"\s*:', text))
     if keys & {b"@context", b"@graph", b"@id"}:
         return "JSON-LD"
@@ -206,7 +206,7 @@ def _json_format(path: Path, text: bytes) -> str:
 
 
 def first_record(text: bytes) -> Any:
-    """The first JSON value on the first line, `None` for what is not JSON."""
+    """Return the first JSON value on the first line, `None` for what is not JSON."""
     try:
         return json.loads(text.split(b"\n", 1)[0])
     except (ValueError, RecursionError):
