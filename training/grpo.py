@@ -17,7 +17,6 @@ from graphwalker.agents.policies import refuse_without_model
 from graphwalker.ceilings.ceiling import winnable_questions
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import refuse_unknown_topics, settle
-from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.graphs.open import open_graph
 from graphwalker.pretrained.load import read_tokenizer
@@ -236,30 +235,10 @@ def open_world(config: GrpoConfig) -> tuple[list[Question], Environment]:
     if config.evaluation:
         dev = dev_questions(config.evaluation.questions, config.evaluation.limit)
         refuse_unknown_topics(dev, environment.graph, f"{config.graph} (evaluation.questions)")
-    if config.asks_gold_walk:
-        questions = _with_queries(questions, environment, config)
     if config.winnable:
         questions = winnable_questions(questions, environment, config.questions)
         _enough(questions, config)
     return questions, environment
-
-
-def _with_queries(
-    questions: list[Question], environment: Environment, config: GrpoConfig
-) -> list[Question]:
-    """Gold relation paths made queries where they can be. Raises `UserError` where none has one."""
-    from training.rewards.gold import check_queries
-
-    graph = environment.graph
-    resolved = [
-        resolve_one(q, graph) if q.query is None and states_query(q) else q for q in questions
-    ]
-    if without := check_queries(resolved, config.asks_gold_walk):
-        log.warning(
-            "WARNING: %d of %d questions have no query: %s give 0 for those questions",
-            without, len(resolved), ", ".join(config.asks_gold_walk),
-        )  # fmt: skip
-    return resolved
 
 
 def _check_files(config: GrpoConfig, questions: list[Question]) -> None:

@@ -8,7 +8,6 @@ from graphwalker.config import Config
 from graphwalker.policies.vllm.config import Engine, VllmConfig
 from graphwalker.pretrained.shipped import StartModel
 from training.config import TrainingConfig
-from training.rewards.gold import GOLD_REWARDS
 from training.rewards.mix import RewardWeights
 
 
@@ -106,15 +105,8 @@ class GrpoConfig(TrainingConfig):
     """What an episode earns: weights of rewards by name, or of `module:NAME`, a function of your
     own of (trajectory, question, scores). Of the answer: `em`, `grounded_em` (only what the tools
     showed), `f1`, `hits1`, `relaxed_em` (the released evaluator's), `grounded_relaxed_em`,
-    `answered`, `over_answer`. Of the gold walk, for questions with a query: `frontier` (the share
-    of its entities that was shown), `path_overlap` (F1 of the relations walked). In a mapping `em`
-    counts 1 unless it is given; a list gives each of its names weight 1."""
-    turn_credit: float = Field(default=0.0, ge=0)
-    """Weight of each turn's own advantage besides the episode's. 0: off, as in GraphWalker.
-    (MT-GRPO, arXiv:2505.11821; see `training/reinforce/groups.py`.)"""
-    turn_credit_by: Literal["accepted", "frontier"] = "accepted"
-    """What a turn earns: 1 where the tools `accepted` its action, or by how much it raised the
-    share of the gold walk's entities that were shown (`frontier`; needs questions with a query)."""
+    `answered`, `over_answer`. In a mapping `em` counts 1 unless it is given; a list gives each of
+    its names weight 1."""
     zero_variance: Literal["keep", "filter", "resample"] = "keep"
     """Groups whose episodes all earn the same: `keep` them (their advantage is 0), `filter` them
     out of the loss's mean, or `resample`: draw groups of other questions instead (DAPO)."""
@@ -183,13 +175,6 @@ class GrpoConfig(TrainingConfig):
     def max_context(self) -> int:
         """Tokens of an episode, its prompt included."""
         return self.max_prompt_tokens + self.max_response_tokens
-
-    @property
-    def asks_gold_walk(self) -> list[str]:
-        """The settings that need the query of a question."""
-        named = [f"rewards.{name}" for name in self.rewards if name in GOLD_REWARDS]
-        credit = self.turn_credit and self.turn_credit_by == "frontier"
-        return [*named, *(["turn_credit_by=frontier"] if credit else [])]
 
     @model_validator(mode="after")
     def _batches_are_whole(self) -> "GrpoConfig":

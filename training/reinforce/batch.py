@@ -10,10 +10,8 @@ from training.grpo_config import GrpoConfig
 from training.reinforce.episode_tokens import EpisodeTokens
 from training.reinforce.groups import (
     ZERO_VARIANCE,
-    TurnReward,
     chunks,
     has_no_variance,
-    turn_credit,
     why_no_variance,
 )
 from training.reinforce.rows import Context, further_contexts
@@ -60,9 +58,6 @@ class Batch:
     """With their scores, the samples of a question side by side."""
     kept: Sequence[bool] = ()
     """Which of them are in the loss."""
-    credits: Sequence[Sequence[float]] = ()
-    """Advantage of each token besides that of the episode, a row for the first context of each
-    episode, then those of `contexts`; empty without turn credit."""
     contexts: Sequence[Context] = ()
     """Where an agent began its conversation anew: the contexts after the first one."""
     facts: Sequence[EpisodeFacts] = ()
@@ -82,7 +77,6 @@ def make_batch(
     groups: Groups,
     episodes: list[EpisodeTokens],
     config: GrpoConfig,
-    turn_reward: TurnReward,
     resampled: int,
     started: float,
     winnable: Callable[[Question], bool | None],
@@ -115,7 +109,6 @@ def make_batch(
         step=step,
         trajectories=played,
         kept=kept,
-        credits=_credits(played, episodes, config, turn_reward),
         facts=gather_all(facts),
         contexts=further_contexts(episodes),
         shown=shown,
@@ -211,23 +204,6 @@ def _episodes_to_show(groups: Groups, count: int) -> list[Trajectory]:
     """Take one episode of each question first: samples of one question are much alike."""
     mine = [t for sample in zip(*groups, strict=True) for t in sample][:count]
     return sorted(gather_all(mine), key=lambda t: t.sample)[:count]
-
-
-def _credits(
-    trajectories: Sequence[Trajectory],
-    episodes: Sequence[EpisodeTokens],
-    config: GrpoConfig,
-    turn_reward: TurnReward,
-) -> list[list[float]]:
-    if not (weight := config.turn_credit):
-        return []
-    credits = turn_credit(trajectories, config.samples, turn_reward)
-    rows = [(tokens, credit) for tokens, credit in zip(episodes, credits, strict=True)]
-    rows += [(c.tokens, credits[c.episode]) for c in further_contexts(episodes)]
-    return [
-        [weight * credit[turn] if turn >= 0 else 0.0 for turn in tokens.turns]
-        for tokens, credit in rows
-    ]
 
 
 def _mean(values: Sequence[float]) -> float:

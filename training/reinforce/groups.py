@@ -1,39 +1,23 @@
-"""Groups of episodes of one question: which have no variance, what replaces them, turn credit.
+"""Groups of episodes of one question: which have no variance, and what replaces them.
 
 Dynamic sampling after DAPO (Yu et al. 2025, arXiv:2503.14476, section 3.2): a group whose episodes
 all earned the same has no advantage and so no gradient.
-
-Turn credit after MT-GRPO (Zeng et al. 2025, arXiv:2505.11821, section 4), which adds to the
-outcome's advantage one of the turn's own reward, normalised within the group. Here a turn earns 1
-for an action that the tools accepted and 0 otherwise, or what it added to the potential of the gold
-walk (`rewards/gold.py`), normalised over all turns of the group, as episodes differ in length:
-
-    A[i, t] = A[i] + weight * (c[i, t] - mean(c)) / (deviation(c) + 1e-4)
-
-The outcome's reward is untouched, and no text of an observation is read.
 """
 
 import logging
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from graphwalker.agents.environment import Environment
 from graphwalker.ceilings.ceiling import reach_of
 from graphwalker.errors import GraphError
 from graphwalker.question import Question
-from graphwalker.trajectory import Trajectory
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-TurnReward = Callable[[Trajectory], list[float]]
-"""What each turn of an episode earns."""
-
-EPSILON = 1e-4
-"""Added to the deviation, as TRL adds it to that of the rewards."""
 TOLERANCE = 1e-6
 """Rewards this close are equal: the order of a sum of weights moves its last digits."""
 
@@ -109,27 +93,3 @@ def substitutes(known: Collection[str], taken: Collection[str], seed: str) -> li
     rest = sorted(set(known) - set(taken))
     random.Random(seed).shuffle(rest)
     return rest
-
-
-def accepted_actions(trajectory: Trajectory) -> list[float]:
-    """Reward each turn with 1 for an action that the tools accepted."""
-    return [float("malformed" not in turn.action and not turn.error) for turn in trajectory.turns]
-
-
-def turn_credit(
-    trajectories: Sequence[Trajectory], samples: int, earned: TurnReward = accepted_actions
-) -> list[list[float]]:
-    """Get the normalised credit of each turn of each episode, groups of `samples` being neighbours.
-
-    Infrastructure failures get zeros and count in no mean.
-    """
-    credits: list[list[float]] = []
-    for group in chunks(trajectories, samples):
-        rewards = [[] if t.stop.infrastructure_failure else earned(t) for t in group]
-        every = [reward for turns in rewards for reward in turns]
-        mean = fmean(every) if every else 0.0
-        spread = pstdev(every) + EPSILON if every else 1.0
-        for trajectory, turns in zip(group, rewards, strict=True):
-            whole = turns or [mean] * len(trajectory.turns)
-            credits.append([(reward - mean) / spread for reward in whole])
-    return credits

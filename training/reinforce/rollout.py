@@ -23,13 +23,11 @@ from training.reinforce.engines import BudgetPolicy, rollout_engine
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
 from training.reinforce.groups import (
     Winnable,
-    accepted_actions,
     chunks,
     group_ids,
     has_no_variance,
     substitutes,
 )
-from training.rewards.gold import GoldWalks, progress
 from training.rewards.mix import reward_mix, score_episode
 from training.runs.distributed import gather_all, rank
 
@@ -57,10 +55,7 @@ class Rollouts:
     ) -> None:
         self.config, self.environment, self.fmt = config, environment, fmt
         self.questions = {question.id: question for question in questions}
-        walks = GoldWalks(environment.graph)
-        self._reward = reward_mix(config.rewards, walks)
-        by_frontier = config.turn_credit_by == "frontier"
-        self._turn_reward = progress(walks) if by_frontier else accepted_actions
+        self._reward = reward_mix(config.rewards)
         self._winnable = Winnable(environment)
         self.batch = Batch()
         """That of the last call."""
@@ -80,9 +75,8 @@ class Rollouts:
                 resampled = self._resample(groups, wanted, run, step)
         episodes = self._tokens(groups, trainer.processing_class, trainer.eos_token_ids)
         self.batch = make_batch(
-            step, groups, episodes, self.config, self._turn_reward, resampled, started,
-            self._winnable,
-        )  # fmt: skip
+            step, groups, episodes, self.config, resampled, started, self._winnable
+        )
         self._check_failures()
         self._check_engines()
         return {

@@ -110,12 +110,6 @@ class EpisodeTrainer(WholeCheckpoints, GRPOTrainer):
             device, batch = self.accelerator.device, self.rollouts.batch
             output["kept"] = torch.tensor(batch.kept, device=device)
             output = self._with_contexts(output)
-            if batch.credits:
-                credit = pad_right(batch.credits, 0, torch.float32).to(device)
-                width, rows = output["completion_ids"].shape[1], len(output["advantages"])
-                whole = credit.new_zeros((rows, width))
-                whole[: len(credit), : credit.shape[1]] = credit
-                output["advantages"] = output["advantages"][:, None] + whole
         return output
 
     def _with_contexts(self, output: dict[str, Any]) -> dict[str, Any]:

@@ -18,10 +18,6 @@ from graphwalker.scoring import score
 from graphwalker.settings.named import find, is_own
 from graphwalker.trajectory import Trajectory
 from training.rewards.answers import ANSWER_REWARDS, Reward, em
-from training.rewards.gold import GOLD_REWARDS, GoldWalks
-
-KNOWN = {**ANSWER_REWARDS, **GOLD_REWARDS}
-"""The shipped rewards by name; those of `GOLD_REWARDS` need the graph."""
 
 SAY_WHAT_IS_RIGHT = ("em", "f1", "hits1", "grounded_em", "relaxed_em", "grounded_relaxed_em")
 """Of them or of the user's own, one must have a weight; one of them that is named takes the place
@@ -38,9 +34,9 @@ def _weights(given: Any) -> dict[str, float]:
     else:
         raise ValueError("rewards are a mapping of names to weights, or a list of names")
     for name in weights:
-        if not is_own(name) and name not in KNOWN:
+        if not is_own(name) and name not in ANSWER_REWARDS:
             _find_reward(name)  # raises, and names the nearest
-    if any(weights.get(name, 0) < 0 for name in KNOWN):
+    if any(weights.get(name, 0) < 0 for name in ANSWER_REWARDS):
         raise ValueError("a weight is not negative (over_answer is a penalty already)")
     used = {name: weights[name] for name in _in_order(weights) if weights[name]}
     if not any(is_own(name) or name in SAY_WHAT_IS_RIGHT for name in used):
@@ -53,7 +49,10 @@ def _weights(given: Any) -> dict[str, float]:
 
 def _in_order(weights: Mapping[str, float]) -> list[str]:
     """Return the shipped rewards first, always in one order: a sum of floats depends on it."""
-    return [*(n for n in KNOWN if n in weights), *(n for n in weights if n not in KNOWN)]
+    return [
+        *(n for n in ANSWER_REWARDS if n in weights),
+        *(n for n in weights if n not in ANSWER_REWARDS),
+    ]
 
 
 def _flat(given: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
@@ -71,10 +70,8 @@ RewardWeights = Annotated[dict[str, float], BeforeValidator(_weights)]
 """A config field: weights of rewards by their names."""
 
 
-def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> Reward:
+def reward_mix(weights: Mapping[str, float]) -> Reward:
     """Return the weighted sum of the named rewards, itself a reward. Imports the user's own ones.
-
-    `walks` are for the rewards of the gold walk, which pay nothing without them.
 
     >>> from graphwalker.graphs.base import Entity
     >>> from graphwalker.question import Answer
@@ -84,7 +81,7 @@ def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> 
     >>> reward_mix({"hits1": 1.0, "over_answer": 0.5})(episode, question, score(episode))
     0.75
     """
-    terms = [(name, _find_reward(name, walks), weight) for name, weight in weights.items()]
+    terms = [(name, _find_reward(name), weight) for name, weight in weights.items()]
 
     def mix(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
         total = 0
@@ -101,23 +98,14 @@ def reward_mix(weights: Mapping[str, float], walks: GoldWalks | None = None) -> 
     return mix
 
 
-def _find_reward(name: str, walks: GoldWalks | None = None) -> Reward:
-    if name in GOLD_REWARDS:
-        return _of_gold_walk(name, walks)
-    reward: Any = find(KNOWN, name, "reward")
+def _find_reward(name: str) -> Reward:
+    reward: Any = find(ANSWER_REWARDS, name, "reward")
     if not callable(reward):
         raise UserError(
             f"reward {name}: not a function of (trajectory, question, scores) but "
             f"a {type(reward).__name__}"
         )
     return cast("Reward", reward)
-
-
-def _of_gold_walk(name: str, walks: GoldWalks | None) -> Reward:
-    def reward(trajectory: Trajectory, question: Question, scores: Mapping[str, float]) -> float:
-        return GOLD_REWARDS[name](trajectory, walks.steps(question) if walks else ())
-
-    return reward
 
 
 def score_episode(trajectory: Trajectory, reward: Reward = em) -> Trajectory:

@@ -135,7 +135,7 @@ def curve(folder: Path) -> list[tuple]:
 @pytest.mark.long
 def test_a_run_that_stopped_goes_on_with_the_same_curve(world, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    settings = {"steps": 4, "save_steps": 2, "iterations": 2, "beta": 0.1, "turn_credit": 0.3}
+    settings = {"steps": 4, "save_steps": 2, "iterations": 2, "beta": 0.1}
     settings |= {"zero_variance": "resample", "keep_checkpoints": 9}
     run_grpo(config(world, whole, **settings))
     shutil.copytree(whole, stopped)

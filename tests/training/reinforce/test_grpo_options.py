@@ -23,7 +23,7 @@ from training.grpo import question_order, question_rows, run_grpo
 from training.grpo_config import GrpoConfig
 from training.reinforce.arguments import trl_arguments
 from training.reinforce.engines import BudgetPolicy, RolloutEngine
-from training.reinforce.groups import substitutes, turn_credit
+from training.reinforce.groups import substitutes
 from training.reinforce.rollout import OutageError
 from training.reinforce.trainer import EpisodeTrainer
 
@@ -97,24 +97,6 @@ def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp
     by_hand = gradients(trainer, expected)
     for ours, theirs in zip(gradients(trainer, loss), by_hand, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
-
-
-# --- turn-level credit
-
-
-def test_a_turns_credit_reaches_its_own_tokens(grpo_world, tmp_path):
-    plain, before = first_batch(grpo_world, tmp_path / "plain")
-    trainer, inputs = first_batch(grpo_world, tmp_path / "run", turn_credit=0.5)
-    extra = inputs["advantages"] - before["advantages"][:, None]
-    credits = turn_credit(trainer.rollouts.batch.trajectories, 4)
-    rows = zip(trainer.rollouts.batch.trajectories, credits, extra, loss_mask(inputs), strict=True)
-    for trajectory, credit, row, mask in rows:
-        expected = [
-            0.5 * c for t, c in zip(trajectory.turns, credit, strict=True) for _ in t.logprobs
-        ]
-        assert row[mask.bool()].tolist() == pytest.approx(expected, abs=1e-5)
-        assert not row[~mask.bool()].any()
-    assert not torch.allclose(our_loss(trainer, inputs), our_loss(plain, before), atol=1e-4)
 
 
 # --- budgets
@@ -241,8 +223,7 @@ def test_defaults_are_the_papers_values_and_those_of_its_code():
     for key, value in (TABLE_12 | RELEASED_CODE).items():
         assert getattr(config, key) == value, key
     assert config.rewards == {"em": 1.0}
-    off = (config.turn_credit, config.zero_variance, config.max_episode_tokens)
-    assert off == (0.0, "keep", 0)
+    assert (config.zero_variance, config.max_episode_tokens) == ("keep", 0)
 
 
 def test_batches_are_whole_for_processes_and_iterations(grpo_world, tmp_path, monkeypatch):

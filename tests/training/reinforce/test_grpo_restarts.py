@@ -15,7 +15,6 @@ from support.grpo_batches import (
 from support.grpo_toy import questions
 from support.run_toys import grpo_config, lines
 from training.grpo import make_trainer
-from training.reinforce.groups import turn_credit
 
 
 def forgetful(world, contexts: int = 2):
@@ -50,24 +49,6 @@ def test_every_context_is_a_row_of_its_episode_and_trained_as_by_hand(grpo_world
     ours = gradients(trainer, our_loss(trainer, inputs))
     for one, two in zip(ours, gradients(trainer, by_hand), strict=True):
         assert torch.allclose(one, two, atol=1e-6)
-
-
-def test_a_turns_credit_reaches_its_tokens_in_every_context(grpo_world, tmp_path) -> None:
-    trainer, inputs = first_batch(
-        grpo_world, tmp_path / "r", forgetful(grpo_world), turn_credit=0.5, scale_rewards="none"
-    )
-    batch = trainer.rollouts.batch
-    credits = turn_credit(batch.trajectories, 4)
-    rewards = torch.tensor([t.scores["reward"] for t in batch.trajectories]).view(-1, 4)
-    plain = (rewards - rewards.mean(1, keepdim=True)).flatten()
-    for place, context in enumerate(batch.contexts):
-        row, mask = inputs["advantages"][16 + place], loss_mask(inputs)[16 + place].bool()
-        expected = [
-            float(plain[context.episode]) + 0.5 * credits[context.episode][turn]
-            for turn in context.tokens.turns
-            if turn >= 0
-        ]
-        assert row[mask].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Rewards of the gold walk and of grounded answers; what cannot be earned without work."""
+"""Rewards of answers, grounded or not; what cannot be earned without work."""
 
 from dataclasses import replace
 
@@ -7,25 +7,15 @@ import pytest
 from eval.score.compat import graphwalker_em
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
-from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
-from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from graphwalker.trajectory import Message, StopReason, Trajectory
 from support.toy import TOY_NAMES, toy_graph
 from training.grpo_config import GrpoConfig
-from training.reinforce.groups import turn_credit
 from training.rewards.answers import ANSWER_REWARDS
-from training.rewards.gold import (
-    GoldStep,
-    GoldWalks,
-    check_queries,
-    path_overlap,
-    potentials,
-    progress,
-)
 from training.rewards.mix import reward_mix, score_episode
 
 GRAPH = toy_graph()
@@ -35,7 +25,6 @@ QUESTION = Question(
     "q", "Which land was Ada Mbeki born in?", (ADA,), (Answer("Verria", "m.0land"),),
     query=Query((Branch(ADA, HOPS),)),
 )  # fmt: skip
-WALKS = GoldWalks(GRAPH)
 ENVIRONMENT = Environment(GRAPH, EnvironmentConfig(prompt="compact", max_turns=8))
 
 
@@ -67,65 +56,7 @@ RIGHT = (
 
 
 def earned(episode: Trajectory, *names: str) -> list[float]:
-    return [
-        score_episode(episode, reward_mix({name: 1.0}, WALKS)).scores["reward"] for name in names
-    ]
-
-
-# --- the gold walk
-
-
-def test_the_potential_is_the_share_of_the_gold_walk_that_was_shown() -> None:
-    episode = play(*RIGHT)
-    assert potentials(episode, WALKS.steps(QUESTION)) == [0.0, 0.5, 0.5, 1.0, 1.0]
-    assert progress(WALKS)(episode) == [0.0, 0.5, 0.0, 0.5, 0.0]
-    assert earned(episode, "frontier", "path_overlap", "em", "grounded_em") == [1.0] * 4
-    ends = frozenset({"m.0city1", "m.nowhere"})  # of two entities one was shown
-    half = GoldStep(frozenset({BIRTH}), frozenset({"m.0ada"}), ends)
-    assert potentials(play(*RIGHT[:2], answer("X")), [half]) == [0.0, 0.5, 0.5]
-    failed = replace(episode, stop=StopReason.GRAPH_ERROR)
-    assert score_episode(failed, lambda *_: 1.0) is failed
-
-
-def test_a_turn_that_shows_more_of_the_gold_walk_gets_the_credit() -> None:
-    lost = play(relations("Ada Mbeki"), triples("Ada Mbeki", "people.person.children"), answer("X"))
-    first, second = turn_credit([play(*RIGHT), lost], 2, progress(WALKS))
-    assert first[1] > 0 > first[0] and first[1] == first[3] and second[1] == first[0]
-
-
-def test_a_turns_credit_is_its_validity_normalised_over_the_episodes_that_did_not_fail() -> None:
-    good, bad = Turn((), "", action={"tool": "t"}), Turn((), "", action={"malformed": "no tag"})
-    episode = play(answer("Verria"))
-    failed = replace(episode, turns=(bad,), stop=StopReason.GRAPH_ERROR)
-    group = [replace(episode, turns=turns) for turns in ((good, good, bad), (good,))]
-    deviation = (3 / 4 * 1 / 4) ** 0.5 + 1e-4  # of 1, 1, 0, 1
-    first, second, none = turn_credit([*group, failed], samples=3)
-    assert first == pytest.approx([0.25 / deviation] * 2 + [-0.75 / deviation])
-    assert second == first[:1] and none == [0.0]
-    erred = replace(good, error="unknown_relation")
-    ((lower, higher),) = turn_credit([replace(episode, turns=(erred, good))], 1)
-    assert lower < 0 < higher
-
-
-def test_relations_that_lead_elsewhere_lower_the_overlap() -> None:
-    steps = WALKS.steps(QUESTION)
-    wide = play(RIGHT[0], triples("Ada Mbeki", BIRTH, "people.person.children"), *RIGHT[2:])
-    half = play(*RIGHT[:2], answer("Verria"))
-    assert path_overlap(wide, steps) == pytest.approx(2 * (2 / 3) / (2 / 3 + 1))
-    assert path_overlap(half, steps) == pytest.approx(2 * 0.5 / 1.5)
-    # the right relation elsewhere is no step of the walk
-    child = "Eve Mbeki-Lindqvist"
-    said = [relations("Ada Mbeki"), triples("Ada Mbeki", "people.person.children")]
-    assert path_overlap(play(*said, relations(child), triples(child, LAND)), steps) == 0
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "overlap"),
-    [("m.0ada", "m.0city1", 1.0), ("m.0ada", "m.nowhere", 0.0), ("m.nowhere", "m.0city1", 0.0)],
-)
-def test_a_step_is_walked_where_both_its_ends_were_shown(start, end, overlap) -> None:
-    step = GoldStep(frozenset({BIRTH}), frozenset({start}), frozenset({end}))
-    assert path_overlap(play(*RIGHT[:2], answer("X")), [step]) == overlap
+    return [score_episode(episode, reward_mix({name: 1.0})).scores["reward"] for name in names]
 
 
 def test_a_right_name_that_was_never_looked_up_earns_nothing_where_it_must_be_grounded() -> None:
@@ -137,14 +68,6 @@ def test_a_right_name_that_was_never_looked_up_earns_nothing_where_it_must_be_gr
 def test_relaxed_em_is_that_of_the_released_evaluator(names) -> None:
     (found,) = earned(play(answer(*names)), "relaxed_em")
     assert found == graphwalker_em(names, ["Verria"])
-
-
-def test_questions_without_a_query_are_told_of() -> None:
-    bare = replace(QUESTION, query=None)
-    assert check_queries([QUESTION, bare], ["frontier"]) == 1
-    with pytest.raises(UserError, match=r"rewards\.frontier: none of the 1 questions has a query"):
-        check_queries([bare], ["rewards.frontier"])
-    assert earned(play(*RIGHT, question=bare), "frontier", "path_overlap") == [0.0, 0.0]
 
 
 # --- earning without work
@@ -188,14 +111,13 @@ TRICKS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 PAID_BY_EM = {"right name unseen": (answer("Verria"),), "again": (answer("Verria", "verria"),)}
 """A guess is right by EM alone; where it must be grounded it earns nothing, too."""
-NEW = ("grounded_em", "grounded_relaxed_em", "frontier", "path_overlap")
+NEW = ("grounded_em", "grounded_relaxed_em")
 
 
 @pytest.mark.parametrize("trick", [*TRICKS, *PAID_BY_EM])
 def test_a_trick_earns_nothing_under_any_new_reward(trick) -> None:
     episode = play(*{**TRICKS, **PAID_BY_EM}[trick])
     assert earned(episode, *NEW) == [0.0] * len(NEW)
-    assert sum(progress(WALKS)(episode)) == 0
     if trick in TRICKS:
         assert earned(episode, "em") == [0.0]
 
@@ -213,14 +135,14 @@ def test_text_around_an_honest_walk_changes_no_reward(trick) -> None:
 
 def test_rewards_are_mixed_by_their_weights() -> None:
     paths = dict.fromkeys(("model", "questions", "graph", "output_dir"), "x")
-    weights = GrpoConfig(**paths, rewards={"em": 1, "frontier": 0.5, "path_overlap": 0.25}).rewards
-    guess = score_episode(play(answer("Verria")), reward_mix(weights, WALKS)).scores["reward"]
-    walked = score_episode(play(*RIGHT), reward_mix(weights, WALKS)).scores["reward"]
-    assert (guess, walked) == (1.0, 1.75)
+    weights = GrpoConfig(**paths, rewards={"em": 1, "grounded_em": 0.5, "answered": 0.25}).rewards
+    guess = score_episode(play(answer("Verria")), reward_mix(weights)).scores["reward"]
+    walked = score_episode(play(*RIGHT), reward_mix(weights)).scores["reward"]
+    assert (guess, walked) == (1.25, 1.75)
     with pytest.raises(ValueError, match="one of them must have a weight"):
-        GrpoConfig(**paths, rewards={"em": 0, "frontier": 1})
-    with pytest.raises(ValueError, match="did you mean frontier"):
-        GrpoConfig(**paths, rewards={"em": 1, "frontire": 1})
+        GrpoConfig(**paths, rewards={"em": 0, "answered": 1})
+    with pytest.raises(ValueError, match="did you mean answered"):
+        GrpoConfig(**paths, rewards={"em": 1, "answred": 1})
     own = {"em": 1.0, "no_such.module:reward": 0.5}
     assert GrpoConfig(**paths, rewards=own).rewards == own  # nothing is imported
 
