@@ -17,7 +17,6 @@ HUB = "m.00hub"
 HUB_RELATION = "people.person.gender"
 BLOCK = 200_000
 DATE = "http://www.w3.org/2001/XMLSchema#date"
-NS = "http://rdf.freebase.com/ns/"
 _SYLLABLES = np.array([a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "an", "or")])
 
 Array = np.ndarray[Any, Any]
@@ -47,10 +46,10 @@ class Shape:
         return self.triples - self.hub_edges - 4 * self.cvts
 
 
-def make(triples: int, out: Path, seed: int = 0, form: str = "tsv") -> list[Path]:
-    """Write triples.`form`, names.tsv and types.tsv into `out` and return the three paths."""
+def make(triples: int, out: Path, seed: int = 0) -> list[Path]:
+    """Write triples.tsv, names.tsv and types.tsv into `out` and return the three paths."""
     out.mkdir(parents=True, exist_ok=True)
-    shape, paths = Shape(triples), [out / f"triples.{form}", out / "names.tsv", out / "types.tsv"]
+    shape, paths = Shape(triples), [out / "triples.tsv", out / "names.tsv", out / "types.tsv"]
     with paths[0].open("w", encoding="utf-8") as file:
         for name, count in (
             ("hub", shape.hub_edges),
@@ -60,7 +59,8 @@ def make(triples: int, out: Path, seed: int = 0, form: str = "tsv") -> list[Path
             for start in range(0, count, BLOCK):
                 rng = np.random.default_rng([seed, len(name), start])
                 columns = _BLOCKS[name](shape, rng, start, min(count, start + BLOCK))
-                file.write(_lines(columns, form))
+                rows = zip(*columns, strict=True)
+                file.write("".join([f"{h}\t{r}\t{t}\n" for h, r, t in rows]))
     _write_names(paths[1], shape, seed)
     _write_types(paths[2], shape)
     return paths
@@ -117,17 +117,6 @@ _BLOCKS = {"hub": _hub, "plain": _plain, "cvts": _cvts}
 def _draw_skewed(rng: np.random.Generator, shape: Shape, count: int) -> Array:
     """Draw entities with a skew: the first thousandth gets a tenth of the draws."""
     return (rng.random(count) ** 3 * shape.entities).astype(np.int64) * 7919 % shape.entities
-
-
-def _lines(columns: list[list[str]], form: str) -> str:
-    rows = zip(*columns, strict=True)
-    if form == "tsv":
-        return "".join([f"{h}\t{r}\t{t}\n" for h, r, t in rows])
-    return "".join([f"<{NS}{h}>\t<{NS}{r}>\t{_term(t)}\t.\n" for h, r, t in rows])
-
-
-def _term(tail: str) -> str:
-    return tail if tail.startswith('"') else f"<{NS}{tail}>"
 
 
 def _write_names(path: Path, shape: Shape, seed: int) -> None:

@@ -4,7 +4,7 @@
     python -m benchmarks.chat_models teacher --api URL --model M --graph G
 
 `agents`: each preset answers the first questions of Q (25 for `graphwalker`, else 10; `graphwalk`
-has questions of its own); three transcripts of each are in OUT/agents/PRESET/transcripts.md.
+has questions of its own).
 `teacher`: `graphwalker synth` of 1 to 3 hops, interrupted after 100 attempts: what was kept, why
 the rest was not, its cost and time. A stopped command resumes. Writes `agents_real.json` and
 `teacher_real.json` in `benchmarks/results/`.
@@ -25,7 +25,6 @@ from eval.analysis.summary import summarise
 from eval.run.records import USAGE, read_run
 from graphwalker.console import console
 from graphwalker.files import read_json, read_jsonl, write_json
-from graphwalker.trajectory import Trajectory
 
 PRESETS = (
     "graphwalker", "graphwalker-wide", "search-on-graph", "graphwalk", "graphrunner", "ark-v1",
@@ -79,20 +78,8 @@ def measure_agents(given: argparse.Namespace) -> dict[str, Any]:
         tokens = {key: sum(int(one.get(key, 0)) for one in spent) for key in keys}
         found[preset] = {key: figures[key] for key in FIGURES if key in figures}
         found[preset] |= {"stops": stops, **tokens, "seconds": seconds}
-        text = "\n\n".join(map(transcript, done[:3]))
-        (out / "transcripts.md").write_text(text + "\n", encoding="utf-8")
         console.facts(preset, {"em": figures.get("em"), "stops": dict(stops), "seconds": seconds})
     return found
-
-
-def transcript(episode: Trajectory) -> str:
-    """Return an episode as the model read it."""
-    gold = ", ".join(answer.name for answer in episode.question.answers)
-    lines = [f"# {episode.question.text} (gold: {gold}; EM {episode.scores.get('em')})"]
-    for turn in episode.turns:
-        lines += [f"[{message.role}]\n{message.content}" for message in turn.context]
-        lines.append(f"[model]\n{turn.completion}")
-    return "\n\n".join(lines)
 
 
 def measure_teacher(given: argparse.Namespace) -> dict[str, Any]:

@@ -150,7 +150,6 @@ def main() -> int:
     parser.add_argument("--size-mb", type=int, default=100, help="of a graph made without --graph")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--copies", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=600.0, help="no new copy after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a folder for the record of this run")
     arguments = parser.parse_args()
@@ -161,8 +160,6 @@ def main() -> int:
     started, cpu = time.perf_counter(), time.process_time()
     rng, kinds = random.Random(arguments.seed), [*KINDS, CUT, EXTENDED]
     for number in range(arguments.copies):
-        if time.perf_counter() - started > 60 * arguments.minutes:
-            break
         kind = kinds[number % len(kinds)]
         if copies.harm(kind, rng):
             counts[kind, outcome(copies.path, sound)] += 1

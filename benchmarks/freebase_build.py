@@ -4,13 +4,11 @@
 
 The file is made from a seed, with the shares of the real dump: most lines are type assignments in
 three spellings, keys, other languages and links, which `--freebase` drops; the rest are facts with
-their inverses, CVT nodes, dates, English names and descriptions. `--long-ids N` builds N nodes
-whose ids have 400 bytes instead, so the ids take several times the memory limit.
+their inverses, CVT nodes, dates, English names and descriptions.
 """
 
 import argparse
 import gzip
-import hashlib
 import json
 import os
 import random
@@ -27,8 +25,6 @@ from threading import Event, Thread
 from typing import Any
 
 from benchmarks.record import record
-from graphwalker.graphs.compiled.check import check_graph
-from graphwalker.graphs.intake.sorter import size_of
 
 NS, KEY = "http://rdf.freebase.com/ns/", "http://rdf.freebase.com/key/"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -121,23 +117,6 @@ def make(path: Path, lines: int, seed: int) -> None:
     partial.rename(path)
 
 
-def make_long_ids(path: Path, nodes: int, seed: int) -> None:
-    """Write a TSV file in which each of so many nodes, with ids of 400 bytes, has a triple."""
-    if path.is_file():
-        return
-    partial, draws = path.with_suffix(".partial"), random.Random(seed)
-
-    def node(number: int) -> str:
-        digest = hashlib.sha512(f"{seed} {number}".encode()).hexdigest()
-        return f"http://example.org/{3 * digest}"[:400]
-
-    with partial.open("w", encoding="ascii") as out:
-        for number in range(nodes):
-            other = node(draws.randrange(nodes))
-            out.write(f"{node(number)}\thttp://example.org/r{number % 50}\t{other}\n")
-    partial.rename(path)
-
-
 MEASURED = """
 import resource, runpy, sys
 try:
@@ -204,20 +183,6 @@ def build_once(source: Path, out: Path, workers: int, memory: str, *more: str) -
     }
 
 
-def measure_long_ids(work: Path, nodes: int, memory: str, seed: int) -> None:
-    """Build a graph whose nodes exceed the memory limit, and record it."""
-    source = work / f"long-{nodes}-{seed}.tsv"
-    make_long_ids(source, nodes, seed)
-    found = build_once(source, work / "long", 1, memory)
-    check_graph(work / "long")
-    ids = found["nodes"] * 400
-    times = round(ids / size_of("memory_limit", memory), 1)
-    figures = {**found, "id_bytes": ids, "memory_limit": memory, "times_the_limit": times}
-    words = f"--long-ids {nodes} --memory-limit {memory} --work WORK"
-    command = f"python -m benchmarks.freebase_build {words}"
-    print(record("freebase_build_long_ids", {**figures, "load": os.getloadavg()}, command, seed))
-
-
 def main() -> None:
     """Make the file, build it each way in turn, write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -226,11 +191,8 @@ def main() -> None:
     parser.add_argument("--memory-limit", default="2GB")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--long-ids", type=int, help="nodes with ids of 400 bytes, no dump")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    if given.long_ids:
-        return measure_long_ids(given.work, given.long_ids, given.memory_limit, given.seed)
     source = given.work / f"dump-{given.lines}-{given.seed}.nt.gz"
     make(source, given.lines, given.seed)
     found: dict[str, Any] = {}

@@ -255,7 +255,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of the CPU, for each door")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--door", default="", help="only this one")
-    parser.add_argument("--out", type=Path, help="folder of the record; other doors' figures stay")
+    parser.add_argument("--out", type=Path, help="folder of the record")
     given = parser.parse_args()
     given.out = given.out and given.out.resolve()
     logging.disable(logging.WARNING)  # rejected lines are told, each by its own
@@ -280,9 +280,6 @@ def main() -> int:
                 "crashes": dict(crashes),
             }
     if given.out:
-        before = given.out / "fuzz_doors.json"
-        if before.is_file():
-            figures = json.loads(before.read_text(encoding="utf-8"))["figures"] | figures
         line = f"python -m benchmarks.fuzz_doors --seconds {given.seconds:g} --out {given.out.name}"
         record("fuzz_doors", figures, line, given.seed, given.out)
     return 1 if failed else 0

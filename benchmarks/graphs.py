@@ -5,21 +5,15 @@
     python -m benchmarks.graphs store  --graph WORK/10000000/graph
 
 `build` makes worlds (benchmarks/big_world.py) and compiles each in a process of its own. `calls`
-asks the graph of such a world; with `--endpoint URL` it puts the same questions to a SPARQL
-server that holds the same triples, one after the other in the same run. CPU is that of the
-thread that asks: the compiled graph has no server whose CPU would be missing. `store` makes what
-SPARQL asks, and asks it for the ends of relations.
+asks the graph of such a world. `store` makes what SPARQL asks, and asks it for the ends of
+relations. CPU is that of the thread that asks.
 """
 
 import argparse
 import json
 import multiprocessing
 import random
-import resource
 import shutil
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -27,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.big_world import HUB, HUB_RELATION, make
-from benchmarks.record import RESULTS, commit, hardware, record
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step, Triple
-from graphwalker.graphs.build.build import build_graph
+from benchmarks.freebase_build import build_once
+from benchmarks.record import record
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Step, Triple
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.graphs.sparql_engine.results import JSON
@@ -53,7 +47,6 @@ def main() -> None:
     calls = commands.add_parser("calls")
     calls.add_argument("--graph", type=Path, required=True)
     calls.add_argument("--calls", type=int, default=4000)
-    calls.add_argument("--endpoint", default="")
     calls.add_argument("--seconds", type=float, default=3.0, help="for each number of processes")
     build = commands.add_parser("build")
     build.add_argument("--work", type=Path, required=True)
@@ -63,38 +56,27 @@ def main() -> None:
     store = commands.add_parser("store")
     store.add_argument("--graph", type=Path, required=True)
     store.add_argument("--calls", type=int, default=4000)
-    one = commands.add_parser("build-one")
-    one.add_argument("world", type=Path)
-    one.add_argument("memory_limit")
     given = parser.parse_args()
-    if given.command == "build-one":
-        print(json.dumps(build_one(given.world, given.memory_limit)))
-    elif given.command == "build":
+    if given.command == "build":
         measure_builds(given.work, given.triples, given.memory_limit, given.seed, given.keep)
     elif given.command == "store":
         measure_store(given.graph, given.calls, given.seed)
     else:
-        measure_calls(given.graph, given.calls, given.endpoint, given.seconds, given.seed)
+        measure_calls(given.graph, given.calls, given.seconds, given.seed)
 
 
-def measure_calls(path: Path, calls: int, endpoint: str, seconds: float, seed: int) -> None:
+def measure_calls(path: Path, calls: int, seconds: float, seed: int) -> None:
     """Print the table of look-ups and write results/graphs.json."""
-    figures: dict[str, Any] = {"open_ms": spread(open_times(path), 1e3)}
+    figures: dict[str, Any] = {
+        "open_ms": spread(times(lambda _: open_graph(path), range(30), time.perf_counter), 1e3)
+    }
     graph = open_graph(path)
     figures["graph"] = {k: v for k, v in graph.info().items() if k != "checksum"}
     rng = random.Random(seed)
     entities = [graph.entity_at(rng.randrange(graph.size)).id for _ in range(calls)]
     figures["compiled"] = rows = time_calls(graph, entities, rng)
     show("compiled graph (CPU microseconds)", rows)
-    print(f"open: {figures['open_ms']} ms; hub to leaf: {hub_to_leaf(rows)}")
-    figures["hub_to_leaf"] = hub_to_leaf(rows)
-    figures["batched"] = measure_batches(graph, entities[:1000])
-    if endpoint:
-        server = open_graph(endpoint)
-        figures["endpoint"] = time_calls(
-            server, entities[: max(20, calls // 40)], rng, time.perf_counter
-        )
-        show(f"{endpoint} (wall microseconds)", figures["endpoint"])
+    print(f"open: {figures['open_ms']} ms")
     figures["processes"] = scaling(path, entities[:500], seconds)
     for count, row in figures["processes"].items():
         print(f"{count} processes: {row}")
@@ -126,7 +108,7 @@ def measure_store(path: Path, calls: int, seed: int) -> None:
         request = {"form": JSON, "graphs": [], "is_ours": False, "max_rows": 10**6}
         assert reader.answer({**request, "query": query})[0] == 200
 
-    opened = [timed_opening(store) for _ in range(20)]
+    opened = times(lambda _: StoreReader(store), range(20), time.process_time)
     figures = {
         "triples": graph.info()["triples"],
         "graph_bytes": graph.info()["bytes"],
@@ -139,21 +121,6 @@ def measure_store(path: Path, calls: int, seed: int) -> None:
     print(record("graphs_store", figures, "python -m benchmarks.graphs store --graph DIR", seed))
 
 
-def timed_opening(store: Path) -> float:
-    started = time.process_time()
-    StoreReader(store)
-    return time.process_time() - started
-
-
-def open_times(path: Path) -> list[float]:
-    def once() -> float:
-        started = time.perf_counter()
-        open_graph(path)
-        return time.perf_counter() - started
-
-    return [once() for _ in range(30)]
-
-
 def time_calls(
     graph: KnowledgeGraph,
     entities: Sequence[str],
@@ -164,7 +131,6 @@ def time_calls(
     listing = lister(graph, SETTINGS, remembered=0)
     hops = [pick_hops(listing, entity, rng) for entity in entities]
     hub: Hops = (HUB, ((HUB_RELATION, Direction.IN),))
-    leaves = [leaf for leaf in (find_leaf(listing, entity) for entity in entities) if leaf]
     names = graph.names_many(entities)
     timed: dict[str, list[float]] = {
         "get_relations": times(listing, entities, clock),
@@ -172,8 +138,6 @@ def time_calls(
         "get_triples, observation": times(observer(graph), hops, clock),
         "name to entity": times(graph.resolve, names, clock),
         "walk step": times(partial(walk_step, graph), [h for h in hops if h[1]], clock),
-        "leaf: get_relations": times(listing, [e for e, _ in leaves], clock),
-        "leaf: get_triples": times(partial(triples_of, graph), leaves, clock),
         "hub: get_relations": times(listing, [HUB] * len(entities), clock),
         "hub: get_triples": times(partial(triples_of, graph), [hub] * len(entities), clock),
     }
@@ -185,13 +149,6 @@ def pick_hops(listing: Lister, entity: str, rng: random.Random) -> Hops:
     found = listing(entity)
     relations = rng.sample(found.relations, min(4, len(found.relations)))
     return entity, tuple((r, direction) for r in relations for direction, _ in found.sides(r))
-
-
-def find_leaf(listing: Lister, entity: str) -> Hops | None:
-    """Return an incoming relation with about as many triples as are shown at the hub."""
-    into = listing(entity).into.items()
-    few = range(LIMIT, 4 * LIMIT)
-    return next(((entity, ((r, Direction.IN),)) for r, count in into if count in few), None)
 
 
 def triples_of(graph: KnowledgeGraph, hops: Hops) -> list[Triple]:
@@ -251,35 +208,6 @@ def spread(values: Sequence[float], scale: float) -> dict[str, float]:
     return {name: round(ordered[round(share * last)] * scale, 3) for name, share in at.items()}
 
 
-def hub_to_leaf(rows: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Return the cost of the hub divided by that of an entity with a few triples."""
-    return {
-        what: round(rows[f"hub: {what}"]["median"] / rows[f"leaf: {what}"]["median"], 2)
-        for what in ("get_relations", "get_triples")
-        if f"leaf: {what}" in rows
-    }
-
-
-def measure_batches(graph: KnowledgeGraph, entities: Sequence[str]) -> dict[str, float]:
-    """Return microseconds an entity for single calls and for one batch."""
-    sides = [Side(entity, direction) for entity in entities for direction in Direction]
-    found: dict[str, float] = {}
-    for name, call in (
-        ("relations", lambda: [graph.relations(*side) for side in sides]),
-        ("relations_many", lambda: graph.relations_many(sides)),
-        ("triples", lambda: [one_by_one(graph, side) for side in sides]),
-        ("triples_many", lambda: graph.triples_many(sides, limit=LIMIT)),
-    ):
-        best = min(times(lambda _, call=call: call(), range(5), time.thread_time))
-        found[name] = round(best / len(entities) * 1e6, 2)
-    return found
-
-
-def one_by_one(graph: KnowledgeGraph, side: Side) -> list[Triple]:
-    relations = [relation for relation, _ in graph.relations(*side)]
-    return graph.triples(side.entity_id, relations, side.direction, LIMIT)
-
-
 def scaling(path: Path, entities: Sequence[str], seconds: float) -> dict[int, dict[str, float]]:
     """Tool calls (get_relations and get_triples in turn) of 1 to 8 processes: in a second, and in
     a second of CPU, which other work on the machine does not change."""
@@ -321,82 +249,21 @@ def show(title: str, rows: dict[str, dict[str, float]]) -> None:
 
 
 def measure_builds(work: Path, sizes: Sequence[int], memory: str, seed: int, keep: bool) -> None:
-    """Print what each size costs and write results/graphs_build.json; sizes that are not measured
-    again stay in it, with the commit and the load of the machine they were measured at."""
-    rows = [row for row in read_builds() if row["asked"] not in sizes]
+    """Print what each size costs and write results/graphs_build.json."""
+    rows: list[dict[str, Any]] = []
     for triples in sizes:
         world = work / str(triples)
         if not (world / "types.tsv").is_file():
             make(triples, world, seed)
-        alone = [sys.executable, "-m", "benchmarks.graphs", "build-one", str(world), memory]
-        row = json.loads(subprocess.run(alone, capture_output=True, text=True, check=True).stdout)
-        row = {"asked": triples, **row, "commit": commit(), "load": hardware()["load_average"]}
-        rows = sorted([*rows, row], key=lambda r: r["asked"])
-        print(json.dumps(row), flush=True)
+        files = [f"--{name}={world / name}.tsv" for name in ("names", "types")]
+        row = build_once(world / "triples.tsv", world / "graph", 1, memory, *files)
+        rows.append({"asked": triples, **row})
+        print(json.dumps(rows[-1]), flush=True)
         if not keep:
             shutil.rmtree(world)
-    listed = " ".join(str(row["asked"]) for row in rows)
-    command = (
-        f"python -m benchmarks.graphs build --work DIR --triples {listed} --memory-limit {memory}"
-    )
+    command = f"python -m benchmarks.graphs build --work DIR --triples {' '.join(map(str, sizes))}"
+    command += f" --memory-limit {memory}"
     print(record("graphs_build", {"memory_limit": memory, "builds": rows}, command, seed))
-
-
-def read_builds() -> list[dict[str, Any]]:
-    path = RESULTS / "graphs_build.json"
-    if not path.is_file():
-        return []
-    return json.loads(path.read_text(encoding="utf-8"))["figures"]["builds"]
-
-
-def build_one(world: Path, memory: str) -> dict[str, Any]:
-    """Compile one world in this process: seconds, peak memory of the process, peak of its disk."""
-    shutil.rmtree(world / "graph", ignore_errors=True)
-    stop, peak = threading.Event(), [0]
-
-    def watch() -> None:
-        while not stop.wait(0.5):
-            peak[0] = max(peak[0], disk_used(world))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    progress_texts: list[tuple[float, str]] = []
-    started = time.perf_counter()
-    info = build_graph(
-        [world / "triples.tsv"],
-        world / "graph",
-        names=world / "names.tsv",
-        types=world / "types.tsv",
-        memory_limit=memory,
-        progress=lambda text: progress_texts.append(
-            (round(time.perf_counter() - started, 1), text)
-        ),
-    )
-    stop.set()
-    watcher.join()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return {
-        "triples": info["triples"],
-        "nodes": info["nodes"],
-        "seconds": info["seconds"],
-        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
-        "peak_memory_mib": used.ru_maxrss >> 10,
-        "peak_disk_mib": peak[0] >> 20,
-        "file_mib": info["bytes"] >> 20,
-        "bytes_per_triple": round(info["bytes"] / info["triples"], 2),
-        "phases": {text: at for at, text in progress_texts if not text.startswith("reading")},
-    }
-
-
-def disk_used(world: Path) -> int:
-    """Return the bytes of the working folder of a build."""
-    found = 0
-    for path in world.glob(".graph.building-*/**/*"):
-        try:
-            found += path.stat().st_size
-        except FileNotFoundError:
-            continue
-    return found
 
 
 if __name__ == "__main__":

@@ -3,27 +3,20 @@
     python -m benchmarks.graphs_sparql --folder runs/bench-virtuoso --entities 3000
 
 Starts a Virtuoso of its own on a made world, compares every observation with the compiled graph,
-runs 64 episodes at once through a proxy that delays each call and drops some, and asks the same
-queries of Virtuoso and of `graph serve`. Writes `benchmarks/results/graphs_sparql.json`.
+and asks the same queries of Virtuoso and of `graph serve`. Writes
+`benchmarks/results/graphs_sparql.json`.
 """
 
 import argparse
 import json
 import random
-import socket
 import statistics
-import struct
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -66,11 +59,10 @@ def main() -> None:
             "warmed_with_other_calls": len(others),
             **_compare_plans(graph, compiled, topics, others),
             "served": _compare_served(server.endpoint, compiled, topics),
-            "proxy": _through_proxy(server.endpoint, compiled, topics, options),
         }
     finally:
         down(options.folder / "server")
-    names = ("entities", "calls", "warm", "episodes")
+    names = ("entities", "calls", "warm")
     values = {name: getattr(options, name) for name in names}
     given = " ".join(f"--{name} {value}" for name, value in values.items())
     command = f"python -m benchmarks.graphs_sparql {given}"
@@ -83,9 +75,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--entities", type=int, default=3000)
     parser.add_argument("--calls", type=int, default=64)
     parser.add_argument("--warm", type=int, default=128, help="calls on other entities before")
-    parser.add_argument("--episodes", type=int, default=64)
-    parser.add_argument("--delay-ms", type=int, default=300)
-    parser.add_argument("--drop", type=float, default=0.05)
     parser.add_argument("--memory", default="500MB")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
@@ -221,92 +210,6 @@ def _compare_served(
         for name, taken in times.items()
     }
     return {"queries": len(times["served_1"]), "differing": differing, **figures}
-
-
-def _through_proxy(
-    endpoint: str, compiled: KnowledgeGraph, topics: Sequence[Entity], options: argparse.Namespace
-) -> dict[str, Any]:
-    """Run episodes of two calls at once, and compare each with the compiled graph."""
-    topics = (list(topics) * options.episodes)[: options.episodes]
-    with _proxy(endpoint, options.delay_ms / 1e3, options.drop, options.seed) as (address, drops):
-        graph = SparqlGraph(address, default_graph=GRAPH, timeout_s=120.0, attempts=10)
-        started = time.perf_counter()
-        with ThreadPoolExecutor(options.episodes) as pool:
-            seen = list(pool.map(lambda topic: _episode(graph, topic), topics))
-        seconds = time.perf_counter() - started
-    expected = [_episode(compiled, topic) for topic in topics]
-    return {
-        "episodes": len(topics),
-        "delay_ms": options.delay_ms,
-        "drop_share": options.drop,
-        "dropped": drops[0],
-        "requests": graph.client.counts["requests"],
-        "retries": graph.client.counts["retries"],
-        "wrong_observations": sum(a != b for a, b in zip(seen, expected, strict=True)),
-        "seconds": seconds,
-        "seconds_one_after_the_other_at_least": len(topics) * 2 * options.delay_ms / 1e3,
-    }
-
-
-def _episode(graph: KnowledgeGraph, topic: Entity) -> tuple[str, str]:
-    tools = WalkerTools(graph, _question(topic))
-    call = Call("get_relations", {"entity": tools.topic_names()[0]})
-    listed = tools.call(call)
-    relations = list(listed.relations)[:4]
-    return listed.text, tools.call(
-        Call("get_triples", {**call.arguments, "relations": relations})
-    ).text
-
-
-@contextmanager
-def _proxy(
-    endpoint: str, delay_s: float, drop: float, seed: int
-) -> Iterator[tuple[str, list[int]]]:
-    """Serve an address that passes requests on late and resets a share of them."""
-    rng, lock, drops = random.Random(seed), threading.Lock(), [0]
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            time.sleep(delay_s)
-            with lock:
-                is_dropped = rng.random() < drop
-                drops[0] += is_dropped
-            if is_dropped:
-                linger = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self.close_connection = True
-                self.connection.close()
-                return
-            passed = {k: self.headers[k] for k in ("Content-Type", "Accept") if k in self.headers}
-            try:
-                with urlopen(Request(endpoint, body, passed), timeout=120) as answer:
-                    self._reply(answer.status, answer.headers["Content-Type"], answer.read())
-            except HTTPError as error:
-                self._reply(error.code, "text/plain", error.read())
-
-        def _reply(self, status: int, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.request_queue_size = 256
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/sparql", drops
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def _question(topic: Entity) -> Question:

@@ -4,7 +4,7 @@
         --train train.jsonl.gz --test test.jsonl.gz
 
 `--train` and `--test` are questions of one benchmark with `relation_path`, `--synth` ones of our
-own making. For BM25, BM25 over stems and trigrams, naive Bayes and the trained ranker: the share of
+own making. For BM25, BM25 over stems and trigrams, and the trained ranker: the share of
 gold relations among the first 1, 5, 10, 20, and the exact match of the baseline that answers with
 all that the first one shows, in `graphwalker-wide`. Where a ranker was trained on the questions
 that it ranks, each is ranked by a model that has not seen it. Settings were chosen on `--train`;
@@ -12,11 +12,9 @@ that it ranks, each is ranked by a model that has not seen it. Settings were cho
 """
 
 import argparse
-import math
 import statistics
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -35,48 +33,12 @@ from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25, bm25_stems
 from graphwalker.ranking.learned.train import (
-    Example,
     QuestionFile,
-    examples,
     first_shares,
     train_ranker,
 )
-from graphwalker.ranking.words import mask_entity
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister
-
-
-class NaiveBayes:
-    """Stems of the masked question given the relation, times how often a listed relation was gold:
-    what counting alone is worth. A relation's counts are drawn towards those of all relations."""
-
-    drawn = 10.0
-
-    def __init__(self, seen: Sequence[Example]) -> None:
-        self._words: dict[str, Counter[str]] = defaultdict(Counter)
-        self._all, self._gold, self._listed = Counter[str](), Counter[str](), Counter[str]()
-        for example in seen:
-            found = mask_entity(example.question, example.entity)[0]
-            self._words[example.gold[0]].update(found)
-            self._all.update(found)
-            self._gold[example.gold[0]] += 1
-            self._listed.update(example.relations)
-        self._total = self._all.total()
-
-    def __call__(self, question: str, entity: str, relations: tuple[str, ...]) -> list[str]:
-        known = [word for word in mask_entity(question, entity)[0] if word in self._all]
-        return sorted(
-            set(relations), key=lambda relation: (-self._score(known, relation), relation)
-        )
-
-    def _score(self, words: Sequence[str], relation: str) -> float:
-        counts = self._words.get(relation, Counter[str]())
-        share = math.log((self._gold[relation] + 0.5) / (self._listed[relation] + 3))
-        size = counts.total() + self.drawn
-        shares = ((word, self._all[word] / self._total) for word in words)
-        return share + sum(
-            math.log((counts[word] + self.drawn * p) / size) - math.log(p) for word, p in shares
-        )
 
 
 class Bench:
@@ -97,12 +59,6 @@ class Bench:
     def read(self, path: Path) -> list[Question]:
         """Return the grounded questions of a file."""
         return ground(load_questions(path), self.graph)
-
-    def read_examples(self, paths: Sequence[Path]) -> list[Example]:
-        """Return the examples of those files."""
-        questions = [question for path in paths for question in self.read(path)]
-        found = (examples(question, self.graph, self.listed) for question in questions)
-        return [example for one in found for example in one if example]
 
     def figures(self, rank: Ranker, questions: Sequence[Question]) -> dict[str, Any]:
         """Return first-k shares and the exact match of the first relation."""
@@ -156,10 +112,6 @@ def main() -> None:
             "call_ms": bench.call_ms(rank),
         }
         _save(figures, name, options)
-    for name, paths in bench.sources.items():
-        counts, label = NaiveBayes(bench.read_examples(paths)), f"naive Bayes, {name}"
-        figures[label] = {"test": bench.figures(counts, bench.test)}
-        _save(figures, label, options)
     for name, seed in product(bench.sources, options.seeds):
         if options.synth in bench.sources[name] and seed not in options.synth_seeds:
             continue

@@ -10,7 +10,7 @@ shows how busy the machine was. `benchmarks.against` compares with another check
 import argparse
 import os
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,25 +59,11 @@ def main() -> None:
         "cpu_seconds_by_stage": {name: round(seconds, 1) for name, seconds in SECONDS.items()},
         "trajectories_per_cpu_second": round(card["count"] / cpu, 1),
         "plausibility_gave_way": card.get("plausibility_gave_way", {}),
-        "attempts_by_stream": endings(given.out),
         "beside_the_paper": beside(card["structures"]),
         **check_records(given.graph, given.out / GRAPHSYNTH),
     }
     command = f"python -m benchmarks.synth --graph GRAPH --count {given.count} --out OUT"
     print(record(given.name, figures, command, given.seed).read_text(encoding="utf-8"))
-
-
-def endings(out: Path) -> dict[str, dict[str, int]]:
-    """Return the six most frequent outcomes of attempts, by stream."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for file in (GRAPHSYNTH, "dropped.jsonl"):
-        for row in read_jsonl(out / file):
-            stream = str(row.get("unit") or row["id"]).rpartition("/")[0]
-            found[stream][str(row.get("reason", "kept"))] += 1
-    return {
-        stream: {"attempts": counts.total(), **dict(counts.most_common(6))}
-        for stream, counts in sorted(found.items())
-    }
 
 
 class TimedMaker(Maker):

@@ -34,6 +34,6 @@ def test_every_ranker_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     main()
     record = json.loads((tmp_path / "ranker.json").read_text())
     figures = record["figures"]
-    assert len(figures) == 1 + 2 + 2 * 3 and record["seed"] == 3
+    assert len(figures) == 1 + 2 + 3 and record["seed"] == 3
     (trained,) = figures["trained, both"]
     assert trained["test"]["hops"] == 2 and trained["call_ms"] > 0
