@@ -45,6 +45,9 @@ class VllmConfig(Config):
     """`vllm`, beside a trainer: give the memory back between rollouts, for some seconds a step."""
     tensor_parallel: int = Field(default=1, ge=1)
     """`vllm`, in evaluations: GPUs that share the model."""
+    prefix_caching: bool = True
+    """`vllm`, in evaluations: keep the keys and values of earlier turns. Off: each turn reads its
+    whole episode again."""
     lora: FilePath = ""
     """`vllm`, in evaluations: folder of a LoRA adapter of the model. A server is started with
     `--lora-modules NAME=FOLDER`, and NAME is its `served_model`."""

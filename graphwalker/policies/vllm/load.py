@@ -46,7 +46,7 @@ def load_vllm(config: "PolicyConfig", name: str) -> Policy:
         gpu_memory_utilization=config.vllm.gpu_memory or 0.9,
         enforce_eager=config.vllm.enforce_eager,
         dtype=config.vllm.dtype,
-        enable_prefix_caching=True,
+        enable_prefix_caching=config.vllm.prefix_caching,
         **more,
     )
     tokenizer, generation = _tokenizer(config.model)
