@@ -2,6 +2,7 @@
 the clock of a query."""
 
 import json
+import os
 import re
 import resource
 import signal
@@ -196,4 +197,7 @@ def _limit_memory(more: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:  # the server that asked has ended; at exit Python would write again
+        os._exit(0)

@@ -1,7 +1,10 @@
 """83 queries that mean no good, asked of `graph serve`: each is bounded, none ends the server."""
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -50,6 +53,16 @@ def test_a_query_that_means_no_good_ends_in_time_with_its_reason(graph, query):
         status, body = 400 if error.is_malformed else 500, str(error).encode()
     assert status == 200 or body[:6] in (b"37000:", b"42000:", b"S1T00:"), body
     assert time.monotonic() - started < SECONDS + SLACK
+
+
+def test_a_worker_whose_server_is_gone_ends_in_silence(graph):
+    nobody, stdout = os.pipe()
+    os.close(nobody)
+    module = "graphwalker.graphs.sparql_engine.worker"
+    command = [sys.executable, "-P", "-m", module, str(find_store(graph)), "300"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+    os.close(stdout)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.long
