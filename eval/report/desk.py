@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from eval.analysis.error_kinds import KINDS
 from eval.report.plots import series
+from eval.report.published import RULES
 from eval.run.records import PREDICTIONS, Run, read_usage, usage_figures
 from eval.tables import (
     StageFigures,
@@ -19,7 +20,6 @@ from eval.tables import (
     missing_note,
     number,
 )
-from graphwalker.oracle.baselines import BASELINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def ran_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     def each(key: str) -> str:
         return ", ".join(dict.fromkeys(str(run[key]) for run in runs if run.get(key)))
 
-    rules = dict.fromkeys(run["model"] for run in runs if run.get("model") in BASELINES)
+    rules = dict.fromkeys(run["model"] for run in runs if run.get("model") in RULES)
     models = dict.fromkeys(
         run["model"] for run in runs if run.get("model") not in (*rules, None, "")
     )
@@ -101,7 +101,7 @@ def headline(report: Mapping[str, Any]) -> str:
     if last.get("em") is None:
         return f"{last['name']} has no scored questions; {missing_note(last) or 'none was asked'}."
     rule = last.get("run", {}).get("model")
-    who = f"{last['name']} ({rule}, a rule without a model)" if rule in BASELINES else last["name"]
+    who = f"{last['name']} ({rule}, a rule without a model)" if rule in RULES else last["name"]
     text = f"{who} answers {count_of_questions(last)}"
     best, over = best_baseline(last)
     before = stages[place - 1]["name"] if place else ""

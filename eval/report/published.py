@@ -19,11 +19,14 @@ from eval.score.metrics import METRICS
 from eval.score.score import score_record
 from eval.tables import Cell, FigureTable, as_markdown
 from graphwalker.errors import UserError
+from graphwalker.oracle.baselines import BASELINES
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
 FOLDER = Path(__file__).parent / "published_tables"
 MISSING = "-"
+RULES = ("oracle", *BASELINES)
+"""Policies without a model."""
 
 
 def _figure(cell: object) -> float | None:
@@ -205,6 +208,7 @@ def _measure(table: PublishedTable, name: str, run: Run) -> dict[str, Any]:
         "name": name,
         "questions": len(measured),
         "left_out": len(known - measured),
+        **({"rule": rule} if (rule := run.config.get("policy")) in RULES else {}),
         **({"runs": len(drawn), "temperature": run.config.get("temperature")} if drawn else {}),
         "values": {
             key: value and value * (100.0 if key in percent else 1.0)
@@ -256,6 +260,9 @@ def _table(record: PublishedRecord) -> FigureTable:
         for row in record["ours"]
         if row["questions"] or row["left_out"]
     ]
+    if ours and all(row.get("rule") for row in record["ours"]):
+        empty = (Cell("–"),) * (len(head) - 1)
+        ours.append((Cell("a model", "not measured: a rule played in its place"), *empty))
     theirs = [
         (Cell(row["label"], f"published · {row['group']}"), *_cells(row, record))
         for row in record["rows"]
@@ -265,7 +272,8 @@ def _table(record: PublishedRecord) -> FigureTable:
 
 def _say_measured(row: Mapping[str, Any]) -> str:
     """`measured here, 13 questions; 17 of other parts of the dataset left out`."""
-    parts = [f"measured here, {row['questions']:,} questions"]
+    rule = f" ({row['rule']}, no model)" if row.get("rule") else ""
+    parts = [f"measured here{rule}, {row['questions']:,} questions"]
     if row.get("runs"):
         heat = row["temperature"]
         at = "" if heat is None else f" at temperature {heat:g}"

@@ -59,7 +59,7 @@ def check_chain(settings: Mapping[str, Any], source: str) -> Iterator[Diagnosis]
         yield from _look_for_gpus(machine)
     yield from _inputs(settings, sections)
     yield from estimate_money(sections)
-    yield from _costs(machine, models, Path(str(settings.get("run") or ".")))
+    yield from _costs(machine, models, settings)
 
 
 def _is_needed(one: Diagnosis, extras: set[str]) -> bool:
@@ -119,14 +119,15 @@ def _inputs(settings: Mapping[str, Any], sections: list[ChainSection]) -> Iterat
 
 
 def _costs(
-    machine: Machine, models: list[tuple[ChainSection, Config]], run: Path
+    machine: Machine, models: list[tuple[ChainSection, Config]], settings: Mapping[str, Any]
 ) -> Iterator[Diagnosis]:
     from training.config import SftConfig
     from training.grpo_config import GrpoConfig
     from training.models.shapes import model_shape
 
     disk, hours = 0.0, 0.0
-    first: dict[str, str] = {}
+    run, base = Path(str(settings.get("run") or ".")), settings.get("base")
+    first = {str(base): str(settings["model"])} if base and settings.get("model") else {}
     for section, model in models:
         if isinstance(model, SftConfig | GrpoConfig):
             start = _first_model(first, model.model)

@@ -9,17 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from graphwalker.config import read_settings
+from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.config import parse_config, read_settings
 from graphwalker.console import console
 from graphwalker.errors import UserError
 from graphwalker.jobs.sections import texts
 
 FOLDER = "toy"
-ENTITIES = 1000
+ENTITIES = 3000
 """Named entities of the world."""
-QUESTIONS = 24
-"""Questions of each file."""
-MIX = {"2-hop": 3.0, "3-hop": 1.0, "2I": 2.0}
+TESTS, TRAIN = 24, 600
+"""Questions of a file to test on, and of one to train on."""
+SAMPLING = {
+    **{"mix": {"1-hop": 3.0, "2-hop": 5.0, "2I": 2.0}, "vague": 0.1},
+    **{"max_degree": 3, "max_answers": 3, "max_frontier": 2},
+}
+"""Questions that a tiny model learns to answer in minutes."""
 
 
 def toy_overrides(path: Path | str) -> list[str]:
@@ -50,7 +55,8 @@ def make_toy(settings: Mapping[str, Any]) -> None:
             _make_questions(folder, Path(name), number)
     model = folder / "model"
     if str(model) in named and not model.exists():
-        _make_model(folder, model, files)
+        environment = parse_config(EnvironmentConfig, settings.get("environment") or {}, "toy")
+        _make_model(folder, model, files, environment)
     if str(folder / "virtuoso") in named and not (folder / "virtuoso").exists():
         _load_virtuoso(folder)
 
@@ -71,14 +77,12 @@ def _make_questions(folder: Path, file: Path, seed: int) -> None:
 
     dataset, _, split = file.stem.rpartition("-")
     dataset, _, part = dataset.partition("-")
+    count, side = (TRAIN, "train") if split == "train" else (TESTS, "test-entity")
     config = SynthConfig.model_validate(
-        {
-            **{"count": QUESTIONS, "seed": seed, "mix": MIX, "sparql": True, "vague": 0.1},
-            "split": "train" if split == "train" else "test-entity",
-        }
+        {**SAMPLING, "count": count, "seed": seed, "sparql": True, "split": side}
     )
     made = folder / "made" / file.stem
-    console.note(f"{QUESTIONS} questions as {dataset} ({split}) ...")
+    console.note(f"{count} questions as {dataset} ({split}) ...")
     make_questions(str(folder / "world" / "graph"), config, made)
     records = read_jsonl(made / "questions.jsonl")
     if dataset == "colota":
@@ -116,23 +120,26 @@ def _statements(folder: Path, records: Iterable[dict[str, Any]]) -> Iterator[dic
         yield question.to_json()
 
 
-def _make_model(folder: Path, model: Path, questions: list[str]) -> None:
+def _make_model(
+    folder: Path, model: Path, questions: list[str], environment: EnvironmentConfig
+) -> None:
+    """Make the model of the demo, whose words are those of trajectories and of `questions`."""
     from data_pipeline.config import SynthConfig
     from data_pipeline.synthesize import synthesize
-    from graphwalker.agents.environment import EnvironmentConfig
     from graphwalker.datasets.base import load_questions
     from graphwalker.demo.data import make_tiny_model
+    from graphwalker.graphs.browse import shown_relations
     from graphwalker.graphs.open import open_graph
-    from training.tiny.config import TinyModelConfig
+    from training.tiny.config import demo_model
 
     console.note("a tiny model ...")
-    config = SynthConfig.model_validate({"count": QUESTIONS, "mix": MIX})
+    settings = {**SAMPLING, "count": TRAIN, "plain_thoughts": True, "environment": environment}
     words = folder / "made" / "words"
-    synthesize(str(folder / "world" / "graph"), config, words)
+    synthesize(str(folder / "world" / "graph"), SynthConfig.model_validate(settings), words)
     texts = [question.text for name in questions for question in load_questions(Path(name))]
-    small = TinyModelConfig(vocab_size=4096, layers=2, hidden=64, heads=2, intermediate=128)
     graph, corpus = open_graph(str(folder / "world" / "graph")), words / "graphsynth.jsonl"
-    make_tiny_model(small, corpus, graph, model, EnvironmentConfig(), texts)
+    small = demo_model(len(list(shown_relations(graph))), 0)
+    make_tiny_model(small, corpus, graph, model, environment, texts)
 
 
 def _load_virtuoso(folder: Path) -> None:

@@ -17,6 +17,7 @@ from graphwalker.errors import GraphWalkerError, IncompleteError, UserError
 from graphwalker.files import read_json
 from graphwalker.jobs.road import (
     CONFIG,
+    PROCESSES,
     JobsConfig,
     seeds_command,
     seeds_settings,
@@ -34,8 +35,6 @@ from graphwalker.runs import CARD, one_writer
 
 STOPPING = (signal.SIGTERM, signal.SIGUSR1)
 """Signals upon which training saves a checkpoint and ends."""
-PROCESSES = 2
-"""Processes of training on CPUs."""
 
 
 def run_chain(path: Path | str, overrides: Sequence[str] = (), trust: Sequence[str] = ()) -> Path:
@@ -108,19 +107,23 @@ def run_section(
             )
     words = (*section.module.split(), *section.words(config, seeds), *overrides)
     if section.kind in ("sft", "grpo"):
-        words += _layout()
+        words += layout_words(config)
     run_command(section.name, words, quiet)
 
 
-def _layout() -> tuple[str, ...]:
-    """Return the words by which training takes two processes where there is no GPU, each of one
-    thread; with GPUs it takes the layout of the config."""
+def layout_words(config: Path) -> tuple[str, ...]:
+    """Return the words by which training takes `jobs.processes` processes of one thread where there
+    is no GPU; with GPUs it takes the layout of the config."""
     import torch
 
     if torch.cuda.is_available():
         return ()
+    jobs = read_settings(config).get("jobs") or {}
+    processes = str(jobs.get("processes", PROCESSES))
+    if processes == "1":
+        return ("allow_cpu=true",)
     # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
-    layout = ("--multi_gpu", "--num_processes", str(PROCESSES), "--num_machines", "1")
+    layout = ("--multi_gpu", "--num_processes", processes, "--num_machines", "1")
     arithmetic = ("--mixed_precision", "no", "--dynamo_backend", "no")
     threads = ("--num_cpu_threads_per_process", "1", "--main_process_port", "0")
     return ("allow_cpu=true", "--", *layout, *arithmetic, *threads)

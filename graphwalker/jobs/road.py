@@ -31,6 +31,7 @@ CONFIG = "jobs.yaml"
 ARRAYS = {"synth": CARD, "questions": CARD, "experts": CARD, "eval": "complete.json"}
 """Kinds of stages that are arrays of jobs, with the last file of each part."""
 NO_GPU = "--gpus-per-node=0"
+PROCESSES = 2
 
 
 def _check_option(text: str) -> str:
@@ -61,6 +62,8 @@ class JobsConfig(Config):
     """Jobs of each array that makes data."""
     eval_shards: int = Field(8, ge=1, le=MOST_SHARDS)
     """Jobs of the array that evaluates."""
+    processes: int = Field(PROCESSES, ge=1)
+    """Processes of training on this machine, where it has no GPU."""
     data: SbatchOptions = ()
     """Options of sbatch for stages that make data: partition, account, time."""
     train: SbatchOptions = ()

@@ -12,7 +12,7 @@ from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.demo.toy import make_toy
 from graphwalker.errors import UserError
-from graphwalker.files import read_json
+from graphwalker.files import read_json, read_jsonl
 from graphwalker.jobs import local as chain
 from support.paths import ROOT
 
@@ -74,6 +74,21 @@ def test_a_check_names_what_is_missing_and_makes_nothing(said, tmp_path):
     assert "sft1/final" not in printed  # the chain makes it
 
 
+def test_an_ablation_knows_the_size_of_the_model_that_the_first_run_makes(said):
+    _, printed, _ = said("reproduce", "graphwalker-figure6", "--check", "--json")
+    found = {row["what"]: row["found"] for row in json.loads(printed)}
+    assert found["sft2-500"].startswith("peak 39.3 GiB of 80") and "at most 9" in found["hours"]
+
+
+def test_training_takes_as_many_processes_as_the_config_says(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("jobs: {processes: 1}\n")
+    assert chain.layout_words(path) == ("allow_cpu=true",)
+    path.write_text("jobs: {processes: 3}\n")
+    words = chain.layout_words(path)
+    assert words[words.index("--num_processes") + 1] == "3"
+
+
 def test_a_chain_makes_its_graph_evaluates_and_sets_the_printed_table_beside(tmp_path):
     path = tmp_path / "chain.yaml"
     path.write_text(CHAIN.format(run=tmp_path / "run"))
@@ -103,7 +118,12 @@ def test_every_paper_runs_in_small(group, tmp_path):
         command = [sys.executable, "-m", "graphwalker", "reproduce", name, "--toy"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, (name, done.stderr[-2000:])
-        assert (tmp_path / "runs" / "toy" / name / "report" / "report.html").is_file()
+        run = tmp_path / "runs" / "toy" / name
+        assert (run / "report" / "report.html").is_file()
+        stages = read_json(run / "report" / "report.json")["stages"]
+        assert 0 < max(stage["em"] for stage in stages) < (1 if group == "graphwalker" else 1.01)
+        steps = [line for file in run.glob("grpo*/metrics.jsonl") for line in read_jsonl(file)]
+        assert not steps or min(step["zero_variance"] for step in steps) < 1
 
 
 def test_the_toy_of_ark_asks_what_its_evidence_decides(tmp_path):

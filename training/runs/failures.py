@@ -1,14 +1,19 @@
-"""Why a process of several ended: each leaves its reason where torchrun looks, and the others tell
-it as their last line."""
+"""Why a process of several ended: each leaves its reason where torchrun looks, the others tell it
+as their last line, and the launcher writes it below the log of one that could not."""
 
 import json
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphwalker.errors import first_line
 from training.runs.distributed import processes, rank
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
 """Names `RANK/error.json` of this process, in a folder that the processes of a node share."""
@@ -54,3 +59,35 @@ def _reasons() -> Iterator[tuple[int, str]]:
             number = file.parent.name
             when = int(record["extraInfo"]["timestamp"])
             yield when, f"process {number} of this node ended: {record['message']}"
+
+
+def log_files(folder: str | None) -> list[Path]:
+    """Return the logs of processes that torchrun keeps in `folder` (`--log_dir`)."""
+    return list(Path(folder).glob("*/attempt_*/*/stderr.log")) if folder else []
+
+
+def end_logs(error: "ChildFailedError", logs: Iterable[Path]) -> None:
+    """Write why the first process of this node ended below each log that does not end with it.
+
+    A process that another one's end leaves alone may be ended before it can say why.
+    """
+    number, first = error.get_first_failure()
+    if first.exitcode < 0:  # it could not say so itself
+        reason = f"process {number} was ended by {first.signal_name()}"
+        line = f"{error.name}: {reason}; the same command resumes\n"
+        sys.stderr.write(line)
+    else:
+        left, files = first.error_file_data["message"], {log.parent.name: log for log in logs}
+        own = files.get(str(first.local_rank))
+        reason = left["message"] if isinstance(left, dict) else _last_line(own) if own else ""
+        line = f"{error.name}: process {number} of this node ended: {reason}\n"
+    for log in logs:
+        if reason not in _last_line(log):
+            with log.open("a", encoding="utf-8") as file:
+                file.write(line)
+
+
+def _last_line(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        return file.read().decode(errors="replace").rstrip().rpartition("\n")[2]

@@ -220,6 +220,15 @@ def test_the_page_of_ark_says_how_many_runs_were_sampled_and_how(rows, runs):
     assert "3 sampled runs at temperature 0.7" in page.read_text()
 
 
+def test_where_a_rule_played_the_page_says_that_no_model_was_measured(rows, runs):
+    page = (runs["ark"].parent / "page/report.md").read_text()
+    assert (
+        f"measured here (oracle, no model), {rows['ark-v1-table3']['questions']} questions" in page
+    )
+    assert "| a model not measured: a rule played in its place | – |" in page
+    assert "(oracle, a rule without a model) answers" in page
+
+
 def test_without_samples_the_columns_of_sampled_runs_are_empty(runs, tmp_path):
     write_jsonl(tmp_path / "predictions.jsonl", read_jsonl(runs["ark"] / "predictions.jsonl"))
     (row,) = reached(tmp_path, ["ark-v1-table3"], tmp_path / "out").values()

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 from graphwalker.agents.environment import EnvironmentConfig
 from support.engine_toy import Toy
@@ -17,6 +18,7 @@ from support.paths import ROOT
 from support.run_toys import grpo_config, make_toy_graph, sft_config, write_config
 from support.token_server import Fault, serve
 from training.runs.checkpoints import last_checkpoint
+from training.runs.failures import ERROR_FILE, end_logs, leave_reason, log_files
 
 OWN = """
 import os
@@ -77,13 +79,37 @@ def long_sft(place: Path, folder: Path, **more: int) -> Run:
     return run
 
 
+@pytest.mark.parametrize(
+    ("code", "left", "said", "reason"),
+    [
+        (-9, "", "step 7", "process 0 was ended by SIGKILL"),
+        (1, "no room", "no room", "process 0 of this node ended: no room"),
+        (1, "", "sft: waited in vain", "process 0 of this node ended: sft: waited in vain"),
+    ],
+)
+def test_a_log_that_lacks_the_reason_gets_it(code, left, said, reason, tmp_path, monkeypatch):
+    logs = [tmp_path / "run/attempt_0" / name / "stderr.log" for name in "01"]
+    for log, last in zip(logs, (said, "step 7"), strict=True):
+        log.parent.mkdir(parents=True)
+        log.write_text(f"step 6\n{last}\n")
+    monkeypatch.setenv(ERROR_FILE, str(logs[0].with_name("error.json")))
+    if left:
+        leave_reason(left)
+    failure = ProcessFailure(0, 1, code, os.environ[ERROR_FILE])
+    end_logs(ChildFailedError("sft", {0: failure}), log_files(str(tmp_path)))
+    assert reason in logs[1].read_text().splitlines()[-1]
+    assert reason.rpartition("ended: ")[2] in logs[0].read_text().splitlines()[-1]
+    assert len(logs[0].read_text().splitlines()) == (3 if code < 0 else 2)
+
+
 @pytest.mark.slow
 def test_a_process_that_hangs_ends_the_run_with_its_reason(place, tmp_path):
     run = long_sft(place, tmp_path, ddp_timeout_s=20)
     os.kill(run.child(1), signal.SIGSTOP)
     began = time.monotonic()
     assert run.process.wait(timeout=240) and time.monotonic() - began > 15
-    assert "process 0 waited for another one" in run.last_words()[0]
+    why = "process 0 waited for another one"
+    assert [why in words for words in run.last_words().values()] == [True, True]
     assert not run.child(1) and not run.child(0)
 
 
@@ -93,8 +119,9 @@ def test_a_process_that_is_killed_ends_the_run_within_a_minute(place, tmp_path):
     os.kill(run.child(1), signal.SIGKILL)
     began = time.monotonic()
     assert run.process.wait(timeout=120) and time.monotonic() - began < 60
-    assert "process 0 waited for another one that was killed" in run.last_words()[0]
-    assert "process 1 was ended by SIGKILL" in run.log().splitlines()[-1]
+    why = "process 1 was ended by SIGKILL"
+    assert [why in words for words in run.last_words().values()] == [True, True]
+    assert why in run.log().splitlines()[-1]
     assert not run.child(0)
 
 
