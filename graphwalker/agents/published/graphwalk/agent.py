@@ -185,6 +185,11 @@ class GraphWalkOracle(PresetOracle):
 
     def plan(self, key: str, question: Question) -> Plan:
         own, template = copy(self), _BY_NAME[question.structure]
+        if not self.settings.options.get("tools", True):
+            rows = tuple(row.name for row in question.answers)
+            one = template.wanted == "one"
+            yield "The graph stands above.", FinalAnswer(rows[:1] if one else rows, "rows")
+            return
         own._full, own._values = graph_of(self.graph, question), question.annotations["values"]
         own._nodes, own._edges, own._expanded = {}, {}, set()
         yield from own._look(template)  # pyright: ignore[reportReturnType]

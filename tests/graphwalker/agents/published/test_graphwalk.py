@@ -197,6 +197,13 @@ def test_the_oracle_answers_every_template_through_the_tools(folder: Path) -> No
     assert [t.conversation() for t in again] == [t.conversation() for t in made]
 
 
+def test_without_tools_the_oracle_reads_every_answer_off_the_prompt(folder: Path) -> None:
+    config = EnvironmentConfig(preset="graphwalk", options={"tools": False})
+    environment = Environment(open_graph(folder), config)
+    made = run(environment, load_questions(folder / QUESTIONS), GraphWalkOracle(environment))
+    assert {(score(t)["em"], len(t.turns)) for t in made} == {(1.0, 1)}
+
+
 def test_a_compiled_graph_shows_the_same_to_the_letter(tmp_path: Path) -> None:
     make_graph_set(size_of(40), 1, 3, tmp_path / "set", export=True)
     build_graph([], tmp_path / "graph", property_files=[tmp_path / "set/neo4j/g0000.jsonl"])

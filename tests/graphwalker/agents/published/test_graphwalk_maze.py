@@ -100,3 +100,6 @@ def test_without_tools_the_drawn_maze_stands_in_the_prompt() -> None:
     shown = made.turns[0].context[0].content
     assert "|  S |  1 |  # |  3 |" in shown and "|  # |  5 |  6 |  7 |" in shown
     assert score(made)["em"] == score(made)["path_ratio"] == 1.0
+    world = Environment(MAZE.graph(), config)
+    (played,) = run(world, [QUESTION], MazeOracle(world))
+    assert score(played)["em"] == 1.0 and len(played.turns) == 1
