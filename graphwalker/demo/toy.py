@@ -44,7 +44,7 @@ def make_toy(settings: Mapping[str, Any]) -> None:
     """Make what the settings of a toy run name below `RUN/toy` and what is not there."""
     folder = Path(str(settings["run"])) / FOLDER
     named = {text for text in texts(settings) if text.startswith(f"{folder}/")}
-    if not (folder / "world" / "graph").exists():
+    if named and not (folder / "world" / "graph").exists():
         from graphwalker.world.generate import make_world
 
         console.note(f"a small world in {folder / 'world'} ...")

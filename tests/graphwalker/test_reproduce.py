@@ -126,6 +126,11 @@ def test_every_paper_runs_in_small(group, tmp_path):
         assert not steps or min(step["zero_variance"] for step in steps) < 1
 
 
+def test_a_toy_that_reads_another_run_makes_no_world(tmp_path):
+    make_toy({"run": str(tmp_path), "graph": str(tmp_path / "base" / "graph")})
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_toy_of_ark_asks_what_its_evidence_decides(tmp_path):
     file = tmp_path / "toy" / "questions" / "colota-test.jsonl"
     make_toy({"run": str(tmp_path), "eval": {"questions": [str(file)]}})
