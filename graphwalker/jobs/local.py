@@ -118,8 +118,8 @@ def layout_words(config: Path) -> tuple[str, ...]:
 
     if torch.cuda.is_available():
         return ()
-    jobs = read_settings(config).get("jobs") or {}
-    processes = str(jobs.get("processes", PROCESSES))
+    jobs: Any = read_settings(config).get("jobs")
+    processes = str((jobs or {}).get("processes", PROCESSES))
     if processes == "1":
         return ("allow_cpu=true",)
     # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
