@@ -15,3 +15,10 @@ def run(*words: object) -> str:
 def code(*words: object) -> int:
     """Return the exit code of a command, as its console script has it."""
     return cli.run(lambda: cli.app(list(map(str, words)), standalone_mode=False))
+
+
+def command(capsys, *words):
+    """Exit code, output and errors of a command."""
+    ended = []
+    code = cli.run(lambda: ended.append(cli.app([*map(str, words)], standalone_mode=False)))
+    return code or ended[0] or 0, *capsys.readouterr()
