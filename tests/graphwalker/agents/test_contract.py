@@ -1,33 +1,36 @@
 """What every preset of the registry keeps to, whatever its paper: a new one is held to it, too."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.run.evaluate import evaluate, evaluate_with
 from eval.run.workers import WorkerProcesses, worker_maker
-from graphwalker.agents.environment import Environment
 from graphwalker.agents.presets import presets
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.answers.rows import Rows
+from graphwalker.config import parse_config
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.property.memory import Edge, MemoryPropertyGraph, Node
-from graphwalker.policies.base import Policy
+from graphwalker.policies.chat.config import ChatApiConfig
+from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.protocols.base import Malformed
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.tokens.formats import chat_format
 from graphwalker.tokens.segments import IGNORED, training_rows
+from graphwalker.tokens.tool_calls import UnreadableCall, read_calls
+from graphwalker.tools.base import abilities_of
 from graphwalker.trajectory import Message, StopReason, Trajectory
 from graphwalker.workers.pool import Processes
+from support.chat_server import Act, serve
 from support.grammars import allows
 from support.hostile_names import HOSTILE_NAMES
 from support.preset_worlds import WORLDS, Kept, Saying, environment_of, player, playing, world_of
@@ -41,15 +44,13 @@ NONSENSE = (
 )  # fmt: skip
 
 
-def played(
-    environment: Environment, questions: Any, policy: Policy | None = None, **options: Any
-) -> list[Trajectory]:
+def played(environment, questions, policy=None, **options):
     chosen = policy or player(environment)
     return [without_times(t) for t in rollout(questions, environment, chosen, **options)]
 
 
 @every_preset
-def test_whatever_is_written_the_budget_ends_the_episode(preset: str) -> None:
+def test_whatever_is_written_the_budget_ends_the_episode(preset):
     world = world_of(preset)
     environment = environment_of(preset, world.graph, max_turns=4, max_malformed=0)
     for said in NONSENSE:
@@ -62,7 +63,7 @@ def test_whatever_is_written_the_budget_ends_the_episode(preset: str) -> None:
 
 
 @every_preset
-def test_malformed_completions_in_a_row_end_it_and_each_is_told_what_to_write(preset: str) -> None:
+def test_malformed_completions_in_a_row_end_it_and_each_is_told_what_to_write(preset):
     world = world_of(preset)
     environment = environment_of(preset, world.graph, max_malformed=2)
     (done,) = played(environment, world.questions[:1], Saying(["Well."]), retries=0)
@@ -75,7 +76,7 @@ def test_malformed_completions_in_a_row_end_it_and_each_is_told_what_to_write(pr
 
 
 @every_preset
-def test_unknown_names_are_the_models_mistake_and_not_a_failure(preset: str) -> None:
+def test_unknown_names_are_the_models_mistake_and_not_a_failure(preset):
     world = world_of(preset)
     environment = environment_of(preset, world.graph, max_turns=3)
     calls = [tool for tool in presets()[preset].calls if tool != "think"]  # it names nothing
@@ -90,7 +91,7 @@ def test_unknown_names_are_the_models_mistake_and_not_a_failure(preset: str) -> 
 
 
 @every_preset
-def test_an_outage_is_an_infrastructure_failure_and_a_retry_leaves_no_trace(preset: str) -> None:
+def test_an_outage_is_an_infrastructure_failure_and_a_retry_leaves_no_trace(preset):
     world = world_of(preset)
     environment = environment_of(preset, world.graph)
     clean = played(environment, world.questions[:1])
@@ -104,18 +105,18 @@ def test_an_outage_is_an_infrastructure_failure_and_a_retry_leaves_no_trace(pres
     assert (lost.stop, lost.answer) == (StopReason.POLICY_ERROR, None)
 
 
-def failing(environment: Environment, times: int) -> Environment:
+def failing(environment, times):
     """The environment; what its first `times` tool boxes are asked for raises `GraphError`."""
     make, left = environment._toolbox, [times]
 
-    def toolbox(question: Question) -> Any:
+    def toolbox(question):
         box: Any = make(question)
         if left[0]:
             left[0] -= 1
             box.__class__ = type("Down", (type(box),), {"__slots__": (), "__getattribute__": down})
         return box
 
-    def down(self: Any, name: str) -> Any:
+    def down(self, name):
         if not name.startswith("_") and name != "entity_id":
             raise GraphError("the graph is down")
         return object.__getattribute__(self, name)
@@ -125,7 +126,7 @@ def failing(environment: Environment, times: int) -> Environment:
 
 
 @every_preset
-def test_contexts_and_completions_are_the_exact_conversation(preset: str) -> None:
+def test_contexts_and_completions_are_the_exact_conversation(preset):
     """Every request is what the turns before it say, and a restart is marked where it is one."""
     world = world_of(preset)
     environment = environment_of(preset, world.graph)
@@ -144,7 +145,7 @@ def test_contexts_and_completions_are_the_exact_conversation(preset: str) -> Non
 
 
 @every_preset
-def test_the_trained_tokens_are_the_completions_and_a_context_is_a_row(preset: str) -> None:
+def test_the_trained_tokens_are_the_completions_and_a_context_is_a_row(preset):
     world, letters = world_of(preset), byte_level()
     for done in played(environment_of(preset, world.graph), world.questions):
         rows = training_rows(done, chat_format("chatml"), letters)
@@ -159,13 +160,13 @@ def test_the_trained_tokens_are_the_completions_and_a_context_is_a_row(preset: s
 
 
 @every_preset
-def test_a_killed_run_resumes_to_the_same_files(preset: str, tmp_path: Path) -> None:
+def test_a_killed_run_resumes_to_the_same_files(preset, tmp_path):
     world = world_of(preset)
     environment = environment_of(preset, world.graph)
     whole = evaluate(world.questions, environment, player(environment), tmp_path / "whole")
 
     class Killed(Kept):
-        def collect(self) -> Any:
+        def collect(self):
             if len(self.requests) > 2:
                 raise KeyboardInterrupt
             return super().collect()
@@ -181,21 +182,20 @@ def test_a_killed_run_resumes_to_the_same_files(preset: str, tmp_path: Path) -> 
 
 
 @every_preset
-def test_one_episode_at_once_or_eight_are_the_same(preset: str) -> None:
+def test_one_episode_at_once_or_eight_are_the_same(preset):
     world = world_of(preset)
     environment = environment_of(preset, world.graph)
     one = played(environment, world.questions, samples=2, concurrency=1)
     assert played(environment, world.questions, samples=2, concurrency=8) == one
-    backwards = Saying(["Well.", "What?"], backwards=True)
-    forwards = Saying(["Well.", "What?"])
-    assert played(environment, world.questions, backwards, concurrency=8) == played(
-        environment, world.questions, forwards, concurrency=1
-    )
+    policies = Saying(["Well.", "What?"], backwards=True), Saying(["Well.", "What?"])
+    eight, alone = (played(environment, world.questions, policy, concurrency=most)
+                    for policy, most in zip(policies, (8, 1), strict=True))  # fmt: skip
+    assert eight == alone
 
 
 @pytest.mark.slow
 @every_preset
-def test_one_worker_process_or_eight_write_the_same_bytes(preset: str, tmp_path: Path) -> None:
+def test_one_worker_process_or_eight_write_the_same_bytes(preset, tmp_path):
     world = world_of(preset)
     environment = environment_of(preset, world.graph)
     name = player(environment).name
@@ -210,7 +210,7 @@ def test_one_worker_process_or_eight_write_the_same_bytes(preset: str, tmp_path:
 
 
 @every_preset
-def test_our_own_words_reach_the_model_as_they_are_written(preset: str) -> None:
+def test_our_own_words_reach_the_model_as_they_are_written(preset):
     environment = environment_of(preset, max_malformed=0, max_turns=12)
     for lines in (NONSENSE, ('<answer> [""] </answer>', "<think> x", "</answer>", "")):
         for done in played(environment, world_of(preset).questions[:1], Saying(lines)):
@@ -219,21 +219,20 @@ def test_our_own_words_reach_the_model_as_they_are_written(preset: str) -> None:
 
 
 @every_preset
-def test_the_form_of_an_answer_that_a_hint_shows_is_no_answer(preset: str) -> None:
+def test_the_form_of_an_answer_that_a_hint_shows_is_no_answer(preset):
     protocol = environment_of(preset).protocol
     assert isinstance(protocol.parse(protocol.force())[1], Malformed)
 
 
-def hostile_world(hostile: Sequence[str]) -> tuple[MemoryGraph, list[Question]]:
+def hostile_world(hostile):
     names = {f"m.t{k}": f"{name} topic" for k, name in enumerate(hostile)}
     names |= {f"m.e{k}": name for k, name in enumerate(hostile)}
     facts = [(f"m.t{k}", "made.up.leads_to", f"m.e{k}") for k in range(len(hostile))]
     graph = MemoryGraph(facts, names)
     questions = []
     for k, name in enumerate(hostile):
-        topic = Entity(f"m.t{k}", names[f"m.t{k}"])
+        topic, gold = Entity(f"m.t{k}", names[f"m.t{k}"]), (Answer(name, f"m.e{k}"),)
         query = Query((Branch(topic, (Hop("made.up.leads_to"),)),))
-        gold = (Answer(name, f"m.e{k}"),)
         questions.append(Question(f"q{k}", "Where to?", (topic,), gold, query=query))
     return graph, questions
 
@@ -243,7 +242,7 @@ ON_ANY_GRAPH = sorted(set(presets()) - set(WORLDS))
 
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("preset", ON_ANY_GRAPH)
-def test_hostile_names_are_copied_and_answered_and_never_act(preset: str, every: int) -> None:
+def test_hostile_names_are_copied_and_answered_and_never_act(preset, every):
     """A step of three meets every fragment and every setting; all names come by night."""
     assert len(set(HOSTILE_NAMES)) == 420
     graph, questions = hostile_world(HOSTILE_NAMES[::every])
@@ -258,39 +257,30 @@ def test_hostile_names_are_copied_and_answered_and_never_act(preset: str, every:
 
 
 @pytest.mark.long
-def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act() -> None:
+def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act():
     """The maze's cells are numbers; every other preset walks `hostile_world`. The oracle keeps a
     graph of its own by key, in which none begins with a quotation mark."""
-    label, wanted = "Thing", "name"
     names = [n for n in HOSTILE_NAMES if not n.startswith('"')]
     ids = {name: f"n{k}" for k, name in enumerate(names)}
-    nodes = [Node(ids[n], (label,), {"key": n, wanted: f"{n} of it"}) for n in names]
-    edges = [Edge(ids[a], "NEXT", ids[b], {wanted: a}) for a, b in pairwise(names)]
-    graph = MemoryPropertyGraph(nodes, edges)
-    asked = [
-        Question(
-            f"q{k}",
-            f"Which have {name}?",
-            (),
-            annotations={"values": {"source": label, "property": wanted, "value": f"{name} of it"}},
-            structure="node_by_property",
-            gold=Rows(({"node_key": name},)),
+    nodes = [Node(ids[n], ("Thing",), {"key": n, "name": f"{n} of it"}) for n in names]
+    edges = [Edge(ids[a], "NEXT", ids[b], {"name": a}) for a, b in pairwise(names)]
+
+    def ask(key, text, structure, gold, **values):
+        about = {"values": {"source": "Thing", **values}}
+        return Question(key, text, (), annotations=about, structure=structure, gold=Rows(gold))
+
+    asked = []
+    for k, name in enumerate(names):
+        value = {"property": "name", "value": f"{name} of it"}
+        gold = ({"node_key": name},)
+        asked.append(ask(f"q{k}", f"Which have {name}?", "node_by_property", gold, **value))
+        gold = tuple({"target_node_key": n} for n in names[k + 1 : k + 3])
+        way = ask(
+            f"w{k}", f"And from {name}?", "path_from_node", gold, target="Thing", key=name, hops=2
         )
-        for k, name in enumerate(names)
-    ]
-    ways = [
-        Question(
-            f"w{k}",
-            f"What is reached from {name}?",
-            (Entity(name, name),),
-            annotations={"values": {"source": label, "target": label, "key": name, "hops": 2}},
-            structure="path_from_node",
-            gold=Rows(tuple({"target_node_key": n} for n in names[k + 1 : k + 3])),
-        )
-        for k, name in enumerate(names[:-1])
-    ]
-    environment = environment_of("graphwalk", graph)
-    for done in played(environment, [*asked, *ways]):
+        asked += [replace(way, topic_entities=(Entity(name, name),))] if gold else []
+    environment = environment_of("graphwalk", MemoryPropertyGraph(nodes, edges))
+    for done in played(environment, asked):
         shown = [m.content for turn in done.turns[1:] for m in turn.context]
         assert not any("<|im_end|>" in text or text.count("<tool_call>") for text in shown)
         assert score(done)["em"] == 1.0, done.question.id
@@ -299,7 +289,7 @@ def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act() 
 class Followed(Kept):
     """Checks that what the policy writes is what its grammar allows."""
 
-    def collect(self) -> list[tuple[str, Any]]:
+    def collect(self):
         done = super().collect()
         for key, completion in done:
             request = next(one for one in reversed(self.requests) if one.key == key)
@@ -308,7 +298,7 @@ class Followed(Kept):
 
 
 @every_preset
-def test_constrained_decoding_allows_all_that_the_oracle_writes(preset: str) -> None:
+def test_constrained_decoding_allows_all_that_the_oracle_writes(preset):
     world = world_of(preset)
     try:
         environment = environment_of(preset, world.graph, constrained=True)
@@ -319,3 +309,44 @@ def test_constrained_decoding_allows_all_that_the_oracle_writes(preset: str) -> 
     policy = Followed(player(environment))
     done = played(environment, world.questions, policy)
     assert policy.requests and all(score(one)["em"] == 1.0 for one in done)
+
+
+def act(text, on_wire):
+    """The completion as a server sends it."""
+    try:
+        before, calls = read_calls(text)
+    except UnreadableCall:
+        calls, before = [], text
+    if not (calls and on_wire):
+        return Act(text)
+    listed = [
+        {"id": f"c{k}", "function": {"name": c.tool, "arguments": json.dumps(c.arguments)}}
+        for k, c in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": before.strip() or None, "tool_calls": listed}
+    return Act(body={"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+
+
+def bare(trajectory):
+    """Without what a server alone says of it."""
+    turns = tuple(replace(turn, tokens=0) for turn in trajectory.turns)
+    return replace(without_times(replace(trajectory, turns=turns)), policy="", usage={})
+
+
+@pytest.mark.parametrize("form", ["wire", "text"])
+@every_preset
+def test_an_episode_over_http_is_the_episode(preset, form):
+    world = world_of(preset)
+    environment = environment_of(preset, world.graph)
+    question = world.questions[-1:]
+    (expected,) = rollout(question, environment, player(environment), retries=0)
+    acts = [act(turn.completion, form == "wire") for turn in expected.turns]
+    with serve(*acts) as server:
+        settings: dict[str, Any] = {"base_url": server.url, "api_key_env": "", "tools": form}
+        policy = ChatPolicy("tiny", parse_config(ChatApiConfig, settings, "test"))
+        (done,) = rollout(question, environment, policy, retries=0)
+        policy.close()
+    assert bare(done) == bare(expected)
+    told = [request.get("tools") for request in server.requests]
+    calls = abilities_of(environment.protocol).schemas
+    assert all(bool(tools) == bool(calls and form == "wire") for tools in told)

@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -32,16 +31,16 @@ TRAINED = EnvironmentConfig(prompt="compact", top_relations=7, max_turns=4)
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     write_environment(tmp_path / "model", TRAINED, format="inline", max_tokens=64)
     return tmp_path / "model"
 
 
-def warned(caplog: pytest.LogCaptureFixture) -> str:
+def warned(caplog):
     return "\n".join(r.getMessage() for r in caplog.records if r.levelno == logging.WARNING)
 
 
-def test_the_file_says_all_that_the_model_was_trained_in(model: Path):
+def test_the_file_says_all_that_the_model_was_trained_in(model):
     found = read_environment(model)
     assert found is not None
     assert (found.preset, found.preset_version, found.format) == ("graphwalker", 5, "inline")
@@ -50,13 +49,13 @@ def test_the_file_says_all_that_the_model_was_trained_in(model: Path):
     assert found.limits.stop == ("</kg-query>", "</answer>") and found.ranker.name == "bm25"
 
 
-def test_what_the_user_did_not_set_is_the_models_own(model: Path, caplog):
+def test_what_the_user_did_not_set_is_the_models_own(model, caplog):
     found = settings_for(model, EnvironmentConfig(), "chatml", 512, ())
     assert found.environment == TRAINED and (found.format, found.max_tokens) == ("inline", 64)
     assert not warned(caplog)
 
 
-def test_what_the_user_set_wins_and_is_said_in_one_line(model: Path, caplog):
+def test_what_the_user_set_wins_and_is_said_in_one_line(model, caplog):
     given = EnvironmentConfig(top_relations=20, prompt="compact", layers={"wikidata": True})  # type: ignore[arg-type]
     found = settings_for(model, given, "chatml", 512, {"format"})
     assert (found.environment.top_relations, found.environment.max_turns) == (20, 4)
@@ -67,7 +66,7 @@ def test_what_the_user_set_wins_and_is_said_in_one_line(model: Path, caplog):
     assert "environment.layers.wikidata=True (trained with False)" in line
 
 
-def test_a_model_that_never_drew_a_token_says_nothing_of_max_tokens(tmp_path: Path, caplog):
+def test_a_model_that_never_drew_a_token_says_nothing_of_max_tokens(tmp_path, caplog):
     write_environment(tmp_path, TRAINED, format="inline", longest_turn=70)
     for given, tokens in (((), 70), ({"max_tokens"}, 64)):
         found = settings_for(tmp_path, EnvironmentConfig(), "chatml", 64, given)
@@ -75,7 +74,7 @@ def test_a_model_that_never_drew_a_token_says_nothing_of_max_tokens(tmp_path: Pa
     assert not warned(caplog)
 
 
-def test_another_preset_is_refused_unless_it_is_forced(model: Path, caplog):
+def test_another_preset_is_refused_unless_it_is_forced(model, caplog):
     given = EnvironmentConfig(preset="io-prompt")
     with pytest.raises(UserError, match=r"trained for environment\.preset=graphwalker.*io-prompt"):
         settings_for(model, given, "chatml", 512, ())
@@ -84,7 +83,7 @@ def test_another_preset_is_refused_unless_it_is_forced(model: Path, caplog):
     assert "environment.preset=io-prompt (trained for graphwalker)" in warned(caplog)
 
 
-def test_the_prompt_stays_that_of_the_training_when_its_file_changes(tmp_path: Path, caplog):
+def test_the_prompt_stays_that_of_the_training_when_its_file_changes(tmp_path, caplog):
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Old: {question}")
     own = EnvironmentConfig(prompt=str(prompt))
@@ -98,7 +97,7 @@ def test_the_prompt_stays_that_of_the_training_when_its_file_changes(tmp_path: P
     assert "New" not in (tmp_path / "model/graphwalker.json").read_text()
 
 
-def test_a_rankers_file_that_has_changed_is_said(tmp_path: Path, monkeypatch, caplog):
+def test_a_rankers_file_that_has_changed_is_said(tmp_path, monkeypatch, caplog):
     (tmp_path / "own_order.py").write_text("def order(q, e, relations):\n    return relations\n")
     monkeypatch.chdir(tmp_path)
     own = EnvironmentConfig(ranker="own_order:order")
@@ -110,8 +109,8 @@ def test_a_rankers_file_that_has_changed_is_said(tmp_path: Path, monkeypatch, ca
     assert "the file of the ranker own_order:order has changed" in warned(caplog)
 
 
-def test_a_trained_ranker_travels_with_the_model(tmp_path: Path, caplog):
-    def ranker(folder: Path, text: str) -> str:
+def test_a_trained_ranker_travels_with_the_model(tmp_path, caplog):
+    def ranker(folder, text):
         question = Question("q", text, (ADA,), annotations={"relation_path": [CHILDREN]})
         file = QuestionFile("train.jsonl", "", [question])
         made = train_ranker([file], toy_graph(), lambda entity: (CHILDREN, "x.y.z"), folds=2)
@@ -129,9 +128,8 @@ def test_a_trained_ranker_travels_with_the_model(tmp_path: Path, caplog):
     assert alone.environment.ranker == str(tmp_path / "moved" / "ranker")
     same = Environment(toy_graph(), alone.environment).provenance["ranker_digest"]
     assert same == found.ranker.digest and not warned(caplog)
-    settings_for(
-        tmp_path / "m", EnvironmentConfig(ranker=str(tmp_path / "moved/ranker")), "inline", 9, ()
-    )
+    moved = EnvironmentConfig(ranker=str(tmp_path / "moved/ranker"))
+    settings_for(tmp_path / "m", moved, "inline", 9, ())
     assert not warned(caplog)
     settings_for(tmp_path / "m", EnvironmentConfig(ranker=other), "inline", 9, ())
     assert f"environment.ranker={other} (trained with {mine})" in warned(caplog)
@@ -159,7 +157,7 @@ def test_a_default_that_is_written_down_wins_over_the_model(tmp_path, caplog, tr
     assert getattr(found, name) == value
 
 
-def test_an_agent_of_ones_own_comes_with_a_model_that_is_trusted(tmp_path: Path, monkeypatch):
+def test_an_agent_of_ones_own_comes_with_a_model_that_is_trusted(tmp_path, monkeypatch):
     (tmp_path / "carried_agent.py").write_text((ROOT / "tests/support/search_agent.py").read_text())
     monkeypatch.chdir(tmp_path)
     own = EnvironmentConfig(preset="carried_agent:SPEC", options={"rows": 3})
@@ -174,34 +172,15 @@ def test_an_agent_of_ones_own_comes_with_a_model_that_is_trusted(tmp_path: Path,
     ("change", "why"),
     [({"schema_version": 9}, "later GraphWalker"), ({"preset": None}, "preset: ")],
 )
-def test_a_file_that_cannot_be_read_is_refused(model: Path, change: dict[str, object], why: str):
+def test_a_file_that_cannot_be_read_is_refused(model, change, why):
     path = model / "graphwalker.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(UserError, match=why):
         read_environment(model)
 
 
-@pytest.mark.long
-def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
-    grpo_world: Path, tmp_path: Path
-):
-    model = tmp_path / "model"
-    shutil.copytree(grpo_world / "model", model)
-    write_environment(model, SMALL, format="inline", max_tokens=40)
-    given = [f"graph={grpo_world / 'graph'}", f"questions={grpo_world / 'questions.jsonl'}",
-             f"policy.model={model}", f"output_dir={tmp_path / 'run'}"]  # fmt: skip
-    folder = run_eval(load_config(EvalConfig, None, given))
-    config = json.loads((folder / "config.json").read_text())
-    assert (config["prompt"], config["format"], config["max_tokens"]) == ("compact", "inline", 40)
-    assert config["environment_settings"]["max_turns"] == 3
-    found = read_run(folder)
-    assert all(trajectory.answer for trajectory in found.trajectories)
-    with pytest.raises(UserError, match=r"trained for.*graphwalker"):
-        run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
-
-
 @pytest.fixture
-def in_python(grpo_world: Path, tmp_path: Path) -> tuple[gw.KnowledgeGraph, list[Question], str]:
+def in_python(grpo_world, tmp_path):
     """The graph, a question, and the folder of a model that has its own environment."""
     shutil.copytree(grpo_world / "model", tmp_path / "model")
     write_environment(tmp_path / "model", SMALL, format="inline", max_tokens=40)
@@ -217,15 +196,28 @@ def test_python_runs_a_model_in_its_own_environment(in_python):
     assert gw.evaluate(asked, environment, policy).trajectories[0].answer
 
 
+@pytest.mark.long
+def test_an_evaluation_without_settings_runs_the_model_as_it_was_trained(
+    in_python, grpo_world, tmp_path
+):
+    given = [f"graph={grpo_world / 'graph'}", f"questions={grpo_world / 'questions.jsonl'}",
+             f"policy.model={in_python[2]}", f"output_dir={tmp_path / 'run'}"]  # fmt: skip
+    folder = run_eval(load_config(EvalConfig, None, given))
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["prompt"], config["format"], config["max_tokens"]) == ("compact", "inline", 40)
+    assert config["environment_settings"]["max_turns"] == 3
+    assert all(trajectory.answer for trajectory in read_run(folder).trajectories)
+    with pytest.raises(UserError, match=r"trained for.*graphwalker"):
+        run_eval(load_config(EvalConfig, None, [*given, "environment.preset=io-prompt"]))
+
+
 def test_python_refuses_a_model_in_another_environment(in_python):
     graph, asked, model = in_python
+    policy = gw.load_policy(model)
     for other in (EnvironmentConfig(), EnvironmentConfig(preset="io-prompt")):
         environment = gw.Environment(graph, other)
-        policy = gw.load_policy(model)
-        for call in (
-            lambda environment=environment: gw.load_policy(model, environment),
-            lambda environment=environment, policy=policy: gw.evaluate(asked, environment, policy),
-            lambda environment=environment, policy=policy: gw.rollout(asked, environment, policy),
-        ):
+        for call in (gw.load_policy, gw.evaluate, gw.rollout):
+            given = (model,) if call is gw.load_policy else (asked,)
+            more = (environment,) if call is gw.load_policy else (environment, policy)
             with pytest.raises(UserError, match=r"trained in another.*Environment\(graph, model="):
-                call()
+                call(*given, *more)

@@ -1,9 +1,11 @@
-"""Episodes: turns, budgets, stop reasons, retries, and an order that nothing can change."""
+"""Episodes: prompts, turns, budgets, stop reasons, retries, an order that nothing can change."""
 
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.agents.rollout import Inbox, Task, rollout
+from graphwalker.agents.episode import Episode
+from graphwalker.agents.prompt import Prompt
+from graphwalker.agents.rollout import Inbox, rollout
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -11,7 +13,7 @@ from graphwalker.policies.base import Completion, Sampling
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.scoring import score
-from graphwalker.trajectory import Message, StopReason, Turn
+from graphwalker.trajectory import Message, StopReason
 from support.paths import ROOT
 
 GRAPH = MemoryGraph(
@@ -133,16 +135,13 @@ def test_a_crashed_engine_loses_what_was_in_flight_and_nothing_else():
     assert [t.stop.value for t in once] == ["policy_error", "policy_error", "answered"]
 
 
-class FullPolicy(ScriptedPolicy):
-    """An engine that takes no more requests."""
-
-    def submit(self, request):
-        raise PolicyError("queue full")
-
-
 def test_a_request_that_is_not_taken_ends_its_episode():
+    class Full(ScriptedPolicy):
+        def submit(self, request):
+            raise PolicyError("queue full")
+
     ids = [f"q{i}" for i in range(20)]
-    done = rollout(questions(*ids), environment(), FullPolicy({}), Sampling(), concurrency=2)
+    done = rollout(questions(*ids), environment(), Full({}), Sampling(), concurrency=2)
     assert [(t.question.id, t.stop) for t in done] == [(i, StopReason.POLICY_ERROR) for i in ids]
 
 
@@ -162,10 +161,8 @@ def test_the_number_of_episodes_in_flight_is_bounded():
 
     ids = [f"q{i}" for i in range(30)]
     policy = Counting(dict.fromkeys(ids, WALK), latest_first=True)
-    assert (
-        len(list(rollout(questions(*ids), environment(), policy, Sampling(), concurrency=4))) == 30
-    )
-    assert policy.most == 4
+    done = rollout(questions(*ids), environment(), policy, Sampling(), concurrency=4)
+    assert len(list(done)) == 30 and policy.most == 4
 
 
 def test_questions_are_read_as_they_are_needed():
@@ -198,14 +195,12 @@ def test_a_question_id_that_appears_twice_is_the_users_mistake():
 
 
 def test_turns_are_reported_as_they_go_by():
-    seen: list[tuple[str, int, str]] = []
-    run = rollout(
-        questions("q"),
-        environment(),
-        ScriptedPolicy({"q": WALK}),
-        on_turn=lambda task, number, turn: seen.append((task.key, number, turn.observation)),
-    )
-    assert next(run).answer == ("B",)
+    seen, policy = [], ScriptedPolicy({"q": WALK})
+
+    def report(task, number, turn):
+        seen.append((task.key, number, turn.observation))
+
+    assert next(rollout(questions("q"), environment(), policy, on_turn=report)).answer == ("B",)
     assert seen == [("q#0", 1, "r.r.to"), ("q#0", 2, "[A, r.r.to, B]"), ("q#0", 3, "")]
 
 
@@ -222,7 +217,7 @@ def test_an_inbox_takes_questions_while_the_rollout_runs():
     inbox = Inbox()
     policy = ScriptedPolicy({"first": WALK, "second": [DONE]}, latest_first=True)
 
-    def arrive(task: Task, number: int, turn: Turn) -> None:
+    def arrive(task, number, turn):
         if (task.question.id, number) == ("first", 1):
             inbox.put(questions("second")[0], Sampling())
             inbox.close()
@@ -250,10 +245,47 @@ def test_a_closed_inbox_takes_no_more_but_ends_what_it_has():
     assert done.answer == ("B",)
 
 
-def test_policies_are_asked_in_one_place_alone() -> None:
-    asking = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "graphwalker").rglob("*.py")
-        if "policy.submit(" in path.read_text(encoding="utf-8")
-    ]
-    assert asking == ["graphwalker/agents/rollout.py"]
+def test_policies_are_asked_in_one_place_alone():
+    files = (ROOT / "graphwalker").rglob("*.py")
+    asking = [path.name for path in files if "policy.submit(" in path.read_text(encoding="utf-8")]
+    assert asking == ["rollout.py"]
+
+
+def test_the_full_prompt_names_the_tools_and_the_budget():
+    env = Environment(GRAPH, EnvironmentConfig(max_turns=7))
+    system, user = Episode(questions("q")[0], 0, env).ask.messages
+    assert system.role == "system" and "at most 7 messages" in system.content
+    assert "get_triples(" in system.content and "{" not in system.content
+    assert user.content == "Question: Where from q?\nEntities: A"
+
+
+def test_a_question_that_holds_a_placeholder_stays_as_it_is():
+    question = Question("q", "What is {tools}?", (Entity("m.a", "A, B"),))
+    (user,) = Episode(question, 0, environment()).ask.messages
+    assert user.content == 'Question: What is {tools}?\nEntities: "A, B"'
+
+
+def test_your_own_prompt_is_a_path(tmp_path):
+    path = tmp_path / "mine.md"
+    path.write_text("Be brief.\n---\n{question}")
+    assert Prompt.load(str(path)) == Prompt("Be brief.", "{question}")
+
+
+def test_the_io_prompt_asks_once_and_shows_no_graph():
+    done = play('<think> I know. </think>\n<answer> ["b"] </answer>', preset="io-prompt")
+    assert (done.stop, done.answer, done.usage["graph_calls"]) == (StopReason.ANSWERED, ("b",), 0)
+    config = EnvironmentConfig(preset="io-prompt", prompt="io")
+    (system, user) = Episode(questions("q")[0], 0, Environment(GRAPH, config)).ask.messages
+    assert "no tools" in system.content and user.content == "Question: Where from q?"
+
+
+@pytest.mark.parametrize("line", [LOOK, "It is B.", Completion("<answer> [", "length")])
+def test_without_an_answer_the_io_prompt_ends_malformed(line):
+    done = play(line, DONE, preset="io-prompt")
+    assert (done.stop, done.answer, len(done.turns)) == (StopReason.MALFORMED, None, 1)
+
+
+@pytest.mark.parametrize("name", ["missing", ".", "../prompts"])
+def test_an_unknown_prompt_names_the_shipped_ones(name):
+    with pytest.raises(UserError, match="compact, graphwalker, io"):
+        Prompt.load(name)

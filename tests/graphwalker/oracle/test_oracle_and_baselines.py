@@ -1,7 +1,5 @@
 """The oracle and the baselines without a model; both turn pages where the tools have them."""
 
-from pathlib import Path
-
 import pytest
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
@@ -30,15 +28,19 @@ QUESTION = Question(
 )
 
 
-def environment(**settings: object) -> Environment:
-    return Environment(GRAPH, EnvironmentConfig(preset="graphwalker-wide", **settings))  # type: ignore[arg-type]
+def environment(**settings):
+    return Environment(GRAPH, EnvironmentConfig(**{"preset": "graphwalker-wide", **settings}))
 
 
-def play(model: str, **settings: object):
+def play(model, question=QUESTION, **settings):
     there = environment(**settings)
     policy = load_policy(PolicyConfig(model=model), environment=there)
-    (done,) = rollout([QUESTION], there, policy)
+    (done,) = rollout([question], there, policy)
     return done
+
+
+def play_plain(model, question=None):
+    return play(model, question or EVE, preset="graphwalker")
 
 
 def test_the_wide_preset_has_defaults_of_its_own():
@@ -62,11 +64,11 @@ def test_a_baseline_answers_with_all_pages_that_its_turns_have_room_for():
     assert len(few.answer or ()) == 6 < len(all_of_them.answer or ())
 
 
-def test_linear_plays_with_a_trained_ranker_only(tmp_path: Path):
+def test_linear_plays_with_a_trained_ranker_only(tmp_path):
     with pytest.raises(UserError, match="graphwalker ranker train"):
         play("linear")
 
-    def listed(entity_id: str) -> tuple[str, ...]:
+    def listed(entity_id):
         return tuple(sorted({r for d in Direction for r, _ in GRAPH.flat_relations(entity_id, d)}))
 
     files = [QuestionFile("q.jsonl", "", [QUESTION])]
@@ -75,16 +77,7 @@ def test_linear_plays_with_a_trained_ranker_only(tmp_path: Path):
     assert done.provenance["ranker_digest"] and done.answer
 
 
-# --- the baselines, with GraphWalker's own tools
-
 EVE = Question("q", "Who are Eve's parents?", (Entity("m.0eve", "Eve Mbeki-Lindqvist"),))
-
-
-def play_plain(model: str, question: Question = EVE):
-    there = Environment(GRAPH)
-    policy = load_policy(PolicyConfig(model=model), environment=there)
-    (done,) = rollout([question], there, policy)
-    return done
 
 
 def test_the_first_relation_listed_is_taken_and_all_that_it_shows_is_the_answer():
@@ -114,7 +107,7 @@ def test_they_say_that_they_are_no_models():
 
 
 @pytest.mark.parametrize("preset", ["graphwalker", "graphwalker-wide", "kg-r1", "search-on-graph"])
-def test_a_person_is_told_where_no_relation_has_a_word_of_the_question(preset: str):
+def test_a_person_is_told_where_no_relation_has_a_word_of_the_question(preset):
     there = Environment(GRAPH, EnvironmentConfig(preset=preset))
     policy = load_policy(PolicyConfig(model="first-relation"), environment=there)
     done = ask("What colour is The Glass Harbor?", [], there, policy)

@@ -29,51 +29,33 @@ VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
 CALLS = st.builds(Call, HOSTILE.filter(bool), st.dictionaries(TEXT, VALUES, max_size=2))
 ANSWERS = st.lists(NAMES, unique=True, max_size=4).map(lambda names: FinalAnswer(tuple(names)))
 NUMBERS = st.lists(st.one_of(FLOATS, st.integers()), max_size=3)
-OWN = Function(
-    "mix",
-    "A tool of the user's own.",
-    {
-        "text": Parameter("string", "", "a"),
-        "numbers": Parameter("array", "", [1], items="number"),
-        "count": Parameter("integer", "", 1, required=False),
-    },
-)
+MIX = {
+    "text": Parameter("string", "", "a"),
+    "numbers": Parameter("array", "", [1], items="number"),
+    "count": Parameter("integer", "", 1, required=False),
+}
+OWN = Function("mix", "A tool of the user's own.", MIX)
 FORMS = {
     "reason": {"triples": ["ab12"], "implication": "what follows", "continue": True},
     "anchor": {"anchor": "Name"},
 }
 
 
-def made(tool: str, **arguments: Any) -> Any:
+def made(tool, **arguments):
     return st.builds(Call, st.just(tool), st.fixed_dictionaries(arguments))
 
 
+LOOKS = [made("get_relations", entity=HOSTILE)]
+LOOKS.append(made("get_triples", entity=HOSTILE, relations=TEXTS))
+MIXES = [made("mix", text=HOSTILE, numbers=NUMBERS, count=st.integers())]
+MIXES.append(made("mix", text=HOSTILE, numbers=NUMBERS))
+SEVERAL = st.lists(CALLS, min_size=2, max_size=3).map(lambda calls: Calls(tuple(calls)))
+REASON = {"triples": TEXTS, "implication": HOSTILE, "continue": st.booleans()}
 PROTOCOLS: dict[str, tuple[Any, Any]] = {
-    "tags": (
-        TagProtocol(EXAMPLES),
-        [
-            made("get_relations", entity=HOSTILE),
-            made("get_triples", entity=HOSTILE, relations=TEXTS),
-        ],
-    ),
-    "tags with numbers": (
-        TagProtocol(EXAMPLES).extend([OWN]),
-        [
-            made("mix", text=HOSTILE, numbers=NUMBERS, count=st.integers()),
-            made("mix", text=HOSTILE, numbers=NUMBERS),
-        ],
-    ),
-    "functions": (
-        FunctionProtocol([Function("search", "")]),
-        [CALLS, st.lists(CALLS, min_size=2, max_size=3).map(lambda calls: Calls(tuple(calls)))],
-    ),
-    "forms": (
-        FormProtocol(FORMS),
-        [
-            made("anchor", anchor=HOSTILE),
-            made("reason", **{"triples": TEXTS, "implication": HOSTILE, "continue": st.booleans()}),
-        ],
-    ),
+    "tags": (TagProtocol(EXAMPLES), LOOKS),
+    "tags with numbers": (TagProtocol(EXAMPLES).extend([OWN]), MIXES),
+    "functions": (FunctionProtocol([Function("search", "")]), [CALLS, SEVERAL]),
+    "forms": (FormProtocol(FORMS), [made("anchor", anchor=HOSTILE), made("reason", **REASON)]),
 }
 every_protocol = pytest.mark.parametrize("name", PROTOCOLS)
 usual = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -82,7 +64,7 @@ usual = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @every_protocol
 @usual
 @given(st.data())
-def test_parsing_cancels_rendering(name: str, data: Any) -> None:
+def test_parsing_cancels_rendering(name, data):
     protocol, calls = PROTOCOLS[name]
     thought, action = data.draw(HOSTILE.map(str.strip)), data.draw(st.one_of(*calls, ANSWERS))
     text = protocol.render(thought, action)
@@ -94,9 +76,7 @@ def test_parsing_cancels_rendering(name: str, data: Any) -> None:
 @every_protocol
 @usual
 @given(HOSTILE)
-def test_parsing_never_raises_and_an_observation_holds_no_tag_but_its_own(
-    name: str, text: str
-) -> None:
+def test_parsing_never_raises_and_an_observation_holds_no_tag_but_its_own(name, text):
     protocol = PROTOCOLS[name][0]
     protocol.parse(text)
     before, _, after = protocol.observe("|").partition("|")

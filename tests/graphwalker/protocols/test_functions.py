@@ -1,8 +1,9 @@
-"""The functions protocol reads back what it writes, and says what is wrong with other calls."""
+"""The protocols of functions and of forms: what is read back, and what is wrong with the rest."""
 
 import pytest
 
 from graphwalker.protocols.base import FinalAnswer, Malformed
+from graphwalker.protocols.forms import FormProtocol
 from graphwalker.protocols.functions import MOST_CALLS, FunctionProtocol
 from graphwalker.tools.base import Call
 from graphwalker.tools.functions import Function, Parameter, refusal_of
@@ -82,8 +83,7 @@ def test_answers_stand_in_braces(text, names):
 )
 def test_a_malformed_completion_is_told_what_to_write(completion, fix):
     found = action(completion)
-    assert isinstance(found, Malformed)
-    assert fix in found.reason
+    assert isinstance(found, Malformed) and fix in found.reason
     assert "Final answer: {" in found.reason  # the form of a call or an answer is always named
 
 
@@ -109,3 +109,53 @@ def test_a_text_ends_at_its_first_call_where_calls_are_not_parallel():
 def test_a_wrong_call_is_told_what_to_write(given, problem):
     found = refusal_of(given, [SEARCH])
     assert problem in found.text if problem else found is None
+
+
+FORMS = {
+    "reason": {"triples": ["ab12"], "implication": "what follows", "continue": True},
+    "anchor": {"anchor": "Name"},
+    "score": {"relations": [{"relation": "r", "score": 0.5}]},
+}
+
+
+FORM_PROTOCOL = FormProtocol(FORMS)
+
+
+@pytest.mark.parametrize(
+    "value, names",
+    [("true", ("True",)), ("null", ("None",)), ('"Oslo"', ("Oslo",)), ("[false]", ("False",))],
+)
+def test_a_verdict_is_a_name(value, names):
+    assert FORM_PROTOCOL.parse(f'{{"answer": {value}}}')[1] == FinalAnswer(names)
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        '```json\n{"anchor": "Oslo"}\n```',
+        '<think>{"anchor": "Bergen"}</think> {"anchor": "Oslo"}',
+        'Sure: {"anchor": "Oslo"} is it.',
+    ],
+)
+def test_what_chat_models_put_around_a_form_does_not_matter(completion):
+    assert FORM_PROTOCOL.parse(completion)[1] == Call("anchor", {"anchor": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    "completion, why",
+    [
+        ("", "write one JSON object"),
+        ("[1]", "write one JSON object"),
+        ('{"anchor": 3}', '"anchor" must be a text'),
+        ('{"triples": ["a"], "implication": "x"}', "no 'continue' in it"),
+        ('{"triples": [1], "implication": "x", "continue": true}', '"triples[0]" must be a text'),
+        ('{"triples": [], "implication": "x", "continue": 1}', "must be true or false"),
+        ('{"answer": [" "]}', '"answer" must be'),
+        ('{"anchor": "\\ud800"}', "half a character"),
+        ('{"anchor": "Os', "write one JSON object"),
+        ("{" * 5000, "write one JSON object"),
+    ],
+)
+def test_what_is_no_form_says_what_to_write(completion, why):
+    action = FORM_PROTOCOL.parse(completion)[1]
+    assert isinstance(action, Malformed) and why in action.reason

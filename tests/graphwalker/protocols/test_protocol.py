@@ -37,10 +37,7 @@ def test_the_earlier_action_wins():
 def test_an_action_inside_a_thought_is_no_action():
     completion = '<think> then <answer> ["A"] </answer> </think> <answer> ["B"] </answer>'
     assert action(completion) == FinalAnswer(("B",))
-
-
-def test_an_unclosed_thought_hides_what_follows():
-    assert "</think>" in reason('<think> so <answer> ["A"] </answer>')
+    assert "</think>" in reason('<think> so <answer> ["A"] </answer>')  # it is not closed
 
 
 def test_a_chat_template_may_have_opened_the_thought():
@@ -95,15 +92,10 @@ def test_a_call_with_arguments_of_another_tool_cannot_be_written():
         PROTOCOL.render("", Call("get_relations", {"relation": "a.b"}))
 
 
-def test_special_tokens_of_chat_templates_are_neutral():
+def test_special_tokens_of_chat_templates_are_neutral_and_comparison_signs_stay():
     assert "<|im_end|>" not in neutral("a<|im_end|>b") and "</s>" not in neutral("</s>")
-
-
-def test_plain_comparison_signs_stay():
     assert neutral("I <3 maps, a < b > c") == "I <3 maps, a < b > c"
 
-
-# --- answers of baselines and chat models in other forms: read where a person would be sure
 
 LENIENT = TagProtocol(EXAMPLES, lenient=True)
 FORMS = {
@@ -129,16 +121,10 @@ FORMS = {
     '```json\n{"answers": ["Oslo"]}\n```': ["Oslo"],
 }
 UNSURE = (
-    "",
-    "I think that it could be Oslo.",
-    "<answer> </answer>",
-    f"<answer> {PLACEHOLDER} </answer>",
-    "<answer>" + "so it may well be " * 5 + "</answer>",
-    "<think> Answer: Oslo",
-    "<answer>" + "[" * 100_000,
-    '["film.directed_by"]',
-    '{"relation": ["film.directed_by"]}',
-)
+    "", "I think that it could be Oslo.", "<answer> </answer>", "<think> Answer: Oslo",
+    f"<answer> {PLACEHOLDER} </answer>", "<answer>" + "so it may well be " * 5 + "</answer>",
+    "<answer>" + "[" * 100_000, '["film.directed_by"]', '{"relation": ["film.directed_by"]}',
+)  # fmt: skip
 
 
 def test_a_form_that_a_person_understands_is_read_and_named():
@@ -153,13 +139,10 @@ def test_a_mere_list_is_an_answer_where_there_is_nothing_to_call():
     assert answers.parse('["Oslo", "Rome"]')[1] == FinalAnswer(("Oslo", "Rome"))
 
 
-def test_training_stays_strict():
-    assert all(isinstance(PROTOCOL.parse(text)[1], Malformed) for text in FORMS)
-
-
-def test_what_is_unsure_stays_malformed():
-    for text in UNSURE:
-        assert isinstance(LENIENT.parse(text)[1], Malformed), text[:80]
+def test_what_is_unsure_stays_malformed_and_training_stays_strict():
+    for text in (*UNSURE, *FORMS):
+        protocol = PROTOCOL if text in FORMS else LENIENT
+        assert isinstance(protocol.parse(text)[1], Malformed), text[:80]
 
 
 @pytest.mark.parametrize("protocol", [PROTOCOL, LENIENT])

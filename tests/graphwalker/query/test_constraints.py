@@ -15,11 +15,7 @@ from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
 from graphwalker.graphs.base import Entity
-from graphwalker.query.constraint import (
-    Constraint,
-    constraint_fault,
-    kind_of,
-)
+from graphwalker.query.constraint import Constraint, constraint_fault, kind_of
 from graphwalker.query.draft import Draft
 from graphwalker.query.query import Query, execute
 from graphwalker.query.sparql import render
@@ -34,11 +30,11 @@ RNG = random.Random(0)
 GLASS, ROSE = Entity("m.g", "Glass Oath"), Entity("m.f2", "Pale Rose")
 
 
-def date(operator: str, bound: str = "", than: Entity | None = None) -> Query:
+def date(operator, bound="", than=None):
     return films(Constraint(RELEASED, "date", operator, bound, than))  # pyright: ignore[reportArgumentType]
 
 
-def number(operator: str, bound: str = "", than: Entity | None = None) -> Query:
+def number(operator, bound="", than=None):
     return cities(Constraint(PEOPLE, "number", operator, bound, than))  # pyright: ignore[reportArgumentType]
 
 
@@ -98,14 +94,14 @@ def test_a_record_that_is_no_constraint_is_refused(record):
         Constraint.from_json(record)
 
 
-def fault_of(values: dict[str, list[str]], constraint: Constraint) -> str:
+def fault_of(values, constraint):
     facts = [(f"m.{e}", "a.b.c", v) for e, listed in values.items() for v in listed]
     graph = in_memory(facts, {f"m.{entity}": entity for entity in values}, {})
     candidates = [Entity(f"m.{entity}", entity) for entity in values if entity != "than"]
     return constraint_fault(graph, constraint, candidates)
 
 
-def day(text: str) -> str:
+def day(text):
     return f'"{text}"^^<{XSD}{"date" if "-" in text else "gYear"}>'
 
 

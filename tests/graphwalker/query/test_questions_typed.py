@@ -43,7 +43,7 @@ QUERIES: list[dict[str, Any]] = [
 ]
 
 
-def record(query: dict[str, Any]) -> dict[str, Any]:
+def record(query):
     rest = {"dataset": "", "structure": "", "hops": 0, "split": ""}
     topics = [{"id": "m.a", "name": "Ann"}]
     return {"id": "q", "question": "Who?", "topic_entities": topics, "answers": [], **rest,
@@ -51,21 +51,21 @@ def record(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_question_is_written_as_it_was_read(query: dict[str, Any]) -> None:
+def test_a_question_is_written_as_it_was_read(query):
     question = Question.from_json(record(query))
     assert json.dumps(question.to_json()) == json.dumps(record(query))
     assert (question.query is not None) == ("branches" in query)
     assert (question.wording is not None) == ("said" in query)
 
 
-def test_a_query_that_is_none_is_named() -> None:
+def test_a_query_that_is_none_is_named():
     with pytest.raises(UserError, match="no field 'topic'"):
         Question.from_json(record({"branches": [{"hops": ["r"]}]}))
     with pytest.raises(UserError, match="q has no query and phrases"):
         query_and_wording(Question.from_json(record({"branches": BRANCHES})))
 
 
-def test_each_branch_knows_the_inverse_spelling_of_its_own_hops() -> None:
+def test_each_branch_knows_the_inverse_spelling_of_its_own_hops():
     query = Query((Branch(ANN, (Hop("x"),)), Branch(BO, (Hop("parents"),))), (Hop("a/b"),))
     first, second, tail = spellings(query, ["x", "~children", "a/b"])
     assert first == ((Hop("x"),),) and tail == ((Hop("a/b"),),)
@@ -77,9 +77,7 @@ NAME = st.text(min_size=1, max_size=12).filter(str.strip)
 
 @settings(max_examples=60, deadline=None)
 @given(NAME, st.lists(NAME, min_size=1, max_size=4), st.sampled_from(["r", "a, [b]", "http://x/y"]))
-def test_what_a_page_shows_is_data_in_the_turn_s_record(
-    head: str, tails: list[str], relation: str
-) -> None:
+def test_what_a_page_shows_is_data_in_the_turn_s_record(head, tails, relation):
     book = NameBook(MemoryGraph([], {}))
     page = Page(book, 0)
     start = Entity("m.0", book.show(Entity("m.0", head)))

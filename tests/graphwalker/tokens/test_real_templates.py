@@ -37,7 +37,7 @@ def tokenizer_folder(request, tmp_path_factory):
     return request.param, folder / "package" / "models"
 
 
-def template_ids(tokenizer, messages, fmt, *, opened: bool) -> list[int]:
+def template_ids(tokenizer, messages, fmt, *, opened):
     """What the template writes; an observation is a tool's where the layout knows tools."""
     observed = "tool" if "tool_response" in fmt.prefixes["observation"] else "user"
     roles = ("system", "user", "assistant", observed)

@@ -15,6 +15,7 @@ PROTOCOL = TagProtocol(EXAMPLES)
 STOPS = PROTOCOL.stop
 WRONG = 'It may be <answer> ["Wrong"] </answer>, but the question is another.'
 RIGHT = '<answer> ["Oslo"] </answer>'
+FINAL = "<|channel|>final<|message|>"
 MARKS = {
     "DeepSeek": ("<think>", "</think>\n"),
     "opened by the template": ("", "</think>\n\n"),
@@ -29,10 +30,7 @@ MARKS = {
     "Sky-T1": ("<|begin_of_thought|>", "<|end_of_thought|>"),
     "Apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "Gemma": ("<|channel>thought\n", "<channel|>"),
-    "gpt-oss": (
-        "<|channel|>analysis<|message|>",
-        "<|end|><|start|>assistant<|channel|>final<|message|>",
-    ),
+    "gpt-oss": ("<|channel|>analysis<|message|>", f"<|end|><|start|>assistant{FINAL}"),
     "gpt-oss without special tokens": ("analysis", "assistantfinal"),
     "Granite": ("Here is my thought process:\n", "Here is my response:\n"),
 }
@@ -75,8 +73,7 @@ def test_an_end_of_thought_behind_the_last_action_changes_nothing():
 def test_a_mark_within_a_name_is_a_part_of_the_name(name):
     call = Call("get_relations", {"entity": name})
     text = PROTOCOL.render("I look.", call)
-    assert PROTOCOL.parse(text)[1] == call
-    assert action_end(text, STOPS) == len(text)
+    assert PROTOCOL.parse(text)[1] == call and action_end(text, STOPS) == len(text)
 
 
 def test_other_protocols_read_what_follows_the_thoughts_too():

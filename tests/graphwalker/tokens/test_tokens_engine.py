@@ -13,11 +13,8 @@ from support.engine_toy import END, make_model, make_tokenizer
 
 ASKED = Question("q", "?", ())
 CUSTOM = {"user": "U: {content} ", "assistant": f"A: {{content}}{END} ", "end_of_turn": END}
-SETTINGS = [
-    CUSTOM,
-    {**CUSTOM, "observation": "S: {content} . "},
-    {**CUSTOM, "observations": "inline"},
-]
+INLINE = {**CUSTOM, "observations": "inline"}
+SETTINGS = [CUSTOM, {**CUSTOM, "observation": "S: {content} . "}, INLINE]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +27,7 @@ def model(tokenizer):
     return make_model(tokenizer)
 
 
-def walked(model, tokenizer, fmt) -> Trajectory:
+def walked(model, tokenizer, fmt):
     """Three turns of five sampled tokens, an observation after each but the last."""
     policy = TransformersPolicy(model, tokenizer, fmt)
     turns, messages = [], ()
@@ -45,9 +42,7 @@ def walked(model, tokenizer, fmt) -> Trajectory:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=["user", "observation", "inline"])
-def test_log_probabilities_of_sampling_are_those_of_the_training_row(
-    setting, model, tokenizer
-) -> None:
+def test_log_probabilities_of_sampling_are_those_of_the_training_row(setting, model, tokenizer):
     fmt = chat_format(setting)
     trajectory = walked(model, tokenizer, fmt)
     row = training_row(trajectory, fmt, tokenizer)
@@ -61,6 +56,6 @@ def test_log_probabilities_of_sampling_are_those_of_the_training_row(
         torch.testing.assert_close(drawn, torch.tensor(turn.logprobs), rtol=0, atol=1e-5)
 
 
-def test_an_inline_episode_has_no_end_of_turn_that_was_not_drawn(model, tokenizer) -> None:
-    turns = walked(model, tokenizer, chat_format(SETTINGS[2])).turns
+def test_an_inline_episode_has_no_end_of_turn_that_was_not_drawn(model, tokenizer):
+    turns = walked(model, tokenizer, chat_format(INLINE)).turns
     assert all(len(turn.token_ids) == len(turn.logprobs) for turn in turns)

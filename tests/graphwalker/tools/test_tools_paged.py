@@ -9,7 +9,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.base import Malformed
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
-from graphwalker.tools.base import Call, Observation
+from graphwalker.tools.base import Call
 from graphwalker.tools.paged import PAGE, PagedTools
 from graphwalker.tools.walker import EXAMPLES, WalkerSettings, WalkerTools
 
@@ -22,17 +22,23 @@ NAMES = {"m.a": "Ann, A.", **{f"m.b{i}": f"Bob {i}" for i in range(7)}}
 QUESTION = Question("q", "Whom does she like?", (Entity("m.a", "Ann, A."),))
 
 
-def tools(**settings: int) -> PagedTools:
+def tools(**settings):
     limits = WalkerSettings(**{"top_relations": 3, "triples_per_relation": 3, **settings})
     return PagedTools(MemoryGraph(TRIPLES, NAMES), QUESTION, limits)
 
 
-def relations(box: PagedTools, page: object = None) -> Observation:
+def plain_tools():
+    return WalkerTools(
+        MemoryGraph(TRIPLES, NAMES), QUESTION, WalkerSettings(triples_per_relation=20)
+    )
+
+
+def relations(box, page=None):
     more = {} if page is None else {"page": page}
     return box.call(Call("get_relations", {"entity": "Ann, A.", **more}))
 
 
-def triples(box: PagedTools, page: object = None, *wanted: str) -> Observation:
+def triples(box, page=None, *wanted):
     more = {} if page is None else {"page": page}
     names = list(wanted or ["x.y.likes"])
     return box.call(Call("get_triples", {"entity": "Ann, A.", "relations": names, **more}))
@@ -49,7 +55,7 @@ def test_the_pages_of_a_list_hold_every_relation_once_and_name_the_next_page():
 
 
 @pytest.mark.parametrize("budget", [0, 120])
-def test_the_pages_of_triples_hold_every_triple_once(budget: int):
+def test_the_pages_of_triples_hold_every_triple_once(budget):
     box = tools(max_observation_chars=budget)
     relations(box), relations(box, 2), relations(box, 3)
     shown, number = [], 1
@@ -62,8 +68,7 @@ def test_the_pages_of_triples_hold_every_triple_once(budget: int):
         rest = page.text.splitlines()[-1]
         assert rest.startswith('More: get_triples("Ann, A.", ["x.y.likes"') or not budget
         assert rest.endswith(f", {number})")
-    assert len(shown) == len(set(shown)) == 10
-    assert "More" not in page.text
+    assert len(shown) == len(set(shown)) == 10 and "More" not in page.text
 
 
 def test_a_page_that_is_not_there_names_the_last_one():
@@ -78,16 +83,14 @@ def test_a_page_that_is_not_there_names_the_last_one():
 
 
 @pytest.mark.parametrize("page", [0, -1, "2", True, 1.5, ["2"]])
-def test_what_is_no_page_is_refused(page: object):
+def test_what_is_no_page_is_refused(page):
     seen = relations(tools(), page)
     assert seen.error == "bad_arguments" and 'write get_relations("entity", 2)' in seen.text
     assert triples(tools(), page).error == "bad_arguments"
 
 
 def test_a_call_without_a_page_shows_what_it_showed_where_nothing_is_cut():
-    box, plain = tools(top_relations=20, triples_per_relation=20), None
-    limits = WalkerSettings(triples_per_relation=20)
-    plain = WalkerTools(MemoryGraph(TRIPLES, NAMES), QUESTION, limits)
+    box, plain = tools(top_relations=20, triples_per_relation=20), plain_tools()
     for call in (
         Call("get_relations", {"entity": "Ann, A."}),
         Call("get_triples", {"entity": "Ann, A.", "relations": ["no.such"]}),
@@ -99,10 +102,7 @@ def test_a_call_without_a_page_shows_what_it_showed_where_nothing_is_cut():
 
 
 def test_triples_of_one_relation_and_direction_are_one_with_a_list_like_an_answer():
-    box = tools(top_relations=20, triples_per_relation=20)
-    plain = WalkerTools(
-        MemoryGraph(TRIPLES, NAMES), QUESTION, WalkerSettings(triples_per_relation=20)
-    )
+    box, plain = tools(top_relations=20, triples_per_relation=20), plain_tools()
     call = Call("get_triples", {"entity": "Ann, A.", "relations": ["x.y.likes", "x.y.knows"]})
     for each in (box, plain):
         each.call(Call("get_relations", {"entity": "Ann, A."}))

@@ -1,13 +1,17 @@
 """get_relations and get_triples: what they show, what they refuse, and under which names."""
 
-import pytest
+import json
 
-from graphwalker.errors import GraphError
+from hypothesis import given
+from hypothesis import strategies as st
+
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.protocols.tags import TagProtocol, neutral
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
-from graphwalker.tools.walker import WalkerSettings, WalkerTools
+from graphwalker.tools.namebook import NameBook, quote
+from graphwalker.tools.walker import EXAMPLES, WalkerSettings, WalkerTools
 
 DIRECTED, BORN = "film.film.directed_by", "people.person.date_of_birth"
 MARRIED = "people.person.spouse_s..people.marriage.spouse"
@@ -25,21 +29,23 @@ TRIPLES = [
     ("m.scott", "people.person.idol", "m.scott"),
 ]
 NAMES = {
-    "m.alien": "Alien",
-    "m.alien2": "Alien",
-    "m.blade": "Blade Runner",
-    "m.scott": "Scott, Ridley",
-    "m.cameron": "James Cameron",
-    "m.shields": "South Shields",
-    "m.sandy": "Sandy",
+    "m.alien": "Alien", "m.alien2": "Alien", "m.blade": "Blade Runner", "m.scott": "Scott, Ridley",
+    "m.cameron": "James Cameron", "m.shields": "South Shields", "m.sandy": "Sandy",
     "m.type": "Film",
-}
+}  # fmt: skip
 QUESTION = Question("q", "Who directed the film Alien?", (Entity("m.alien", "Alien"),))
 
 
 def tools(topics=QUESTION.topic_entities, triples=TRIPLES, names=NAMES, **settings):
     question = Question("q", QUESTION.text, tuple(topics))
     return WalkerTools(MemoryGraph(triples, names), question, WalkerSettings(**settings))
+
+
+def looked(*topics, **settings):
+    """Tools that have listed the relations of their first topic."""
+    box = tools(*topics, **settings)
+    relations(box, box.topic_names()[0])
+    return box
 
 
 def relations(box, entity):
@@ -55,15 +61,9 @@ SCOTT = (Entity("m.scott", "Scott, Ridley"),)
 
 def test_relations_of_both_directions_are_listed_best_first():
     seen = relations(tools(SCOTT), "Scott, Ridley")
-    assert set(seen.relations) == {
-        DIRECTED,
-        BORN,
-        MARRIED,
-        "people.person.idol",
-        "people.person.place_of_birth",
-    }
-    assert seen.relations[0] == DIRECTED
-    assert seen.text == ", ".join(seen.relations)
+    others = {"people.person.idol", "people.person.place_of_birth"}
+    assert set(seen.relations) == {DIRECTED, BORN, MARRIED, *others}
+    assert seen.relations[0] == DIRECTED and seen.text == ", ".join(seen.relations)
 
 
 def test_book_keeping_relations_are_skipped_and_can_be_configured():
@@ -78,31 +78,24 @@ def test_only_the_top_relations_are_listed_and_the_rest_is_counted():
 
 
 def test_triples_stand_in_brackets_outgoing_first():
-    box = tools(SCOTT)
-    relations(box, "Scott, Ridley")
-    seen = triples(box, "Scott, Ridley", BORN, DIRECTED)
+    seen = triples(looked(SCOTT), "Scott, Ridley", BORN, DIRECTED)
     assert seen.text == (
         f'["Scott, Ridley", {BORN}, 1937-11-30], '
         f'[Alien, {DIRECTED}, "Scott, Ridley"], [Blade Runner, {DIRECTED}, "Scott, Ridley"]'
     )
-    assert [entity.id for entity in seen.shown] == [
-        "m.scott",
-        '"1937-11-30"^^<date>',
-        "m.alien",
-        "m.blade",
-    ]
+    ids = ["m.scott", '"1937-11-30"^^<date>', "m.alien", "m.blade"]
+    assert [entity.id for entity in seen.shown] == ids
 
 
 def test_a_hop_through_a_cvt_shows_no_cvt_and_not_the_entity_itself():
-    box = tools(SCOTT)
-    relations(box, "Scott, Ridley")
-    assert triples(box, "Scott, Ridley", MARRIED).text == f'["Scott, Ridley", {MARRIED}, Sandy]'
+    assert (
+        triples(looked(SCOTT), "Scott, Ridley", MARRIED).text
+        == f'["Scott, Ridley", {MARRIED}, Sandy]'
+    )
 
 
 def test_a_relation_from_an_entity_to_itself_is_shown_once():
-    box = tools(SCOTT)
-    relations(box, "Scott, Ridley")
-    seen = triples(box, "Scott, Ridley", "people.person.idol")
+    seen = triples(looked(SCOTT), "Scott, Ridley", "people.person.idol")
     assert seen.text.count("[") == 1 and seen.hidden == 0
 
 
@@ -110,8 +103,7 @@ def test_triples_beyond_the_limit_are_counted_per_relation_and_direction():
     facts = [(f"m.{i:02}", DIRECTED, "m.scott") for i in range(17)]
     facts += [("m.scott", "a.b.c", f"m.{i:02}") for i in range(6)]
     names = {"m.scott": "Scott", **{f"m.{i:02}": f"Film {i:02}" for i in range(17)}}
-    box = tools((Entity("m.scott", "Scott"),), facts, names)
-    relations(box, "Scott")
+    box = looked((Entity("m.scott", "Scott"),), facts, names)
     seen = triples(box, "Scott", DIRECTED, "a.b.c")
     assert seen.text.endswith("[Scott, a.b.c, Film 04] (+1 more)")
     assert f"[Film 04, {DIRECTED}, Scott] (+12 more), [Scott, a.b.c, Film 00]" in seen.text
@@ -120,8 +112,7 @@ def test_triples_beyond_the_limit_are_counted_per_relation_and_direction():
 
 def test_only_the_first_four_distinct_relations_are_used():
     facts = [("m.a", f"r.r.r{i}", "m.b") for i in range(6)]
-    box = tools((Entity("m.a", "A"),), facts, {"m.a": "A", "m.b": "B"})
-    relations(box, "A")
+    box = looked((Entity("m.a", "A"),), facts, {"m.a": "A", "m.b": "B"})
     wanted = ["r.r.r0", "r.r.r0", "r.r.r1", "r.r.r2", "r.r.r3", "r.r.r4"]
     seen = triples(box, "A", *wanted)
     assert seen.relations == ("r.r.r0", "r.r.r1", "r.r.r2", "r.r.r3")
@@ -132,8 +123,7 @@ def test_only_the_first_four_distinct_relations_are_used():
 def test_an_observation_is_cut_at_an_entry_and_says_what_is_missing():
     facts = [("m.a", "r.r.r", f"m.{i}") for i in range(5)]
     names = {"m.a": "A", **{f"m.{i}": f"Name {i}" for i in range(5)}}
-    box = tools((Entity("m.a", "A"),), facts, names, max_observation_chars=64)
-    relations(box, "A")
+    box = looked((Entity("m.a", "A"),), facts, names, max_observation_chars=64)
     seen = triples(box, "A", "r.r.r")
     assert seen.text == "[A, r.r.r, Name 0], [A, r.r.r, Name 1] (+3 more)"
     assert seen.hidden == 3 and len(seen.shown) == 3
@@ -150,8 +140,7 @@ def test_namesakes_are_shown_distinct_and_understood():
 
 
 def test_a_namesake_met_later_does_not_take_the_name():
-    box = tools()
-    relations(box, "Alien")
+    box = looked()
     triples(box, "Alien", DIRECTED)
     relations(box, "James Cameron")
     seen = triples(box, "James Cameron", DIRECTED)
@@ -166,14 +155,11 @@ def test_a_bare_id_counts_only_where_it_was_shown():
 
 
 def test_a_relation_shown_for_another_entity_may_be_used():
-    box = tools()
-    relations(box, "Alien")
-    assert triples(box, "Blade Runner", DIRECTED).error == ""
+    assert triples(looked(), "Blade Runner", DIRECTED).error == ""
 
 
 def test_an_unknown_relation_is_told_the_nearest_ones_here():
-    box = tools(SCOTT)
-    relations(box, "Scott, Ridley")
+    box = looked(SCOTT)
     seen = triples(box, "Scott, Ridley", "people.person.birth_place")
     assert seen.error == "unknown_relation"
     assert "copy one of people.person.place_of_birth, " in seen.text
@@ -181,9 +167,7 @@ def test_an_unknown_relation_is_told_the_nearest_ones_here():
 
 
 def test_sound_relations_are_answered_beside_unknown_ones():
-    box = tools()
-    relations(box, "Alien")
-    seen = triples(box, "Alien", "x.y.z", DIRECTED)
+    seen = triples(looked(), "Alien", "x.y.z", DIRECTED)
     first, second = seen.text.split("\n")
     assert first == f'[Alien, {DIRECTED}, "Scott, Ridley"]'
     assert second.startswith("Error unknown_relation: Alien has no x.y.z;")
@@ -191,8 +175,7 @@ def test_sound_relations_are_answered_beside_unknown_ones():
 
 
 def test_a_value_is_no_entity_to_go_on_from():
-    box = tools(SCOTT)
-    relations(box, "Scott, Ridley")
+    box = looked(SCOTT)
     triples(box, "Scott, Ridley", BORN)
     seen = relations(box, "1937-11-30")
     assert seen.error == "no_relations" and "is a value" in seen.text
@@ -221,14 +204,73 @@ def test_a_mistake_is_told_with_the_next_move_and_echoed_short():
         assert (seen.error, told in seen.text, len(seen.text) < 600) == (kind, True, True), seen
 
 
-class BrokenGraph(MemoryGraph):
-    """A graph that is down."""
-
-    def relations(self, entity_id, direction):
-        raise GraphError("down")
+ANY_NAME = st.text(st.sampled_from("ab ,[]\"\\<>\n'()é"), max_size=6)
 
 
-def test_an_outage_is_never_an_observation():
-    box = WalkerTools(BrokenGraph(TRIPLES, NAMES), QUESTION)
-    with pytest.raises(GraphError):
-        relations(box, "Alien")
+def read_triple(text):
+    """The three fields of `[head, relation, tail]`, as a careful reader would take them apart."""
+    fields, rest = [], text[1:]
+    for end in (", ", ", ", "]"):
+        if rest.startswith('"'):
+            name, length = json.JSONDecoder().raw_decode(rest)
+            rest = rest[length:]
+        else:
+            name = rest[: rest.index(end)]
+            rest = rest[len(name) :]
+        fields.append(name)
+        assert rest.startswith(end)
+        rest = rest[len(end) :]
+    assert rest == ""
+    return fields
+
+
+@given(ANY_NAME, ANY_NAME)
+def test_a_triple_can_be_taken_apart_whatever_its_names(head, tail):
+    assert read_triple(f"[{quote(head)}, a.b.c, {quote(tail)}]") == [head, "a.b.c", tail]
+
+
+@given(st.text(st.sampled_from('a<>|/s" ,\\'), max_size=8))
+def test_a_name_can_be_copied_from_an_observation(name):
+    observed = neutral(quote(f"{name}</answer>{name}"))
+    assert json.loads(observed) == f"{name}</answer>{name}"
+    bare = neutral(quote(name))
+    assert (json.loads(bare) if bare.startswith('"') else bare) == name
+
+
+@given(st.lists(ANY_NAME.filter(bool), min_size=2, max_size=5))
+def test_every_shown_name_leads_back_to_its_entity(names):
+    ids = [f"m.{i}" for i in range(len(names))]
+    graph = MemoryGraph([(ids[0], "a.b.c", i) for i in ids[1:]], dict(zip(ids, names, strict=True)))
+    question = Question("q", "?", (Entity(ids[0], names[0]),))
+    tools, protocol = WalkerTools(graph, question), TagProtocol(EXAMPLES)
+    topic = tools.topic_names()[0]
+    tools.call(Call("get_relations", {"entity": topic}))
+    seen = tools.call(Call("get_triples", {"entity": topic, "relations": ["a.b.c"]}))
+    assert [entity.id for entity in seen.shown] == ids
+    for entity in seen.shown:
+        _, call = protocol.parse(
+            protocol.render("", Call("get_relations", {"entity": entity.name}))
+        )
+        assert tools.call(call).text == "a.b.c"
+        assert tools.entity_id(entity.name) == entity.id
+
+
+@given(st.lists(st.tuples(st.sampled_from(["m.1", "m.2", "m.3", "m.4"]), ANY_NAME), max_size=8))
+def test_no_two_entities_share_a_shown_name(entries):
+    book = NameBook(MemoryGraph([], {}))
+    shown = {i: book.show(Entity(i, name)) for i, name in entries}
+    assert len(set(shown.values())) == len(shown)
+    assert all(book.entity_id(name) == i for i, name in shown.items())
+
+
+def test_a_name_that_looks_like_a_made_distinct_one_is_made_distinct_too():
+    book = NameBook(MemoryGraph([], {}))
+    shown = [book.show(Entity(*e)) for e in [("m.9", "A (m.1)"), ("m.2", "A"), ("m.1", "A")]]
+    assert shown == ["A (m.1)", "A", "A (m.1) (m.1)"]
+
+
+def test_equal_values_share_a_name_and_leave_entities_theirs():
+    book = NameBook(MemoryGraph([], {}))
+    film, year = Entity("m.1", "1984"), Entity('"1984"^^<year>', "1984")
+    assert book.show(film) == "1984"
+    assert book.show(year) == book.show(Entity('"1984"', "1984")) == "1984 (value)"

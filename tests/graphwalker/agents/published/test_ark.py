@@ -9,7 +9,10 @@ from graphwalker.agents.policies import load_policy
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_dataset
 from graphwalker.datasets.evidence import graph_records, with_evidence
+from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.build.build import build_graph
+from graphwalker.graphs.open import open_graph
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.query.query import Branch, Hop, Query
@@ -56,7 +59,7 @@ def test_a_step_is_anchor_relation_reasoning_summary_and_then_the_context_is_new
 
 
 @pytest.mark.parametrize("attempts, wins", [(4, True), (5, True), (6, False)])
-def test_the_fifth_attempt_may_succeed(attempts: int, wins: bool):
+def test_the_fifth_attempt_may_succeed(attempts, wins):
     wrong = ['{"anchor": "Nobody"}'] * (attempts - 1)
     done = play(*wrong, *([ANCHOR, FILMS, ANSWER] if wins else [ANSWER]))
     assert (forms(done)[attempts - 1] == "anchor") is wins
@@ -103,29 +106,16 @@ def test_who_does_not_continue_and_who_has_no_step_left_is_asked_for_the_answer(
 
 
 def test_qualifiers_stand_behind_the_triple(tmp_path):
-    questions = _usable(tmp_path, yes_no_records(5))
-    env = _world(questions, tmp_path)
-    (done,) = rollout(
-        [questions[3]], env, load_policy(PolicyConfig(model="oracle"), environment=env)
-    )
+    path, records = tmp_path / "CoLoTa_qa.json", tmp_path / "evidence.jsonl"
+    path.write_text(json.dumps(yes_no_records(5)))
+    questions = with_evidence(load_dataset(path).questions).usable
+    write_jsonl(records, graph_records(questions))
+    build_graph([], tmp_path / "graph", property_files=[records])
+    env = Environment(open_graph(tmp_path / "graph"), EnvironmentConfig(preset="ark-v1"))
+    oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
+    (done,) = rollout([questions[3]], env, oracle)
     assert "{replaces: " in done.turns[2].context[-1].content
     assert score(done)["em"] == 1.0
-
-
-def _usable(folder, records):
-    path = folder / "CoLoTa_qa.json"
-    path.write_text(json.dumps(records))
-    return with_evidence(load_dataset(path).questions).usable
-
-
-def _world(questions, folder, preset="ark-v1"):
-    from graphwalker.graphs.build.build import build_graph
-    from graphwalker.graphs.open import open_graph
-
-    records = folder / "evidence.jsonl"
-    records.write_text("".join(json.dumps(r) + "\n" for r in graph_records(questions)))
-    build_graph([], folder / "graph", property_files=[records])
-    return Environment(open_graph(folder / "graph"), EnvironmentConfig(preset=preset))
 
 
 def test_the_oracle_walks_a_query_and_is_lost_where_a_hop_comes_in():

@@ -1,22 +1,14 @@
 """GraphRunner: plans verified before anything runs, replanning, execution, toy GRBench graphs."""
 
 import json
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 
 import pytest
 
 from eval.score.compat_papers import graphrunner_rouge_l
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.policies import load_policy
-from graphwalker.agents.published.graphrunner.plans import (
-    PlanFault,
-    describe_step,
-    read_plan,
-    traversal_schema,
-    types_of_steps,
-)
+from graphwalker.agents.published.graphrunner import plans
+from graphwalker.agents.published.graphrunner.plans import read_plan, traversal_schema
 from graphwalker.agents.rollout import rollout
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
@@ -26,20 +18,11 @@ from graphwalker.graphs.intake.grbench import grbench_records
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.question import Question
 from graphwalker.scoring import score
+from graphwalker.tools.base import Call
 from graphwalker.trajectory import StopReason
-from support.grbench_toy import (
-    academic,
-    academic_questions,
-    commerce,
-    commerce_questions,
-    common,
-    edge,
-    find,
-    kind,
-    write_toy,
-)
+from support import grbench_toy as grbench
+from support.grbench_toy import common, edge, find, kind
 from support.toy import toy_graph
 
 PAPER, AUTHOR = find("A", "paper"), find("Author B", "author")
@@ -77,75 +60,64 @@ VALID = [
 verification is for."""
 
 
-@dataclass(frozen=True)
-class Toy:
-    folder: Path
-    questions: list[Question] = field(compare=False)
-
-    def environment(self, **settings):
-        graph = open_graph(self.folder / "graph")
-        return Environment(graph, EnvironmentConfig(preset="graphrunner", **settings))
-
-    @cache  # noqa: B019
-    def schema(self):
-        return traversal_schema(open_graph(self.folder / "graph"))
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory):
+    """By its name, the graph and the questions of each toy."""
+    made = {}
+    for name, graph, questions in (
+        ("dblp", grbench.academic(), grbench.academic_questions),
+        ("amazon", grbench.commerce(), grbench.commerce_questions),
+    ):
+        folder = tmp_path_factory.mktemp("toy") / name
+        graph_file, lines = grbench.write_toy(folder, graph, questions(graph))
+        write_jsonl(folder / "records.jsonl", grbench_records(graph_file))
+        build_graph([], folder / "graph", property_files=[folder / "records.jsonl"])
+        made[name] = open_graph(folder / "graph"), load_questions(lines)
+    return made
 
 
 @pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Toy]:
-    made = {}
-    for name, graph, questions in (
-        ("dblp", academic(), academic_questions),
-        ("amazon", commerce(), commerce_questions),
-    ):
-        folder = tmp_path_factory.mktemp("toy") / name
-        graph_file, lines = write_toy(folder, graph, questions(graph))
-        write_jsonl(folder / "records.jsonl", grbench_records(graph_file))
-        build_graph([], folder / "graph", property_files=[folder / "records.jsonl"])
-        made[name] = Toy(folder, load_questions(lines))
-    return made
+def schemas(toys):
+    return {name: traversal_schema(graph) for name, (graph, _) in toys.items()}
+
+
+def environment_of(toy, **settings):
+    return Environment(toy[0], EnvironmentConfig(preset="graphrunner", **settings))
 
 
 def fault(steps, schema):
     try:
-        types_of_steps(read_plan(steps), schema)
-    except PlanFault as found:
+        plans.types_of_steps(read_plan(steps), schema)
+    except plans.PlanFault as found:
         return found
     return None
 
 
-def test_every_hallucinated_plan_is_caught_with_its_kind(toys):
+def test_every_hallucinated_plan_is_caught_with_its_kind(schemas):
     for graph, why, plan in HALLUCINATED:
-        found = fault(plan, toys[graph].schema())
+        found = fault(plan, schemas[graph])
         assert found is not None and found.kind == why, plan
 
 
-def test_every_valid_plan_passes_and_reads_back(toys):
+def test_every_valid_plan_passes_and_reads_back(schemas):
     for graph, steps in VALID:
-        assert fault(steps, toys[graph].schema()) is None, steps
+        assert fault(steps, schemas[graph]) is None, steps
         plan = read_plan(steps)
         assert read_plan(plan) == plan
-        assert all(describe_step(step) for step in plan)
+        assert all(plans.describe_step(step) for step in plan)
 
 
 def test_nothing_runs_before_a_plan_is_verified(toys):
     dblp = toys["dblp"]
-    for graph, _, plan in HALLUCINATED[:12]:
-        if graph == "dblp":
-            tools = dblp.environment().toolbox(dblp.questions[0])
-            seen = tools.call(_call(plan))
-            assert seen.graph_calls == 0 and seen.error and not seen.shown
-
-
-def _call(plan):
-    from graphwalker.tools.base import Call
-
-    return Call("plan", {"plan": plan})
+    for _, _, plan in [row for row in HALLUCINATED[:12] if row[0] == "dblp"]:
+        tools = environment_of(dblp).toolbox(dblp[1][0])
+        seen = tools.call(Call("plan", {"plan": plan}))
+        assert seen.graph_calls == 0 and seen.error and not seen.shown
 
 
 def play(toy, *lines, **settings):
-    question = toy.questions[0]
-    (done,) = rollout([question], toy.environment(**settings), ScriptedPolicy({question.id: lines}))
+    question, env = toy[1][0], environment_of(toy, **settings)
+    (done,) = rollout([question], env, ScriptedPolicy({question.id: lines}))
     return done
 
 
@@ -176,20 +148,19 @@ def test_after_three_further_plans_the_answer_is_given_from_nothing(toys):
 
 @pytest.mark.parametrize("name", ["dblp", "amazon"])
 def test_the_oracle_answers_every_question_of_the_toy_graphs(toys, name):
-    env, questions = toys[name].environment(), toys[name].questions
+    env, questions = environment_of(toys[name]), toys[name][1]
     oracle = load_policy(PolicyConfig(model="oracle"), environment=env)
     played = list(rollout(questions, env, oracle))
     assert {score(done)["em"] for done in played} == {1.0}
     golds = [[done.question.answers[0].name] for done in played]
     rouge = [graphrunner_rouge_l(d.answer or (), g) for d, g in zip(played, golds, strict=True)]
-    assert set(rouge) == {1.0}
-    assert all(len(done.turns) == 2 for done in played)
+    assert set(rouge) == {1.0} and all(len(done.turns) == 2 for done in played)
 
 
 def test_what_the_token_budget_cuts_is_counted(toys):
-    toy = toys["dblp"]
-    tools = toy.environment(options={"answer_tokens": 50}).toolbox(toy.questions[0])
-    seen = tools.call(_call([find("Journal of River", "venue"), edge("paper")]))
+    tools = environment_of(toys["dblp"], options={"answer_tokens": 50}).toolbox(toys["dblp"][1][0])
+    plan = [find("Journal of River", "venue"), edge("paper")]
+    seen = tools.call(Call("plan", {"plan": plan}))
     total = int(seen.text.split()[0])
     assert seen.hidden == total - len(seen.shown) > 0
     assert f"({seen.hidden} more nodes are not shown)" in seen.text
