@@ -4,28 +4,19 @@ import pytest
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.sparql.graph import SparqlGraph
-from support.backends import in_memory, to_ntriples
-from support.oxigraph import load_store
 from support.sparql_endpoint import serve
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+from support.toy import toy_graph
 
 
 @pytest.fixture(scope="module", params=["memory", "compiled", "endpoint"])
-def graph(request, tmp_path_factory):
-    if request.param == "memory":
-        yield in_memory(TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-        return
-    folder = tmp_path_factory.mktemp("toy")
-    (folder / "toy.nt").write_text(to_ntriples(TOY_TRIPLES, TOY_NAMES, TOY_TYPES), encoding="utf-8")
-    if request.param == "compiled":
-        build_graph([folder / "toy.nt"], folder / "graph")
-        yield open_compiled(folder / "graph")
-        return
-    with serve(load_store([folder / "toy.nt"])) as address:
-        yield SparqlGraph(address)
+def graph(request, toy_folder, toy_store):
+    if request.param == "endpoint":
+        with serve(toy_store) as address:
+            yield SparqlGraph(address)
+    else:
+        yield toy_graph() if request.param == "memory" else open_compiled(toy_folder)
 
 
 def calls(graph, direction):

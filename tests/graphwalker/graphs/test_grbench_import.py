@@ -1,25 +1,28 @@
-"""GRBench's graph.json as a property graph: read piece by piece, faults named by their place."""
+"""GRBench's graph.json and KQA Pro's kb.json become graphs; faults are named by their place."""
 
 import json
 import tracemalloc
-from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from graphwalker.cli.app import app
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Direction
 from graphwalker.graphs.intake import grbench
 from graphwalker.graphs.intake.grbench import GrbenchCounts, grbench_records
+from graphwalker.graphs.open import open_graph
+from support.built import built as build
+from support.built import put
 from support.grbench_toy import academic
 
-SMALL = {
-    "paper_nodes": {
-        "p1": {"features": {"title": 'A "quoted" ü'}, "neighbors": {"author": ["a1", "a1", 7]}}
-    },
-    "author_nodes": {"a1": {"features": {}, "neighbors": {}}},
-}
+PAPER = {"features": {"title": 'A "quoted" ü'}, "neighbors": {"author": ["a1", "a1", 7]}}
+AUTHOR = {"features": {}, "neighbors": {}}
+SMALL = {"paper_nodes": {"p1": PAPER}, "author_nodes": {"a1": AUTHOR}}
 
 
-def written(folder: Path, value: object, **layout) -> Path:
+def written(folder, value, **layout):
     path = folder / "graph.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value, **layout))
     return path
@@ -89,3 +92,96 @@ def test_a_missing_file_and_bytes_that_are_no_text_are_named(tmp_path):
     (tmp_path / "graph.json").write_bytes(b'{"a_nodes": {"\xff": {}}}')
     with pytest.raises(UserError, match="cannot be read"):
         list(grbench_records(tmp_path / "graph.json"))
+
+
+def text(value):
+    return {"type": "string", "value": value}
+
+
+def number(value, unit="1"):
+    return {"type": "quantity", "value": value, "unit": unit}
+
+
+WED = {"start time": [{"type": "year", "value": 1990}], "place": [text("Kestia")]}
+
+
+FORWARD = {"direction": "forward", "qualifiers": {}}
+ANA = {
+    "name": "Ana Ewers",
+    "instanceOf": ["Q5"],
+    "attributes": [
+        {"key": "height", "value": number(165.0, "centimetre"), "qualifiers": {}},
+        {"key": "date of birth", "value": {"type": "date", "value": "1961/08/04"},
+         "qualifiers": {}},
+        {"key": "followers", "value": number(1200), "qualifiers":
+         {"point in time": [{"type": "year", "value": 2020}]}},
+    ],
+    "relations": [
+        {**FORWARD, "predicate": "spouse", "object": "Q2", "qualifiers": WED},
+        {**FORWARD, "predicate": "member of", "object": "Q3"},
+    ],
+}  # fmt: skip
+BACK = {"predicate": "spouse", "object": "Q1", "direction": "backward", "qualifiers": WED}
+BEN = {"name": "Ben Orlov", "instanceOf": ["Q5"], "attributes": [], "relations": [BACK]}
+CHOIR = {"name": "Quiet Choir", "instanceOf": ["Q9"], "attributes": [], "relations": []}
+KINDS = {"Q5": {"name": "human", "instanceOf": ["Q9"]}, "Q9": {"name": "being", "instanceOf": []}}
+KB: dict[str, Any] = {"concepts": KINDS, "entities": {"Q1": ANA, "Q2": BEN, "Q3": CHOIR}}
+"""Five records in the published form."""
+
+
+def built(folder, kb, **layout):
+    return build(folder / "g", *put(folder, kb__json=json.dumps(kb, **layout)))[1]
+
+
+def ends(graph, entity, relation, direction=Direction.OUT):
+    return [end.name for end in graph.step(entity, relation, direction)]
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 1}])
+def test_relations_have_the_direction_of_their_mark_and_stand_once(tmp_path, layout):
+    path = put(tmp_path, kb__json=json.dumps(KB, **layout))[0]
+    typed = ["graph", "build", str(path), "--out", f"{tmp_path}/g"]
+    assert CliRunner().invoke(app, typed).exit_code == 0  # the command takes it as it is
+    graph = open_graph(tmp_path / "g")
+    assert ends(graph, "Q1", "spouse") == ["Ben Orlov"] and ends(graph, "Q2", "spouse") == []
+    assert ends(graph, "Q3", "member of", Direction.IN) == ["Ana Ewers"]
+    assert graph.types("Q1") == ["entity", "human"]
+    assert ends(graph, "Q5", "instance of") == ["being"]
+
+
+def test_values_keep_their_units_and_dates(tmp_path):
+    graph = built(tmp_path, KB)
+    assert ends(graph, "Q1", "height") == ["165 centimetre"]
+    assert ends(graph, "Q1", "date of birth") == ["1961-08-04"]
+    assert ends(graph, "Q1", "followers") == ["1200"]
+
+
+def test_qualifiers_are_hops_through_a_node_without_a_name(tmp_path):
+    graph = built(tmp_path, KB)
+    assert ends(graph, "Q1", "spouse..start time") == ["1990"]
+    assert ends(graph, "Q1", "spouse..value") == ["Ben Orlov"]
+    assert ends(graph, "Q1", "followers..point in time") == ["2020"]
+    assert graph.resolve("statement/1") == []
+
+
+def changed(**entity):
+    return {**KB, "entities": {**KB["entities"], "Q4": {"name": "X", "instanceOf": [], **entity}}}
+
+
+@pytest.mark.parametrize(
+    ("kb", "fault"),
+    [
+        (changed(relations=[{"predicate": "knows", "object": "Q7", "direction": "forward"}]),
+         r"kb\.json: entities, 'Q4', relations\[0\]: 'Q7' is no entity and no concept"),
+        (changed(relations=[{"predicate": "knows", "object": "Q1", "direction": "up"}]),
+         "direction must be forward or backward, not 'up'"),
+        (changed(attributes=[{"key": "age", "value": {"type": "int", "value": 3}}]),
+         r"attributes\[0\]: a value has a type of string, quantity, date, year"),
+        (changed(name=7), "field 'name' must be a str"),
+        ({**KB, "rules": {}}, "field 'rules' is not in KQA Pro's kb.json"),
+    ],
+)  # fmt: skip
+def test_what_is_not_of_the_form_is_named_by_its_place(tmp_path, kb, fault):
+    with pytest.raises(UserError, match=fault):
+        built(tmp_path, kb)
+    assert not (tmp_path / "g").exists()

@@ -7,7 +7,6 @@ server understands the queries.
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,28 +37,39 @@ MEMORY = MemoryPropertyGraph(NODES, EDGES)
 class StandIn:
     """In the place of `neo4j.Driver`: sessions that answer from `MEMORY`, and remember."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.modes: set[str] = set()
 
     @contextmanager
-    def session(self, database: str | None, default_access_mode: str) -> Any:
+    def session(self, database, default_access_mode):
         self.modes.add(default_access_mode)
         yield self
 
-    def execute_read(self, work: Callable[[Any], Any]) -> Any:
+    def execute_read(self, work):
         return work(self)
 
-    def run(self, query: str, parameters: dict[str, Any]) -> list[Any]:
+    def run(self, query, parameters):
         self.asked.append((query, parameters))
         return [neo4j.Record(row) for row in answered(query, parameters)]
 
 
-def answered(query: str, given: dict[str, Any]) -> list[dict[str, Any]]:
-    nodes, here = MEMORY.nodes, MEMORY.nodes.get(given.get("id", ""))
-    out = {"TYPES_OUT": True, "ENDS_OUT": True}
+def answered(query, given):
+    """The rows of a query of the adapter, which is known by its text."""
     names = {getattr(adapter, name): name for name in dir(adapter) if name.isupper()}
-    kind = names.get(query) or _shape(query)
+    kind = names.get(query) or ("FOUND" if "$value" in query else "VALUES")
+    quoted = [name.replace("``", "`") for name in re.findall(r"`((?:[^`]|``)*)`", query)]
+    nodes, here, schema = MEMORY.nodes, MEMORY.nodes.get(given.get("id", "")), MEMORY.schema()
+    if query.startswith("MATCH ()"):
+        return counted(facts_of_all(e.properties for e in EDGES if e.type == quoted[0]), quoted[1])
+    if kind in ("FOUND", "VALUES"):
+        label, key = quoted if len(quoted) == 2 else ("", quoted[0])
+        labelled = [n for n in NODES if not label or label in n.labels]
+        if kind == "VALUES":
+            return counted(facts_of_all(n.properties for n in labelled), key)
+        wanted = (key, given["value"])
+        same = sorted(n.id for n in labelled if wanted in facts_of(n.properties))
+        return [{"id": i} for i in same]
     if kind == "NODE":
         return [{"labels": list(here.labels), "properties": dict(here.properties)}] if here else []
     if kind == "SIZE":
@@ -67,72 +77,45 @@ def answered(query: str, given: dict[str, Any]) -> list[dict[str, Any]]:
     if kind == "NODE_AT":
         return [{"id": sorted(nodes)[given["place"]]}]
     if kind == "NAMED":
-        same = [i for i in nodes if MEMORY.name(i).lower() == given["name"].lower()]
-        return [{"id": i} for i in same]
-    if kind.startswith(("TYPES", "ENDS")):
-        ends = {
-            (e.type, e.end if kind in out else e.start)
-            for e in EDGES
-            if (e.start if kind in out else e.end) == given["id"]
-        }
-        if kind.startswith("TYPES"):
-            counts = Counter(one for one, _ in ends)
-            return [{"type": t, "count": n} for t, n in counts.items()]
-        found = sorted(end for one, end in ends if one == given["type"])
-        return [{"id": end} for end in found[: given["limit"]]]
+        return [{"id": i} for i in nodes if MEMORY.name(i).lower() == given["name"].lower()]
     if kind == "BETWEEN":
         wanted = (given["start"], given["type"], given["end"])
         same = [e for e in EDGES if (e.start, e.type, e.end) == wanted]
         return [{"properties": dict(e.properties)} for e in same]
-    return _whole(kind, query, given)
-
-
-def _shape(query: str) -> str:
-    if query.startswith("MATCH ()"):
-        return "RELATIONSHIP_VALUES"
-    return "FOUND" if "$value" in query else "VALUES"
-
-
-def _whole(kind: str, query: str, given: dict[str, Any]) -> list[dict[str, Any]]:
-    quoted = [name.replace("``", "`") for name in re.findall(r"`((?:[^`]|``)*)`", query)]
-    if kind in ("FOUND", "VALUES"):
-        label, key = quoted if len(quoted) == 2 else ("", quoted[0])
-        facts = [
-            (n.id, value)
-            for n in NODES
-            if not label or label in n.labels
-            for k, value in facts_of(n.properties)
-            if k == key
-        ]
-        if kind == "FOUND":
-            same = sorted(i for i, value in facts if value == given["value"])
-            return [{"id": i} for i in same]
-        return [{"value": v, "count": n} for v, n in Counter(v for _, v in facts).items()]
-    if kind == "RELATIONSHIP_VALUES":
-        of = [v for e in EDGES if e.type == quoted[0] for k, v in facts_of(e.properties)
-              if k == quoted[1]]  # fmt: skip
-        return [{"value": v, "count": n} for v, n in Counter(of).items()]
-    schema = MEMORY.schema()
+    if kind.startswith(("TYPES", "ENDS")):
+        sides = [(e.start, e.type, e.end) for e in EDGES]
+        sides = sides if kind.endswith("OUT") else [(t, r, h) for h, r, t in sides]
+        ends = {(r, there) for at, r, there in sides if at == given["id"]}
+        if kind.startswith("TYPES"):
+            return [{"type": t, "count": n} for t, n in Counter(r for r, _ in ends).items()]
+        found = sorted(end for one, end in ends if one == given["type"])
+        return [{"id": end} for end in found[: given["limit"]]]
     if kind == "LABELS":
         return [{"label": one.name, "count": one.nodes} for one in schema.labels]
     if kind == "KEYS":
-        return [
-            {"label": one.name, "key": k, "count": n}
-            for one in schema.labels
-            for k, n in one.keys.items()
-        ]
+        keys = [(one.name, k, n) for one in schema.labels for k, n in one.keys.items()]
+        return [{"label": name, "key": k, "count": n} for name, k, n in keys]
     rows = [(r, {"start": r.start, "type": r.type, "end": r.end}) for r in schema.relationships]
     if kind == "PATTERNS":
         return [{**row, "count": r.count} for r, row in rows]
     return [{**row, "key": k, "count": n} for r, row in rows for k, n in r.keys.items()]
 
 
+def facts_of_all(properties):
+    return [fact for one in properties for fact in facts_of(one)]
+
+
+def counted(facts, key):
+    counts = Counter(value for k, value in facts if k == key)
+    return [{"value": value, "count": n} for value, n in counts.items()]
+
+
 @pytest.fixture
-def driver() -> StandIn:
+def driver():
     return StandIn()
 
 
-def test_it_is_the_property_graph_that_its_records_say(driver: StandIn) -> None:
+def test_it_is_the_property_graph_that_its_records_say(driver):
     graph = adapter.Neo4jGraph(driver)
     assert isinstance(graph, PropertyGraph)
     assert graph.schema() == MEMORY.schema() and graph.size == 3
@@ -167,7 +150,7 @@ def test_it_is_the_property_graph_that_its_records_say(driver: StandIn) -> None:
 HOSTILE = "x`) DETACH DELETE n //"
 
 
-def test_nothing_that_is_given_becomes_part_of_a_query(driver: StandIn) -> None:
+def test_nothing_that_is_given_becomes_part_of_a_query(driver):
     graph = adapter.Neo4jGraph(driver)
     for text in (HOSTILE, "' OR 1=1 --", "$value", "}) RETURN n //"):
         assert graph.find(text, text, text) == graph.values(text, text) == []
@@ -184,13 +167,13 @@ def test_nothing_that_is_given_becomes_part_of_a_query(driver: StandIn) -> None:
         adapter.quote_name("a\\u0060")
 
 
-def test_a_server_that_does_not_answer_is_a_graph_error_with_the_next_step() -> None:
+def test_a_server_that_does_not_answer_is_a_graph_error_with_the_next_step():
     with pytest.raises(GraphError, match=r"bolt://127\.0\.0\.1:1: .*is Neo4j running there"):
         open_graph("bolt://127.0.0.1:1")
 
 
 @pytest.mark.parametrize("spec", ["neo4j://", "neo4j://ann:secret@host:7687", "bolts://host"])
-def test_an_odd_address_is_refused(spec: str) -> None:
+def test_an_odd_address_is_refused(spec):
     with pytest.raises(UserError, match=r"neo4j://HOST:7687|NEO4J_PASSWORD") as caught:
         open_graph(spec)
     assert "secret" not in str(caught.value)

@@ -4,26 +4,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import formatdate
-from pathlib import Path
 
 import pytest
 
+from graphwalker import http
 from graphwalker.errors import UserError
 from graphwalker.graphs.sparql.graph import SparqlGraph
-from graphwalker.http import (
-    Backoff,
-    Client,
-    HttpReply,
-    NoReply,
-    TooLarge,
-    download,
-    get,
-    load_httpx,
-)
+from graphwalker.http import Backoff, Client, HttpReply, NoReply, TooLarge, download, get
 from support.faulty_endpoint import faulty
 from support.http_server import QuietHandler, listening
 from support.oxigraph import load_store
@@ -34,17 +24,17 @@ NOWHERE = "http://127.0.0.1:9"
 class Server:
     """Answers `ok`, or sends the paths in `moved` elsewhere; says who asked for what."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.url, self.paths, self.peers = "", list[str](), set[object]()
         self.moved: dict[str, str] = {}
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving():
     served = Server()
 
     class Handler(QuietHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             served.paths.append(self.path)
             served.peers.add(self.client_address)
             self.close_connection = self.path == "/last"
@@ -58,7 +48,7 @@ def serving() -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_proxies(monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -81,8 +71,7 @@ def test_a_host_in_no_proxy_is_asked_itself(name, monkeypatch):
         monkeypatch.setenv("NO_PROXY", name)
         with pytest.raises(NoReply) as failed:
             get("http://kg.invalid/", 5.0)
-        assert not failed.value.sent
-        assert proxy.paths == ["http://kg.invalid/"]
+        assert not failed.value.sent and proxy.paths == ["http://kg.invalid/"]
 
 
 def test_this_machine_is_asked_without_a_proxy(monkeypatch):
@@ -100,11 +89,10 @@ def test_a_proxy_that_is_none_is_said_in_one_line(proxy, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-def test_a_redirect_is_followed_by_a_download_alone(tmp_path: Path):
+def test_a_redirect_is_followed_by_a_download_alone(tmp_path):
     with serving() as server, serving() as other:
         server.moved = {"/a": "/b", "/b": f"{other.url}/c"}
-        assert get(f"{server.url}/a", 5.0).status == 302
-        assert other.paths == []
+        assert get(f"{server.url}/a", 5.0).status == 302 and other.paths == []
         download(f"{server.url}/a", tmp_path / "file", 10)
         assert (tmp_path / "file").read_bytes() == b"ok" and other.paths == ["/c"]
         with pytest.raises(TooLarge):
@@ -122,7 +110,7 @@ def test_a_redirect_is_followed_by_a_download_alone(tmp_path: Path):
     [
         ({"retry-after": "7"}, 7, 7),
         ({"retry-after": "0.5", "retry-after-ms": "20"}, 0.02, 0.02),
-        ({"retry-after": formatdate(time.time() + 1000, usegmt=True)}, 500, 1001),
+        ({"retry-after": formatdate(time.time() + 9000, usegmt=True)}, 500, 9001),
         ({"retry-after": formatdate(0, usegmt=True)}, 0, 0),
         ({"retry-after": "9" * 400}, 0, 0),
         ({"retry-after": "-3"}, 0, 0),
@@ -174,6 +162,6 @@ def test_a_kept_connection_that_was_closed_is_counted_as_lost_and_replaced():
 
 def test_without_the_library_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
-    load_httpx.cache_clear()
+    http.load_httpx.cache_clear()
     with pytest.raises(UserError, match=r"HTTP needs httpx: pip install .*\[api\]"):
         get(NOWHERE, 1.0)

@@ -14,9 +14,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nServer: Virtuoso\r\nContent-Length: 29\r\n"
 
 
 def ask(client, **headers):
-    return client.send(
-        "POST", client.address, {"Accept": "application/json", **headers}, b"query=SELECT"
-    )
+    accepted = {"Accept": "application/json", **headers}
+    return client.send("POST", client.address, accepted, b"query=SELECT")
 
 
 def reads_request(connection):
@@ -54,9 +53,8 @@ def answering(*pieces):
 
     done = threading.Event()
     threading.Thread(target=serve, daemon=True).start()
-    client = Client(
-        f"http://127.0.0.1:{listener.getsockname()[1]}/caf\u00e9", 5.0, largest=1000, resends=True
-    )
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/caf\u00e9"
+    client = Client(address, 5.0, largest=1000, resends=True)
     try:
         yield client, accepted
     finally:
@@ -92,10 +90,7 @@ BROKEN = [HEAD.replace(b"29", b"290") + b"\r\n" + BODY, b"no HTTP\r\n\r\n", b""]
 
 @pytest.mark.parametrize("answer", BROKEN)
 def test_an_answer_that_breaks_off_is_a_failed_connection(answer):
-    with (
-        answering(answer) as (client, _),
-        pytest.raises(NoReply),
-    ):
+    with answering(answer) as (client, _), pytest.raises(NoReply):
         ask(client)
 
 

@@ -1,8 +1,6 @@
 """Every page in a browser: axe-core finds nothing, nothing is cut, a picture is kept."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,16 +18,15 @@ from support.toy import TOY_NAMES
 from support.viewer_toy import toy_runs
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    pass
 
 pytestmark = pytest.mark.browser
 
-Look = Callable[["Page", str], None]
 ASKED = Question("e", "Where was Tom Lindqvist's wife born?", (Entity("m.0tom", "Tom Lindqvist"),))
 
 
 @pytest.fixture(params=[(390, "light"), (390, "dark"), (1360, "light"), (1360, "dark")], ids=str)
-def page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Page]":
+def page(browser, request):
     width, scheme = request.param
     with browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
@@ -39,11 +36,11 @@ def page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Page]"
 
 
 @pytest.fixture
-def look(screenshots: Path) -> Look:
+def look(screenshots):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
 
-    def check(page: "Page", name: str) -> None:
-        width = page.viewport_size["width"]  # type: ignore[index]
+    def check(page, name):
+        width = page.viewport_size["width"]
         dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
         path = screenshots / f"{name}-{width}-{'dark' if dark else 'light'}.png"
         page.screenshot(path=path, full_page=page.locator("dialog[open]").count() == 0)
@@ -55,7 +52,7 @@ def look(screenshots: Path) -> Look:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A report of three runs and three other systems, a comparison, a training report."""
     folder = tmp_path_factory.mktemp("pages")
     toy_runs(folder)
@@ -81,40 +78,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 OTHERS = ("ours.jsonl", "rog.jsonl", "table.csv")
 
 
-def write_others(folder: Path) -> None:
+def write_others(folder):
     """Predictions of three other systems, right in every second, third and fourth question."""
     given = {
         every: [TOY_NAMES[row[4][0]] if i % every == 0 else "Oslo" for i, row in enumerate(ROWS)]
         for every in (2, 3, 4)
     }
-    ids = [row[0] for row in ROWS]
-    ours = [{"id": i, "predictions": [name]} for i, name in zip(ids, given[2], strict=True)]
+    rows = [(row[0], *names) for row, *names in zip(ROWS, *given.values(), strict=True)]
     gold = [[TOY_NAMES[answer] for answer in row[4]] for row in ROWS]
-    rog = [
-        {"id": i, "prediction": name, "ground_truth": right}
-        for i, name, right in zip(ids, given[3], gold, strict=True)
-    ]
-    write_jsonl(folder / "ours.jsonl", ours)
+    write_jsonl(folder / "ours.jsonl", [{"id": i, "predictions": [a]} for i, a, _, _ in rows])
+    rog = [{"id": i, "prediction": b, "ground_truth": g}
+           for (i, _, b, _), g in zip(rows, gold, strict=True)]  # fmt: skip
     write_jsonl(folder / "rog.jsonl", rog)
-    rows = "".join(f"{i},{name}\n" for i, name in zip(ids, given[4], strict=True))
-    (folder / "table.csv").write_text(f"id,prediction\n{rows}")
+    table = "".join(f"{i},{c}\n" for i, _, _, c in rows)
+    (folder / "table.csv").write_text(f"id,prediction\n{table}")
 
 
-def run(*arguments: str) -> None:
+def run(*arguments):
     done = CliRunner().invoke(app, list(arguments))
     assert not done.exception or isinstance(done.exception, IncompleteError), done.exception
 
 
-def open_walk(page: "Page", words: str) -> None:
+def open_walk(page, words):
     page.wait_for_selector("#table .rows .row")
     page.fill("#find", words)
     page.locator("#table .rows .row").first.click()
     page.wait_for_selector("#viewer[open] .graph text")
 
 
-def test_a_report_of_six_runs_three_of_them_other_systems(
-    page: "Page", folder: Path, look: Look
-) -> None:
+def test_a_report_of_six_runs_three_of_them_other_systems(page, folder, look):
     page.goto((folder / "report" / "report.html").as_uri())
     page.wait_for_selector("#table .rows .row")
     look(page, "report")
@@ -124,7 +116,7 @@ def test_a_report_of_six_runs_three_of_them_other_systems(
     menu = "[...document.querySelectorAll('nav.contents')].map(n => n.scrollWidth <= n.clientWidth)"
     assert page.evaluate(menu) == [True]
     heads = page.locator("#table .head .row > div").all_inner_texts()
-    narrow = page.viewport_size["width"] < 600  # type: ignore[index]
+    narrow = page.viewport_size["width"] < 600
     assert heads[2] == ("trained" if narrow else "untrained")  # the last run that walks
     page.select_option("#by-run", "half")
     assert not narrow or page.locator("#table .head .row > div").nth(2).inner_text() == "half"
@@ -138,7 +130,7 @@ def test_a_report_of_six_runs_three_of_them_other_systems(
     look(page, "walks-beside")
 
 
-def test_other_systems_have_answers_and_no_conduct(folder: Path) -> None:
+def test_other_systems_have_answers_and_no_conduct(folder):
     stages = json.loads((folder / "report" / "report.json").read_text())["stages"]
     assert [stage["name"] for stage in stages][3:] == list(OTHERS)
     assert [stage["em"] for stage in stages][3:] == [0.25, 0.375, 0.125]
@@ -146,7 +138,7 @@ def test_other_systems_have_answers_and_no_conduct(folder: Path) -> None:
     assert "retrieval_all" in stages[2]
 
 
-def test_a_comparison(page: "Page", folder: Path, look: Look) -> None:
+def test_a_comparison(page, folder, look):
     page.goto((folder / "compare" / "compare.html").as_uri())
     page.wait_for_selector("#table .rows .row")
     look(page, "compare")
@@ -154,12 +146,12 @@ def test_a_comparison(page: "Page", folder: Path, look: Look) -> None:
     look(page, "compare-walk")
 
 
-def test_a_training_report(page: "Page", folder: Path, look: Look) -> None:
+def test_a_training_report(page, folder, look):
     page.goto((folder / "training" / "training.html").as_uri())
     look(page, "training")
 
 
-def test_the_served_page(page: "Page", look: Look) -> None:
+def test_the_served_page(page, look):
     policy = GatedPolicy()
     with served(policy, environment=toy_environment(), examples=lambda: [ASKED]) as server:
         page.goto(server.url)
@@ -176,7 +168,7 @@ def test_the_served_page(page: "Page", look: Look) -> None:
         look(page, "serve-error")
 
 
-def test_the_served_page_of_two_models(page: "Page", look: Look) -> None:
+def test_the_served_page_of_two_models(page, look):
     environment, other = toy_environment(), GatedPolicy("q01")
     with (
         Sessions(environment, other, name="sft1/final") as beside,

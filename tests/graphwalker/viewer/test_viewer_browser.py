@@ -1,10 +1,7 @@
 """The report in headless Chromium: it filters, opens a walk, draws it, obeys the keyboard."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import pytest
 
@@ -12,9 +9,6 @@ from eval.report.report import StageResult, write_report
 from eval.run.records import PREDICTIONS, read_run
 from graphwalker.files import write_jsonl
 from support.viewer_toy import HOSTILE, hostile_run, toy_runs
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -33,26 +27,17 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll(".graph text")].ma
   text.getAttribute("font-size") * text.getScreenCTM().a))"""
 
 
-def boxes(page: "Page") -> int:
+def boxes(page):
     return len(page.evaluate(BOXES)[0])
 
 
-@dataclass
-class Opened:
-    """A page, its messages and its requests."""
-
-    page: "Page"
-    messages: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def runs(tmp_path_factory):
     return toy_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
-def report(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(runs, tmp_path_factory):
     out = tmp_path_factory.mktemp("report")
     stages = [StageResult(run.name, run) for run in runs]
     write_report(out, stages, title="Toy report", published=["graphwalker-table2"])
@@ -60,112 +45,106 @@ def report(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def opened(browser: "Browser", report: Path, address: str = "", **options: Any) -> Iterator[Opened]:
-    """The report in a fresh tab; at the end it must have logged and requested nothing."""
+def opened(browser, report, address="", **options):
+    """The report in a fresh tab; at the end it must have logged and requested nothing else than
+    its downloads."""
     options = {"viewport": {"width": 1360, "height": 900}, **options}
+    messages, requests = [], []
     with browser.new_context(**options) as context:
-        tab = Opened(context.new_page())
-        tab.page.on("console", lambda message: tab.messages.append(message.text))
-        tab.page.on("pageerror", lambda error: tab.messages.append(str(error)))
-        tab.page.on("request", lambda request: tab.requests.append(request.url))
-        tab.page.goto(report.as_uri() + address)
-        tab.page.wait_for_selector("#table .rows .row")
-        yield tab
-        assert tab.messages == []
-        assert all(url.startswith(report.as_uri()) for url in tab.requests)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(report.as_uri() + address)
+        page.wait_for_selector("#table .rows .row")
+        yield page
+        assert messages == []
+        assert all(url.startswith((report.as_uri(), "blob:")) for url in requests)
 
 
-def count(page: "Page") -> str:
-    return page.locator("#count").inner_text()
+def count(page):
+    return page.inner_text("#count")
 
 
-def step(page: "Page") -> str:
+def step(page):
     return page.locator(".step").first.inner_text()
 
 
-def open_walk(page: "Page", words: str) -> None:
+def open_walk(page, words):
     page.fill("#find", words)
     page.focus("#table")
     page.keyboard.press("Enter")
     page.wait_for_selector("#viewer[open] .graph text")
 
 
-def test_words_filter_the_questions(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        assert count(tab.page) == "8 of 8 questions"
-        tab.page.fill("#find", "MARRIED ada")
-        assert count(tab.page) == "1 of 8 questions"
-        assert "Who is married to Ada Mbeki?" in tab.page.inner_text("#table .rows")
-        tab.page.fill("#find", "no such words")
-        assert count(tab.page) == "0 of 8 questions"
-        assert tab.page.locator("#table .rows .row").count() == 0
+def test_words_structure_and_outcome_filter_the_questions(browser, report):
+    with opened(browser, report) as page:
+        assert count(page) == "8 of 8 questions"
+        page.fill("#find", "MARRIED ada")
+        assert count(page) == "1 of 8 questions"
+        assert "Who is married to Ada Mbeki?" in page.inner_text("#table .rows")
+        page.fill("#find", "no such words")
+        assert count(page) == "0 of 8 questions"
+        assert page.locator("#table .rows .row").count() == 0
+        page.fill("#find", "")
+        page.select_option("#by-structure", "2-hop")
+        assert count(page) == "2 of 8 questions"
+        page.select_option("#by-outcome", "recovered")
+        assert count(page) == "1 of 8 questions"
+        page.select_option("#by-structure", "")
+        page.select_option("#by-outcome", "differ")
+        assert count(page) == "6 of 8 questions"
 
 
-def test_structure_and_outcome_filter_together(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        tab.page.select_option("#by-structure", "2-hop")
-        assert count(tab.page) == "2 of 8 questions"
-        tab.page.select_option("#by-outcome", "recovered")
-        assert count(tab.page) == "1 of 8 questions"
-        tab.page.select_option("#by-structure", "")
-        tab.page.select_option("#by-outcome", "differ")
-        assert count(tab.page) == "6 of 8 questions"
+def test_an_address_filters_by_kind_of_error(browser, report):
+    with opened(browser, report) as page:
+        page.locator(".desk a").first.click()
+        page.wait_for_function("document.getElementById('count').innerText.startsWith('1 ')")
+        assert page.input_value("#by-kind") != ""
 
 
-def test_an_address_filters_by_kind_of_error(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        tab.page.locator(".desk a").first.click()
-        tab.page.wait_for_function("document.getElementById('count').innerText.startsWith('1 ')")
-        assert tab.page.input_value("#by-kind") != ""
-
-
-def test_labels_never_overlap_and_are_never_small(browser: "Browser", report: Path) -> None:
+def test_labels_never_overlap_and_are_never_small(browser, report):
     for width in (390, 1360):
-        with opened(browser, report, viewport={"width": width, "height": 800}) as tab:
-            open_walk(tab.page, "")
+        with opened(browser, report, viewport={"width": width, "height": 800}) as page:
+            open_walk(page, "")
             for _ in range(8):
-                assert tab.page.evaluate(OVERLAPS) == 0
-                assert tab.page.evaluate(SMALLEST) >= 11
-                tab.page.keyboard.press("n")
-                tab.page.wait_for_timeout(350)
+                assert page.evaluate(OVERLAPS) == 0 and page.evaluate(SMALLEST) >= 11
+                page.keyboard.press("n")
+                page.wait_for_timeout(350)
 
 
-def test_an_entity_tells_its_triples_and_a_turn_its_raw_messages(
-    browser: "Browser", report: Path
-) -> None:
-    with opened(browser, report) as tab:
-        open_walk(tab.page, "eve's mother")
-        tab.page.locator(".graph .topic").first.press("Enter")
-        assert "stands in" in tab.page.inner_text(".seen")
-        tab.page.locator(".turns .messages summary").first.click()
-        tab.page.wait_for_selector(".turns .messages pre")
-        assert "Question:" in tab.page.locator(".turns .messages").first.inner_text()
+def test_an_entity_tells_its_triples_and_a_turn_its_raw_messages(browser, report):
+    with opened(browser, report) as page:
+        open_walk(page, "eve's mother")
+        page.locator(".graph .topic").first.press("Enter")
+        assert "stands in" in page.inner_text(".seen")
+        page.locator(".turns .messages summary").first.click()
+        page.wait_for_selector(".turns .messages pre")
+        assert "Question:" in page.locator(".turns .messages").first.inner_text()
 
 
-def test_a_drawing_is_saved_with_its_look(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        open_walk(tab.page, "films by eve")
-        with tab.page.expect_download() as saved:
-            tab.page.click("[title^='save the drawing']")
+def test_a_drawing_is_saved_with_its_look(browser, report):
+    with opened(browser, report) as page:
+        open_walk(page, "films by eve")
+        with page.expect_download() as saved:
+            page.click("[title^='save the drawing']")
         text = saved.value.path().read_text()
         assert text.startswith("<svg") and "Verrian" in text and ".wire.gold" in text
-        tab.requests.clear()  # the download's own address
 
 
-def test_a_column_sorts_both_ways(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        first = tab.page.locator("#table .rows .row").first
-        tab.page.get_by_role("button", name="Question").click()
+def test_a_column_sorts_both_ways(browser, report):
+    with opened(browser, report) as page:
+        first = page.locator("#table .rows .row").first
+        page.get_by_role("button", name="Question").click()
         assert "How" in first.inner_text() or "Where" in first.inner_text()
         up = first.inner_text()
-        tab.page.get_by_role("button", name="Question").click()
+        page.get_by_role("button", name="Question").click()
         assert first.inner_text() != up
-        assert tab.page.locator('[aria-sort="descending"]').count() == 1
+        assert page.locator('[aria-sort="descending"]').count() == 1
 
 
-def test_a_walk_is_drawn_turn_by_turn_by_keyboard_alone(browser: "Browser", report: Path) -> None:
-    with opened(browser, report) as tab:
-        page = tab.page
+def test_a_walk_is_drawn_turn_by_turn_by_keyboard_alone(browser, report):
+    with opened(browser, report) as page:
         page.keyboard.press("/")
         page.keyboard.type("eve's mother")
         page.keyboard.press("Enter")
@@ -189,11 +168,8 @@ def test_a_walk_is_drawn_turn_by_turn_by_keyboard_alone(browser: "Browser", repo
         assert page.evaluate("document.activeElement.id") == "table"
 
 
-def test_questions_and_runs_follow_each_other_in_the_viewer(
-    browser: "Browser", report: Path
-) -> None:
-    with opened(browser, report) as tab:
-        page = tab.page
+def test_questions_and_runs_follow_each_other_in_the_viewer(browser, report):
+    with opened(browser, report) as page:
         page.focus("#table")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
@@ -210,32 +186,28 @@ def test_questions_and_runs_follow_each_other_in_the_viewer(
         assert "no valid action" in page.inner_text(".turns")
 
 
-def test_an_address_opens_its_walk(browser: "Browser", report: Path) -> None:
-    with opened(browser, report, "#q=q06&run=0") as tab:
-        tab.page.wait_for_selector("#viewer[open]")
-        assert tab.page.inner_text("#question") == "Which city is the capital of Verria?"
-        assert "untrained" in tab.page.inner_text("#runs [aria-pressed=true]")
+def test_an_address_opens_its_walk(browser, report):
+    with opened(browser, report, "#q=q06&run=0") as page:
+        page.wait_for_selector("#viewer[open]")
+        assert page.inner_text("#question") == "Which city is the capital of Verria?"
+        assert "untrained" in page.inner_text("#runs [aria-pressed=true]")
 
 
-def test_hostile_text_is_shown_and_does_nothing(
-    browser: "Browser", runs: list[Path], tmp_path: Path
-) -> None:
+def test_hostile_text_is_shown_and_does_nothing(browser, runs, tmp_path):
     run = hostile_run(runs[1], tmp_path / "hostile")
     write_report(tmp_path / "out", [StageResult(HOSTILE, run)], title=HOSTILE)
     shown = HOSTILE.split(" \x00")[0]
-    with opened(browser, tmp_path / "out" / "report.html") as tab:
-        page = tab.page
+    with opened(browser, tmp_path / "out" / "report.html") as page:
         assert shown in page.inner_text("#table .rows")
         page.fill("#find", "onerror o'hara")
         assert count(page) == "8 of 8 questions"
         open_walk(page, "")
         assert shown in page.inner_text("#question") and shown in page.inner_text(".turns")
-        assert boxes(page) > 0
-        assert page.locator("img").count() == 0
+        assert boxes(page) > 0 and page.locator("img").count() == 0
         assert page.evaluate("window.broken") is None
 
 
-def test_a_script_that_got_in_all_the_same_would_not_run(browser: "Browser", report: Path) -> None:
+def test_a_script_that_got_in_all_the_same_would_not_run(browser, report):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(report.as_uri())
@@ -249,9 +221,7 @@ def test_a_script_that_got_in_all_the_same_would_not_run(browser: "Browser", rep
         assert page.evaluate("window.broken") is None
 
 
-def test_thousands_of_rows_are_drawn_a_few_at_a_time(
-    browser: "Browser", runs: list[Path], tmp_path: Path
-) -> None:
+def test_thousands_of_rows_are_drawn_a_few_at_a_time(browser, runs, tmp_path):
     walks = read_run(runs[1]).trajectories
     copies = (
         replace(w, question=replace(w.question, id=f"{w.question.id}/{i}"))
@@ -260,8 +230,7 @@ def test_thousands_of_rows_are_drawn_a_few_at_a_time(
     )
     write_jsonl(tmp_path / "many" / PREDICTIONS, (copy.to_json() for copy in copies))
     write_report(tmp_path / "out", [StageResult("many", tmp_path / "many")])
-    with opened(browser, tmp_path / "out" / "report.html") as tab:
-        page = tab.page
+    with opened(browser, tmp_path / "out" / "report.html") as page:
         assert count(page) == f"{MANY:,} of {MANY:,} questions"
         page.focus("#table")
         page.keyboard.press("End")

@@ -1,6 +1,7 @@
 """The cache of look-ups, the recording of a run's calls, and its replay."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -29,27 +30,29 @@ def episode(graph):
     return [listed, tools.call(Call("get_triples", wanted))]
 
 
+def run_together(calls):
+    """Run calls in threads of their own; all have to end."""
+    threads = [threading.Thread(target=call, daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
 def test_a_second_episode_asks_the_graph_nothing():
     counted = CountedGraph(toy_graph())
     cached = CachedGraph(counted, "toy", Cache())
     first = episode(cached)
     trips = counted.trips
-    assert episode(cached) == first
-    assert counted.trips == trips
+    assert episode(cached) == first and counted.trips == trips
 
 
 def test_many_threads_ask_a_slow_graph_once():
     counted = CountedGraph(toy_graph(), seconds=0.05)
     cached = CachedGraph(counted, "toy", Cache())
     found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(cached.relations(ADA, Direction.OUT)))
-        for _ in range(16)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together([lambda: found.append(cached.relations(ADA, Direction.OUT))] * 16)
     assert found == [toy_graph().relations(ADA, Direction.OUT)] * 16
     assert counted.trips == 1
 
@@ -66,11 +69,7 @@ def test_a_failure_reaches_all_who_wait_and_is_forgotten():
         except GraphError as error:
             failed.append(str(error))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together([ask] * 4)
     assert failed == ["the graph is down"] * 4
     counted.broken = False
     assert cached.name(ADA) == "Ada Mbeki"
@@ -78,15 +77,8 @@ def test_a_failure_reaches_all_who_wait_and_is_forgotten():
 
 def test_two_threads_with_crossing_batches_do_not_wait_for_each_other_for_ever():
     cached = CachedGraph(CountedGraph(toy_graph(), seconds=0.02), "toy", Cache())
-    threads = [
-        threading.Thread(target=cached.names_many, args=(ids,), daemon=True)
-        for ids in ([ADA, "m.0tom"], ["m.0tom", ADA])
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert not any(thread.is_alive() for thread in threads)
+    batches = [ADA, "m.0tom"], ["m.0tom", ADA]
+    run_together([partial(cached.names_many, ids) for ids in batches])
 
 
 def test_an_interrupted_call_sets_the_others_free():
@@ -139,8 +131,7 @@ def test_the_disk_tier_keeps_within_its_bytes(tmp_path):
     for i in range(200):
         tier.write({("g", GraphCall("name", (str(i),))): "x" * 2000})
     known = tier.read([("g", GraphCall("name", (str(i),))) for i in range(200)])
-    assert 5 < len(known) < 60
-    assert ("g", GraphCall("name", ("199",))) in known
+    assert 5 < len(known) < 60 and ("g", GraphCall("name", ("199",))) in known
 
 
 def test_a_file_that_is_no_cache_is_refused_by_name(tmp_path):

@@ -135,18 +135,13 @@ def test_the_first_in_order_of_two_english_names_is_shown(backend):
 NODES = ["a", "b", "c", "x", "y"]
 RELATIONS = ["r.r.r", "s.s.s", "r.r.r..s.s.s"]
 VALUES = [literal_id(text, tag) for text in ("v", 'q"\\') for tag in ("", "@en", f"^^<{XSD}date>")]
+FACT = st.tuples(*map(st.sampled_from, (NODES, RELATIONS, NODES + VALUES)))
+SOME, NAME = st.sampled_from("abc"), st.sampled_from(["N", "n", 'N"', "N\\", "m.0x", "ß SS"])
+TYPES = st.lists(st.sampled_from(["t.u", "t.v"]), max_size=2)
 WORLDS = st.tuples(
-    st.lists(
-        st.tuples(
-            st.sampled_from(NODES), st.sampled_from(RELATIONS), st.sampled_from(NODES + VALUES)
-        ),
-        min_size=1,
-        max_size=24,
-    ),
-    st.dictionaries(
-        st.sampled_from("abc"), st.sampled_from(["N", "n", 'N"', "N\\", "m.0x", "ß SS"])
-    ),
-    st.dictionaries(st.sampled_from("abc"), st.lists(st.sampled_from(["t.u", "t.v"]), max_size=2)),
+    st.lists(FACT, min_size=1, max_size=24),
+    st.dictionaries(SOME, NAME),
+    st.dictionaries(SOME, TYPES),
 )
 
 
@@ -230,5 +225,4 @@ def test_an_endpoint_with_another_graph_does_not_conform(tmp_path):
     with serve(load_store([other])) as address:
         asked = ("--endpoint", address, "--reference", tmp_path / "g/graph")
         result = run(*asked, "--entity", "m.0ada")
-    assert result.exit_code == 1
-    assert "same text        1 findings" in result.output
+    assert result.exit_code == 1 and "same text        1 findings" in result.output

@@ -1,6 +1,6 @@
 """Data and training over a live endpoint: the same bytes as over the compiled graph."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -27,7 +27,7 @@ Address = Callable[[Path], str]
 
 
 @pytest.fixture(scope="module", params=[OXIGRAPH, VIRTUOSO])
-def loaded(request, tmp_path_factory) -> Iterator[Address]:
+def loaded(request, tmp_path_factory):
     """Loads a file of N-Triples into a running endpoint; gives the address of its graph."""
     if request.param == "oxigraph":
         with ExitStack() as running:
@@ -40,7 +40,7 @@ def loaded(request, tmp_path_factory) -> Iterator[Address]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, loaded) -> Path:
+def world(tmp_path_factory, loaded):
     """A world, compiled and loaded; `endpoint.txt` holds its address."""
     out = tmp_path_factory.mktemp("world")
     make_world(1000, 0, out)
@@ -52,12 +52,12 @@ def world(tmp_path_factory, loaded) -> Path:
     return out
 
 
-def run(*arguments: object) -> None:
+def run(*arguments):
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, (result.output, result.exception)
 
 
-def both(world: Path, out: Path, command: str, *arguments: object) -> None:
+def both(world, out, command, *arguments):
     """Run the command on the compiled graph and over the endpoint: all its records are equal."""
     graphs = {"compiled": world / "graph", "endpoint": (world / "endpoint.txt").read_text()}
     for name, graph in graphs.items():
@@ -97,7 +97,6 @@ def test_a_grpo_step_plays_the_episodes_of_the_compiled_graph(loaded, tmp_path):
         outs.append(Path(config.output_dir))
     played = [read_records(out / "trajectories.jsonl", Trajectory.from_json) for out in outs]
     compiled, endpoint = ([without_times(one).to_json() for one in of_run] for of_run in played)
-    assert len(compiled) == 16
-    assert compiled == endpoint
+    assert len(compiled) == 16 and compiled == endpoint
     ours, theirs = map(weights, outs)
     assert all((ours[key] == theirs[key]).all() for key in ours)

@@ -10,21 +10,19 @@ import time
 import pytest
 from test_graph_serve import send, server
 
+from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.sparql_engine.engine import QueryWorker, WorkerEndedError
 from graphwalker.graphs.sparql_engine.results import JSON
 from graphwalker.graphs.sparql_engine.store import find_store
-from support.backends import compiled, write
 from support.hostile_queries import CROSS, ELSEWHERE, NESTED, NUMBERS, PATHS, QUERIES, REGEX
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 SECONDS, SLACK = 1.0, 10.0
 FEW = [CROSS[3], PATHS[0], REGEX[0], NESTED[2], *NUMBERS[:2], ELSEWHERE[0], ELSEWHERE[6]]
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    path = write(tmp_path_factory.mktemp("hostile") / "g", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
-    return compiled(path)
+def graph(toy_folder):
+    return open_compiled(toy_folder)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.walker import WalkerTools
-from support.backends import in_memory, to_ntriples
+from support.backends import in_memory, write
 from support.faulty_endpoint import faulty
 from support.oxigraph import load_store
 
@@ -27,11 +27,18 @@ def reference():
     return in_memory(FACTS, NAMES, {})
 
 
+def stored(folder, facts):
+    return load_store([write(folder, facts, NAMES, {})])
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    path = tmp_path_factory.mktemp("hub") / "hub.nt"
-    path.write_text(to_ntriples(FACTS, NAMES, {}), encoding="utf-8")
-    return load_store([path])
+    return stored(tmp_path_factory.mktemp("hub"), FACTS)
+
+
+@pytest.fixture(scope="module")
+def less_store(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("less"), [f for f in FACTS if f[1] != DATE])
 
 
 @pytest.fixture
@@ -53,33 +60,30 @@ def test_what_the_relations_of_hubs_lead_to_is_asked_once(endpoint):
     assert again < first - 2  # no proof, and no probe of either side
 
 
-def test_a_known_hub_is_counted_again_and_listed_anew_where_it_changed(tmp_path, reference):
+def test_a_known_hub_is_counted_again_and_listed_anew_where_it_changed(
+    store, less_store, reference
+):
     """Which relations it has is remembered, its counts are not: a graph may be loaded again."""
-    stores = {}
-    for name, facts in {"whole": FACTS, "less": [f for f in FACTS if f[1] != DATE]}.items():
-        (tmp_path / f"{name}.nt").write_text(to_ntriples(facts, NAMES, {}), encoding="utf-8")
-        stores[name] = load_store([tmp_path / f"{name}.nt"])
-    with faulty(stores["whole"]) as server:
+    with faulty(store) as server:
         graph = graph_at(server, listed_edges=3)
         first, again = graph.flat_relations_many(SIDES), graph.flat_relations_many(SIDES)
         assert first == again == reference.flat_relations_many(SIDES)
-        server.store = stores["less"]
+        server.store = less_store
         less = graph.flat_relations(HUB, Direction.OUT)
     assert less == [one for one in first[0] if DATE not in one[0]]
 
 
-def test_of_a_hub_with_many_relations_a_portion_is_counted_again(tmp_path, reference, monkeypatch):
+def test_of_a_hub_with_many_relations_a_portion_is_counted_again(
+    store, less_store, reference, monkeypatch
+):
     """The next one at each listing, so that a change is seen once all have had their turn."""
     monkeypatch.setattr(listing, "PORTION", 1)
     monkeypatch.setattr(listing, "FEW", 2)
-    less = [f for f in FACTS if f[1] != DATE]
-    (tmp_path / "whole.nt").write_text(to_ntriples(FACTS, NAMES, {}), encoding="utf-8")
-    (tmp_path / "less.nt").write_text(to_ntriples(less, NAMES, {}), encoding="utf-8")
     expected = reference.flat_relations(HUB, Direction.OUT)
-    with faulty(load_store([tmp_path / "whole.nt"])) as server:
+    with faulty(store) as server:
         graph = graph_at(server, listed_edges=3)
         assert [graph.flat_relations(HUB, Direction.OUT) for _ in range(8)] == [expected] * 8
-        server.store = load_store([tmp_path / "less.nt"])
+        server.store = less_store
         again = [graph.flat_relations(HUB, Direction.OUT) for _ in range(8)]
     assert again[-1] == [one for one in expected if DATE not in one[0]]
 

@@ -1,7 +1,6 @@
 """Tables of a database become one graph; several sources of one company join by name and type."""
 
 import csv
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,9 +8,10 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
-from graphwalker.graphs.build.build import build_graph
-from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.intake.columns import TableForm
+from support.built import built as build
+from support.built import end_names as ends
+from support.built import put
 
 PEOPLE = "Ana Ben Cleo Dario Eva Finn Gita Hugo Iris Jan Kira Leo Mara Nils Olga Paul Quin Rosa"
 DEPARTMENTS = ("Research", "Sales", "Logistics", "Finance")
@@ -21,7 +21,7 @@ LINKED = {"employees.csv": EMPLOYEES, "projects.csv": "id,name\n1,Apollo\n2,Drac
 LEAD = "project.lead_id=employee"
 
 
-def company() -> dict[str, str]:
+def company():
     """Thirty rows: eighteen employees, four departments, eight projects."""
     people = [
         f"{n},{name} Albers,{('engineer', 'clerk')[n % 2]},{1 + n % 4},{4000 + n}"
@@ -39,24 +39,12 @@ def company() -> dict[str, str]:
     }
 
 
-def put(folder: Path, files: dict[str, str]) -> list[Path]:
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in files]
-
-
-def built(folder: Path, files: dict[str, str], *refers: str, columns: str = "", **options):
+def built(folder, files, *refers, columns="", **options):
     form = TableForm.read(columns, None, None, refers)
-    paths = put(folder, files)
-    made = build_graph(paths, folder / "g", progress=lambda text: None, form=form, **options)
-    return made, open_compiled(folder / "g")
+    return build(folder / "g", *put(folder, **files), form=form, **options)
 
 
-def ends(graph, head: str, relation: str) -> list[str]:
-    return [end.name for end in graph.neighbors(head, relation, Direction.OUT)]
-
-
-def test_columns_point_into_the_table_of_their_name_and_one_is_asked_about(tmp_path: Path) -> None:
+def test_columns_point_into_the_table_of_their_name_and_one_is_asked_about(tmp_path):
     with pytest.raises(UserError, match=r"projects\.csv: where does lead_id point\? 8 of its 8"):
         built(tmp_path, company())
     made, graph = built(tmp_path, company(), LEAD)
@@ -68,9 +56,9 @@ def test_columns_point_into_the_table_of_their_name_and_one_is_asked_about(tmp_p
     assert any("department -> department (names); lead_id -> employee" in r for r in made["read"])
 
 
-def test_questions_about_a_company_are_answered_by_the_rule(tmp_path: Path, monkeypatch) -> None:
+def test_questions_about_a_company_are_answered_by_the_rule(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    paths = put(tmp_path, company())
+    paths = put(tmp_path, **company())
     graph = f"{','.join(map(str, paths))}?refers={LEAD}"
     for question, answer in (
         ("In which department does Ana Albers work?", "Answer: Sales (department/2)"),
@@ -81,8 +69,8 @@ def test_questions_about_a_company_are_answered_by_the_rule(tmp_path: Path, monk
         assert answer in CliRunner().invoke(app, typed).output
 
 
-def test_what_is_asked_for_is_answered_by_the_option_that_the_message_names(tmp_path: Path) -> None:
-    paths = put(tmp_path, company())
+def test_what_is_asked_for_is_answered_by_the_option_that_the_message_names(tmp_path):
+    paths = put(tmp_path, **company())
     words = [word for path in paths for word in ("--triples", str(path))]
     asked = CliRunner().invoke(app, ["graph", "build", *words, "--out", f"{tmp_path}/g"])
     assert isinstance(asked.exception, UserError)
@@ -92,7 +80,7 @@ def test_what_is_asked_for_is_answered_by_the_option_that_the_message_names(tmp_
 
 
 @pytest.mark.parametrize("said", ["employee", "none"])
-def test_a_column_that_points_into_its_own_table_is_asked_about(tmp_path: Path, said: str) -> None:
+def test_a_column_that_points_into_its_own_table_is_asked_about(tmp_path, said):
     files = {"employees.csv": "id,name,manager_id\n1,Ana,\n2,Ben,1.0\n3,Cleo,1.0\n"}
     with pytest.raises(UserError, match=r"--refers employee\.manager_id=none for a plain value"):
         built(tmp_path, files)
@@ -101,7 +89,7 @@ def test_a_column_that_points_into_its_own_table_is_asked_about(tmp_path: Path, 
     assert ends(graph, "employee/2", relation) == ["Ana" if said == "employee" else "1.0"]
 
 
-def test_ids_that_are_no_numbers_say_where_they_point(tmp_path: Path) -> None:
+def test_ids_that_are_no_numbers_say_where_they_point(tmp_path):
     files = {
         "employees.csv": "id,name,boss\ne1,Ana,\ne2,Ben,e1\n",
         "departments.csv": "id,name,head\nd1,Sales,e1\nd2,Research,e2\n",
@@ -111,18 +99,14 @@ def test_ids_that_are_no_numbers_say_where_they_point(tmp_path: Path) -> None:
     assert ends(graph, "employee/e2", "employee.boss") == ["Ana"]
 
 
-def test_a_column_called_after_a_table_whose_rows_it_does_not_name_is_asked_about(
-    tmp_path: Path,
-) -> None:
-    files = {
-        "employees.csv": "id,name,department\n1,Ana,Press\n2,Ben,Press\n",
-        "departments.csv": "id,name\n1,Sales\n2,Research\n",
-    }
+def test_a_column_called_after_a_table_whose_rows_it_does_not_name_is_asked_about(tmp_path):
+    staff = "id,name,department\n1,Ana,Press\n2,Ben,Press\n"
+    files = {"employees.csv": staff, "departments.csv": "id,name\n1,Sales\n2,Research\n"}
     with pytest.raises(UserError, match="where does department point"):
         built(tmp_path, files)
 
 
-def test_rows_that_only_link_others_are_facts_or_nodes_without_a_name(tmp_path: Path) -> None:
+def test_rows_that_only_link_others_are_facts_or_nodes_without_a_name(tmp_path):
     plain = {**LINKED, "works_on.csv": "employee_id,project_id\n1,1\n1,2\n2,2\n"}
     assert ends(built(tmp_path, plain)[1], "employee/1", "works_on") == ["Apollo", "Draco"]
     rows = "id,employee_id,project_id,hours\n1,1,1,10\n2,1,2,20\n"
@@ -131,7 +115,7 @@ def test_rows_that_only_link_others_are_facts_or_nodes_without_a_name(tmp_path: 
         assert node.name == "" and len(ends(graph, node.id, "works_on.project")) == 1
 
 
-def test_a_table_that_adds_columns_to_another_says_them_of_its_rows(tmp_path: Path) -> None:
+def test_a_table_that_adds_columns_to_another_says_them_of_its_rows(tmp_path):
     pay = "employee_id,amount,currency\n1,100,EUR\n2,200,USD\n7,1,EUR\n"
     made, graph = built(tmp_path, {"employees.csv": EMPLOYEES, "pay.csv": pay})
     assert ends(graph, "employee/2", "pay.currency") == ["USD"]
@@ -139,23 +123,23 @@ def test_a_table_that_adds_columns_to_another_says_them_of_its_rows(tmp_path: Pa
     assert "pay.csv:4: 7" in made["warnings"][0]
 
 
-def test_names_in_parts_plurals_and_tables_in_tsv_and_parquet_are_read(tmp_path: Path) -> None:
+def test_names_in_parts_plurals_and_tables_in_tsv_and_parquet_are_read(tmp_path):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"id": [1, 2], "name": ["Research", "Sales"]})
     table.to_parquet(tmp_path / "Abteilungen.parquet")
     rows = "id\tvorname\tnachname\tabteilung_id\n7\tAna\tAlbers\t1.0\n8\tBen\tBrandt\t2.0\n"
-    (tmp_path / "mitarbeiter.tsv").write_text(rows)
-    paths = [tmp_path / "mitarbeiter.tsv", tmp_path / "Abteilungen.parquet"]
-    build_graph(paths, tmp_path / "g", form=TableForm(("table",)))
-    graph = open_compiled(tmp_path / "g")
+    paths = [*put(tmp_path, mitarbeiter__tsv=rows), tmp_path / "Abteilungen.parquet"]
+    _, graph = build(tmp_path / "g", *paths, form=TableForm(("table",)))
     assert ends(graph, graph.resolve("Ben Brandt")[0].id, "mitarbeiter.abteilung") == ["Sales"]
 
 
-def test_what_cannot_be_told_apart_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_what_cannot_be_told_apart_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "old").mkdir()
-    put(tmp_path, {"staff.csv": "id,name\n1,Ana\n", "old/staff.csv": "id,name,town\n1,Ben,Oslo\n"})
+    put(
+        tmp_path, **{"staff.csv": "id,name\n1,Ana\n", "old/staff.csv": "id,name,town\n1,Ben,Oslo\n"}
+    )
     with pytest.raises(UserError, match=r"two tables of staff with other columns; .* rename one"):
-        build_graph([tmp_path / "staff.csv", tmp_path / "old/staff.csv"], tmp_path / "g")
+        build(tmp_path / "g", tmp_path / "staff.csv", tmp_path / "old/staff.csv")
     numbers = {"a.csv": "row,town,x\n1,Oslo,u\n2,Rome,v\n", "b.csv": "row,color,y\n1,red,w\n"}
     with pytest.raises(UserError, match=r"a\.csv and .*b\.csv: both have 1 in the column row"):
         built(tmp_path, numbers, columns="table")
@@ -164,7 +148,7 @@ def test_what_cannot_be_told_apart_is_refused_with_what_to_do(tmp_path: Path) ->
             built(tmp_path, company(), said)
 
 
-def test_a_table_of_names_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_table_of_names_stays_as_it_was(tmp_path):
     _, graph = built(tmp_path, {"x.csv": "person,works_for,town\nAna,Almera,Oslo\n"})
     assert ends(graph, "Ana", "works_for") == ["Almera"] and graph.types("Ana") == ["person"]
 
@@ -183,9 +167,7 @@ SOURCES = {
 }
 
 
-def test_equal_names_of_several_sources_are_counted_and_joined_where_it_is_wished(
-    tmp_path: Path,
-) -> None:
+def test_equal_names_of_several_sources_are_counted_and_joined_where_it_is_wished(tmp_path):
     made, graph = built(tmp_path, SOURCES)
     assert len(graph.resolve("Ana Ewers")) == 3
     assert any("several files: 1; the first: 'Ana Ewers' (person)" in w for w in made["warnings"])

@@ -21,6 +21,7 @@ NT = "<http://a/s> <http://a/p> <http://a/o> .\n"
 FACTS = {("Ana Ewers", "lives_in", "Kester"), ("Ben Haas", "lives_in", "Kester"),
          ("Ana Ewers", "manages", "Ben Haas"), ("Kester", "located_in", "Nord")}  # fmt: skip
 NAMES = sorted({end for head, _, tail in FACTS for end in (head, tail)})
+DIRECT = "http://www.wikidata.org/prop/direct/P19"
 EX, LABEL = "http://ex.org/", "http://www.w3.org/2000/01/rdf-schema#label"
 
 
@@ -58,12 +59,9 @@ def json_ld():
 
 
 def network():
-    graph = nx.MultiDiGraph()
-    for number, name in enumerate(NAMES):
-        graph.add_node(f"n{number}", name=name)
-    for head, relation, tail in sorted(FACTS):
-        ends = (f"n{NAMES.index(end)}" for end in (head, tail))
-        graph.add_edge(*ends, relation=relation)
+    graph, ids = nx.MultiDiGraph(), {name: f"n{number}" for number, name in enumerate(NAMES)}
+    graph.add_nodes_from((ids[name], {"name": name}) for name in NAMES)
+    graph.add_edges_from((ids[h], ids[t], {"relation": r}) for h, r, t in sorted(FACTS))
     return graph
 
 
@@ -170,33 +168,19 @@ def test_blank_nodes_without_a_label_are_the_same_at_each_reading(tmp_path):
     assert built[0] == built[1]
 
 
-def test_what_a_parser_cannot_read_is_named_with_its_line(tmp_path):
-    for name, text, told in (
-        (
-            "a.ttl",
-            "@prefix : <http://a/> .\n:x :p :y .\n:x :p\n",
-            r"a\.ttl:\d+: Turtle that cannot",
-        ),
-        ("a.graphml", "<?xml version='1.0'?>\n<graphml><graph>", "GraphML that cannot be read"),
-        ("a.parquet", "PAR1....PAR1", "Parquet that cannot be read"),
-        ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 1}]}', "no relation"),
-        ("a.jsonl", '{"x": "a", "y": "b", "z": "c"}\n', "which of x, y, z are head"),
-        ("a.jsonl.bz2", bz2.compress(b'["a", "r", "b"]\n' * 99)[:-9], "damaged file"),
-    ):
-        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(UserError, match=told):
-            build_graph([tmp_path / name], tmp_path / "graph")
-        assert not (tmp_path / "graph").exists()
+UNREADABLE = {
+    "a.ttl": ("@prefix : <http://a/> .\n:x :p :y .\n:x :p\n", r"a\.ttl:\d+: Turtle that cannot"),
+    "a.graphml": ("<?xml version='1.0'?>\n<graphml><graph>", "GraphML that cannot be read"),
+    "a.parquet": ("PAR1....PAR1", "Parquet that cannot be read"),
+    "a.json": ('{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 1}]}', "no relation"),
+    "a.jsonl": ('{"x": "a", "y": "b", "z": "c"}\n', "which of x, y, z are head"),
+    "a.jsonl.bz2": (bz2.compress(b'["a", "r", "b"]\n' * 99)[:-9], "damaged file"),
+}
 
 
 def test_a_json_record_without_its_keys_is_rejected_with_its_place(tmp_path):
-    rows = [
-        '{"h": "a", "r": "knows", "t": "b"}',
-        '{"h": "a"}',
-        "{",
-        '{"h": "a", "r": "is", "t": 7}',
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    rows = '{"h": "a", "r": "knows", "t": "b"}\n{"h": "a"}\n{\n{"h": "a", "r": "is", "t": 7}'
+    (tmp_path / "a.jsonl").write_text(rows)
     built = build_graph([tmp_path / "a.jsonl"], tmp_path / "graph")
     assert (built["triples"], built["malformed"], built["literals"]) == (2, 2, 1)
     rejected = (tmp_path / "graph" / "rejects.tsv").read_text().splitlines()
@@ -206,9 +190,8 @@ def test_a_json_record_without_its_keys_is_rejected_with_its_place(tmp_path):
 def test_a_column_of_lists_is_refused_by_its_name(tmp_path):
     import duckdb
 
-    duckdb.sql("SELECT 'a' AS head, 'r' AS relation, ['b', 'c'] AS tail").write_parquet(
-        str(tmp_path / "a.parquet")
-    )
+    rows = duckdb.sql("SELECT 'a' AS head, 'r' AS relation, ['b', 'c'] AS tail")
+    rows.write_parquet(str(tmp_path / "a.parquet"))
     with pytest.raises(UserError, match=r"column tail has values of type VARCHAR\[\]"):
         build_graph([tmp_path / "a.parquet"], tmp_path / "graph")
 
@@ -216,30 +199,30 @@ def test_a_column_of_lists_is_refused_by_its_name(tmp_path):
 FOREIGN = {
     "latin.tsv": (("Zoë\tknows\tBen\n" * 3).encode("latin-1"), r"latin\.tsv:1: not UTF-8 text"),
     "bare.tsv": (TSV.encode("utf-16-le"), r"bare\.tsv:1: a NUL character"),
-    "nul.tsv": ((TSV + "m.3\ta.b.c\tm\0.2\n").encode(), r"nul\.tsv:2: a NUL character"),
-    "facts.hdt": (b"$HDT\x01", "HDT is not read; write it as N-Triples"),
-    "facts.zip": (b"PK\x03\x04....", "a zip archive is not read"),
+    "nul.tsv": (TSV + "m.3\ta.b.c\tm\0.2\n", r"nul\.tsv:2: a NUL character"),
+    "facts.hdt": ("$HDT\x01", "HDT is not read; write it as N-Triples"),
+    "facts.zip": ("PK\x03\x04....", "a zip archive is not read"),
     "a.cypher": (
-        b'// people\nCREATE (:Person {name: "Ana"});\n',
-        "a Cypher script is not read; run it",
+        '// people\nCREATE (:Person {name: "Ana"});\n',
+        "Cypher script is not read; run it",
     ),
     "a.xlsx": (
-        b"PK\x03\x04\x14\0\x06\0[Content_Types].xml",
-        "a spreadsheet is not read; save each of",
+        "PK\x03\x04\x14\0\x06\0[Content_Types].xml",
+        "spreadsheet is not read; save each of",
     ),
-    "a.ods": (b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument", "a spreadsheet is not read"),
+    "a.ods": ("PK\x03\x04mimetypeapplication/vnd.oasis.opendocument", "a spreadsheet is not read"),
     "a.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1", "a spreadsheet is not read"),
-    "a.sql": (b"-- dump\nCREATE TABLE t (id int);\n", "an SQL script is not read; export each"),
-    "a.db": (b"SQLite format 3\0", "an SQLite database is not read; export each of its tables"),
-    "owl.xml": (b'<?xml version="1.0"?>\n<Ontology/>', r"XML \(Ontology\) is not read; RDF/XML"),
-    "graph.json": (b'{"paper_nodes": {}}', "graphwalker graph grbench"),
+    "a.sql": ("-- dump\nCREATE TABLE t (id int);\n", "an SQL script is not read; export each"),
+    "a.db": ("SQLite format 3\0", "an SQLite database is not read; export each of its tables"),
+    "owl.xml": ('<?xml version="1.0"?>\n<Ontology/>', r"XML \(Ontology\) is not read; RDF/XML"),
+    "graph.json": ('{"paper_nodes": {}}', "graphwalker graph grbench"),
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_file_is_named_with_what_to_do(tmp_path, name):
-    content, told = FOREIGN[name]
-    (tmp_path / name).write_bytes(content)
+@pytest.mark.parametrize("name", UNREADABLE | FOREIGN)
+def test_a_file_that_is_not_read_is_named_with_what_to_do(tmp_path, name):
+    content, told = (UNREADABLE | FOREIGN)[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError, match=told):
         build_graph([tmp_path / name], tmp_path / "graph")
     assert not (tmp_path / "graph").exists()
@@ -268,10 +251,7 @@ def test_a_build_says_what_may_not_be_meant_with_its_share(tmp_path):
         "twice.tsv": ("Ana\tknows\tBen\n" * 4, "3 of 4 (75 %) facts are stated again"),
         "m.nt": (f'{NT}<http://a/s> <{LABEL}> "S" .', "1 of 2 (50 %) nodes have no name"),
         "order.tsv": (wide, "60 relations in 60"),
-        "wiki.tsv": (
-            "Q1\thttp://www.wikidata.org/prop/direct/P19\tQ2\n",
-            "layers.wikidata=true reads them",
-        ),
+        "wiki.tsv": (f"Q1\t{DIRECT}\tQ2\n", "layers.wikidata=true reads them"),
     }
     for name, (text, told) in said.items():
         (tmp_path / name).write_text(text)

@@ -26,13 +26,8 @@ def wikidata(more_names=MappingProxyType({})):
         (f"{ENTITY}Q42", f"{WDT}P31", f"{ENTITY}Q5"),
         (f"{ENTITY}Q42", "http://schema.org/version", '"1"'),
     ]
-    names = {
-        "Q42": "Douglas Adams",
-        "Q691283": "St John's College",
-        "Q5": "human",
-        "P69": "educated at",
-        "P582": "end time",
-    }
+    names = {"Q42": "Douglas Adams", "Q691283": "St John's College", "Q5": "human"}
+    names |= {"P69": "educated at", "P582": "end time"}
     return MemoryGraph(facts, {**{ENTITY + i: name for i, name in names.items()}, **more_names})
 
 
@@ -80,11 +75,8 @@ def test_a_statement_that_is_walked_to_keeps_its_qualifiers():
     graph = with_layers(two_schools(), GraphLayers(wikidata=True, statements=True))
     assert graph.flat_relations("Q42", OUT) == [("p.P69.educated_at", 3)]
     found = graph.step("Q42", "p.P69.educated_at", OUT)
-    assert [one.name for one in found] == [
-        "educated at: St John's College",
-        "educated at: Brentwood",
-        "",
-    ]
+    names = ["educated at: St John's College", "educated at: Brentwood", ""]
+    assert [one.name for one in found] == names
     ends = [graph.step(one.id, "pq.P582.end_time", OUT) for one in found]
     assert [[end.name for end in of] for of in ends] == [["1974-01-01"], ["1970-01-01"], []]
     assert graph.step(found[1].id, "ps.P69.educated_at", OUT) == [Entity("Q1", "Brentwood")]
