@@ -3,14 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from graphwalker.cli.app import app
 from graphwalker.datasets.base import load_dataset
 from graphwalker.datasets.evidence import evidence_of, graph_records, read_triples, with_evidence
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import open_graph
+from support.commands import command
 from support.yes_no_world import faulty_records, yes_no_records
 
 
@@ -27,25 +26,16 @@ def test_several_triples_stand_in_one_text():
 @pytest.mark.parametrize(
     "text", ["", "A, r, B", "(A, r)", "(A , has part(s)", "(A, r, )", "((A, r, B)", "(, r, B)"]
 )
-def test_a_text_that_is_no_triple_is_refused(text: str):
+def test_a_text_that_is_no_triple_is_refused(text):
     with pytest.raises(UserError, match="no triple"):
         read_triples(text)
 
 
-@pytest.mark.parametrize(
-    "tail, value",
-    [
-        ("59,449", True),
-        ("12. century", True),
-        ("18 October 1970", True),
-        ("14,042 square kilometre", True),
-        ("Harvard University", False),
-        ("2012 United States presidential election", False),
-    ],
-)
-def test_numbers_and_dates_are_values(tail: str, value: bool):
-    (one,) = read_triples(f"(A, r, {tail})")
-    assert one.tail_is_value is value
+def test_numbers_and_dates_are_values():
+    values = ["59,449", "12. century", "18 October 1970", "14,042 square kilometre"]
+    for tail in (*values, "Harvard University", "2012 United States presidential election"):
+        (one,) = read_triples(f"(A, r, {tail})")
+        assert one.tail_is_value is (tail in values), tail
 
 
 def test_faulty_records_are_set_aside_by_name_and_the_others_are_read(tmp_path):
@@ -53,11 +43,8 @@ def test_faulty_records_are_set_aside_by_name_and_the_others_are_read(tmp_path):
     path.write_text(json.dumps(faulty_records()))
     loaded = load_dataset(path)
     assert len(loaded.questions) == 199
-    assert [("(S39)" in fault, "(S200)" in fault) for fault in loaded.faulty] == [
-        (True, False),
-        (False, True),
-    ]
-    assert "stands there twice" in loaded.faulty[1]
+    first, second = loaded.faulty
+    assert "(S39)" in first and "(S200)" in second and "stands there twice" in second
     found = with_evidence(loaded.questions)
     assert found.foreign == ["S3"] and found.joined == ["S5", "S10"]
     assert [line.partition(":")[0] for line in found.unread] == ["S7"]
@@ -86,19 +73,17 @@ def test_of_other_datasets_the_first_fault_still_ends_the_reading(tmp_path):
         load_dataset(path)
 
 
-def test_the_graph_of_the_evidence_has_the_topics_by_id_and_qualifiers_on_edges(tmp_path):
+def test_the_graph_of_the_evidence_has_the_topics_by_id_and_qualifiers_on_edges(tmp_path, capsys):
     path = tmp_path / "CoLoTa_qa.json"
     path.write_text(json.dumps(yes_no_records(10)))
-    done = CliRunner().invoke(
-        app, ["dataset", "evidence", str(path), "--out", str(tmp_path / "c"), "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["questions"] == 10
-    graph = open_graph(tmp_path / "c" / "graph")
-    (holder,) = [q for q in read_jsonl(tmp_path / "c" / "questions.jsonl") if q["id"] == "S4"]
+    out = tmp_path / "c"
+    code, printed, _ = command(capsys, "dataset", "evidence", path, "--out", out, "--json")
+    assert code == 0 and json.loads(printed)["questions"] == 10
+    graph = open_graph(out / "graph")
+    (holder,) = [q for q in read_jsonl(out / "questions.jsonl") if q["id"] == "S4"]
     topic = holder["topic_entities"][0]
     assert graph.name(topic["id"]) == topic["name"]
-    edges = [r for r in read_jsonl(tmp_path / "c" / "evidence.jsonl") if "start" in r]
+    edges = [r for r in read_jsonl(out / "evidence.jsonl") if "start" in r]
     (edge,) = [r for r in edges if r["start"]["id"] == topic["id"]]
     assert edge["properties"]["replaces"]
     found = graph.relationship_properties(topic["id"], "position held", edge["end"]["id"])

@@ -1,7 +1,6 @@
 """A run whose questions are not about its graph does not start."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,16 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question
 from graphwalker.synthetic.sets import make_maze_set
-from support.backends import in_memory
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
+from support.toy import TOY_NAMES, toy_graph
 
 
 def about(*ids):
     return [Question(f"q{i}", "Who?", (Entity(i, "X"),)) for i in ids]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def toy():
-    return in_memory(TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    return toy_graph()
 
 
 def test_questions_of_another_graph_are_refused_by_its_name(toy):
@@ -37,7 +35,7 @@ def test_some_unknown_topics_are_told_and_no_more(toy, caplog):
     assert "no triple of 1 of 2 topic entities" in caplog.text
 
 
-def test_questions_of_a_set_ask_about_its_members(tmp_path: Path) -> None:
+def test_questions_of_a_set_ask_about_its_members(tmp_path):
     make_maze_set(10, 2, 0, tmp_path)
     graphs = open_graph(tmp_path)
     questions = load_questions(tmp_path / "questions.jsonl")
@@ -54,21 +52,15 @@ def test_names_that_a_file_divided_at_a_comma_are_joined_by_the_graph(caplog):
         names = ("Suddenly", "Last June", "Harbor", "Mira")
         answers = tuple(Answer(name, name if ids else "") for name in names)
         (found,) = ground([Question("q", "Which?", (Entity("Mira", "Mira"),), answers)], graph)
-        assert [answer.name for answer in found.answers] == [
-            "Suddenly, Last June",
-            "Harbor",
-            "Mira",
-        ]
+        assert [a.name for a in found.answers] == ["Suddenly, Last June", "Harbor", "Mira"]
     assert not caplog.text
 
 
 def test_answers_that_are_no_names_of_the_graph_are_counted(toy, caplog):
     answers = (Answer("Nobody at all"), Answer(TOY_NAMES["m.0ada"]))
     ground([Question("q", "Who?", (Entity("m.0ada", "Ada"),), answers)], toy)
-    assert (
-        "1 of 2 gold answers are no entity of this graph by name, the first 'Nobody at all'"
-        in caplog.text
-    )
+    told = "1 of 2 gold answers are no entity of this graph by name, the first 'Nobody at all'"
+    assert told in caplog.text
 
 
 def test_no_questions_are_no_fault_of_the_graph(toy):

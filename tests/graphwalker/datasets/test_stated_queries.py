@@ -29,13 +29,13 @@ GRAPH = MemoryGraph(
 
 def make_question(sparql, answers, topic=ANA):
     gold = tuple(Answer(NAMES[i], i) for i in answers.split())
-    annotations = {"sparql": sparql}
-    return Question("q", "?", (Entity(topic, NAMES[topic]),), gold, annotations=annotations)
+    topics = (Entity(topic, NAMES[topic]),)
+    return Question("q", "?", topics, gold, annotations={"sparql": sparql})
 
 
 def path_of(question):
     query = resolve_one(question, GRAPH).query
-    return None if query is None else [str(hop) for hop in query.branches[0].hops]
+    return query and " ".join(map(str, query.branches[0].hops))
 
 
 def test_a_composition_of_cwq_is_its_walk():
@@ -44,10 +44,8 @@ def test_a_composition_of_cwq_is_its_walk():
     FILTER (!isLiteral(?x) OR lang(?x) = '' OR langMatches(lang(?x), 'en'))
     ns:m.0ana ns:people.person.parents ?c .
     ?c ns:people.person.place_of_birth ?x . }"""
-    assert path_of(make_question(text, "m.0var")) == [
-        "people.person.parents",
-        "people.person.place_of_birth",
-    ]
+    path = "people.person.parents people.person.place_of_birth"
+    assert path_of(make_question(text, "m.0var")) == path
 
 
 def test_a_hop_back_keeps_its_direction_and_avoids_the_topic_that_a_filter_names():
@@ -56,18 +54,15 @@ def test_a_hop_back_keeps_its_direction_and_avoids_the_topic_that_a_filter_names
     question = resolve_one(make_question(text, "m.0cat"), GRAPH)
     assert question.annotations["executed"] == "equal"
     assert question.query and question.query.avoids_topics
-    assert path_of(make_question(text, "m.0cat")) == [
-        "~people.person.children",
-        "people.person.children",
-    ]
+    path = "~people.person.children people.person.children"
+    assert path_of(make_question(text, "m.0cat")) == path
 
 
 def test_two_hops_through_a_node_without_a_name_are_one():
     text = """SELECT ?x WHERE { ns:m.0ana ns:people.person.spouse_s ?y .
     ?y ns:people.marriage.spouse ?x . FILTER(NOT EXISTS {?y ns:people.marriage.to ?t} || (1)) }"""
-    assert path_of(make_question(text, "m.0kes")) == [
-        "people.person.spouse_s..people.marriage.spouse"
-    ]
+    path = "people.person.spouse_s..people.marriage.spouse"
+    assert path_of(make_question(text, "m.0kes")) == path
 
 
 def test_s_expressions_become_sparql():
@@ -109,11 +104,8 @@ def test_the_type_of_a_metaqa_question_is_its_path(tmp_path):
 def test_walks_of_several_topics_meet_where_the_patterns_do():
     text = "SELECT ?x WHERE { ns:m.1 ns:a.b.c ?m . ns:m.2 ns:d.e.f ?m . ?m ns:g.h.i ?x . }"
     query = next(walks(text, [Entity("m.1"), Entity("m.2")]))
-    assert [[str(hop) for hop in branch.hops] for branch in query.branches] == [
-        ["a.b.c"],
-        ["d.e.f"],
-    ]
-    assert [str(hop) for hop in query.tail] == ["g.h.i"]
+    hops = [[str(hop) for hop in branch.hops] for branch in query.branches]
+    assert hops == [["a.b.c"], ["d.e.f"]] and [str(hop) for hop in query.tail] == ["g.h.i"]
 
 
 @pytest.mark.parametrize(
