@@ -3,11 +3,8 @@
 import gzip
 import json
 import logging
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from test_rollout import DONE, LOOK, STEP, environment, questions
@@ -23,19 +20,14 @@ from graphwalker.policies.chat.stops import finish_text
 from graphwalker.policies.chat.store import Usage
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason
-from support.chat_server import Act, ChatServer, serve
+from support.chat_server import Act, serve
+from support.engine_toy import only
 
-KEY = "sk-secret-0123456789"
 PRICES = {"prompt_per_million": 1_000_000.0, "completion_per_million": 2_000_000.0}
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-
 @contextmanager
-def asking(server: ChatServer, folder: Path | None = None, **settings: Any) -> Iterator[ChatPolicy]:
+def asking(server, folder=None, **settings):
     quick = {"base_url": server.url, "backoff_s": 0.01, "timeout_s": 5, **settings}
     policy = ChatPolicy("tiny", parse_config(ChatApiConfig, quick, "test"), folder)
     try:
@@ -44,7 +36,7 @@ def asking(server: ChatServer, folder: Path | None = None, **settings: Any) -> I
         policy.close()
 
 
-def request(key: str = "q#0", **options: Any) -> Request:
+def request(key="q#0", **options):
     sampling = options.pop("sampling", Sampling(max_tokens=20))
     texts = options.pop("messages", ("Who?",))
     question = Question("q", "Who?", (Entity("m.a", "A"),))
@@ -52,27 +44,19 @@ def request(key: str = "q#0", **options: Any) -> Request:
     return Request(key, messages, question, (), sampling, **options)
 
 
-def ask(*acts: Act, **settings: Any) -> tuple[Completion | PolicyError, ChatServer]:
+def ask(*acts, **settings):
     """What comes back for one request, and the server that played `acts`."""
     with serve(*acts) as server, asking(server, **settings) as policy:
-        policy.submit(request(stop=("</kg-query>", "</answer>")))
-        ((_, result),) = policy.collect()
-        return result, server
+        return only(policy, request(stop=("</kg-query>", "</answer>"))), server
 
 
 def test_a_request_says_all_that_makes_it_repeatable():
     (body,) = ask(Act(), send_stop=True)[1].requests
-    seed = turn_seed(request())
+    assert 0 <= (seed := turn_seed(request())) < 2**31
     assert body == {
-        "model": "tiny",
-        "messages": [{"role": "user", "content": "Who?"}],
-        "temperature": 0.0,
-        "top_p": 1.0,
-        "max_tokens": 20,
-        "seed": seed,
-        "stop": ["</kg-query>", "</answer>"],
-    }
-    assert 0 <= seed < 2**31
+        "model": "tiny", "messages": [{"role": "user", "content": "Who?"}], "temperature": 0.0,
+        "top_p": 1.0, "max_tokens": 20, "seed": seed, "stop": ["</kg-query>", "</answer>"],
+    }  # fmt: skip
 
 
 def test_fields_of_a_request_can_be_added_renamed_and_left_out():
@@ -92,22 +76,20 @@ def test_reasoning_models_get_their_own_limit_and_no_temperature():
         assert settings.fields(model, 9) == {"max_tokens": 9}, model
     with serve(Act()) as server:
         policy = ChatPolicy("o3", ChatApiConfig(base_url=server.url))
-        policy.submit(request())
-        policy.collect()
+        only(policy, request())
         policy.close()
     (body,) = server.requests
     assert body["max_completion_tokens"] == 20
     assert not {"temperature", "top_p", "max_tokens"} & set(body)
 
 
-def test_reasoning_tokens_are_counted_apart_and_stored(tmp_path: Path):
+def test_reasoning_tokens_are_counted_apart_and_stored(tmp_path):
     details = {"completion_tokens_details": {"reasoning_tokens": 4}}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, **details}
     with serve(Act(usage=usage)) as server:
         for _ in range(2):
             with asking(server, folder=tmp_path) as policy:
-                policy.submit(request())
-                ((_, result),) = policy.collect()
+                result = only(policy, request())
                 assert isinstance(result, Completion)
                 assert (result.completion_tokens, result.reasoning_tokens) == (5, 4)
                 assert policy.usage.reasoning_tokens == 4
@@ -132,21 +114,19 @@ def test_the_stop_string_that_a_server_cut_away_is_put_back(text, finish, reason
 DEEP = b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        Act(raw=DEEP),
-        Act(raw=b"[]"),
-        Act(raw=b"no gzip", headers={"Content-Encoding": "gzip"}),
-        Act(drip_s=0.02),
-        Act(status=500, raw=DEEP),
-    ],
-    ids=["deep", "list", "no-gzip", "drip", "deep-error"],
-)
-def test_an_odd_answer_is_an_error_of_one_episode_and_hangs_nothing(odd: Act):
+ODD = {
+    "deep": Act(raw=DEEP),
+    "list": Act(raw=b"[]"),
+    "no gzip": Act(raw=b"no gzip", headers={"Content-Encoding": "gzip"}),
+    "drip": Act(drip_s=0.02),
+    "deep error": Act(status=500, raw=DEEP),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_an_odd_answer_is_an_error_of_one_episode_and_hangs_nothing(odd):
     result, server = ask(odd, retries=1, timeout_s=0.7)
-    assert isinstance(result, PolicyError)
-    assert len(server.requests) <= 2
+    assert isinstance(result, PolicyError) and len(server.requests) <= 2
 
 
 def test_an_answer_that_unpacks_beyond_the_limit_is_not_read_to_its_end():
@@ -156,64 +136,54 @@ def test_an_answer_that_unpacks_beyond_the_limit_is_not_read_to_its_end():
     assert "an answer of more than 33,554,432 bytes" in str(result)
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": int("9" * 400), "completion_tokens": 1},
-        {"prompt_tokens": "many", "completion_tokens": 1},
-    ],
-    ids=["400-digits", "text"],
-)
-def test_usage_that_cannot_be_is_booked_at_its_worst(usage: dict[str, Any]):
+@pytest.mark.parametrize("tokens", [int("9" * 400), "many"], ids=["400 digits", "text"])
+def test_usage_that_cannot_be_is_booked_at_its_worst(tokens):
+    usage = {"prompt_tokens": tokens, "completion_tokens": 1}
     with serve(Act(usage=usage)) as server, asking(server, prices=PRICES) as policy:
-        policy.submit(request())
-        ((_, result),) = policy.collect()
+        result = only(policy, request())
         assert isinstance(result, Completion) and policy.usage.completion_tokens == 20
 
 
 def test_half_a_surrogate_pair_neither_stops_a_request_nor_a_record():
     asked = replace(request(), messages=(Message("user", "Who? \ud83d"),))
     with serve(Act("\ud83d yes")) as server, asking(server) as policy:
-        policy.submit(asked)
-        ((_, result),) = policy.collect()
+        result = only(policy, asked)
     assert isinstance(result, Completion) and result.text == "? yes"
     assert server.requests[0]["messages"][0]["content"] == "Who? ?"
 
 
-def test_a_resumed_run_pays_for_no_answer_twice(tmp_path: Path):
+def test_a_resumed_run_pays_for_no_answer_twice(tmp_path):
     with serve(Act()) as server:
         for _ in range(2):
             with asking(server, folder=tmp_path, prices=PRICES) as policy:
-                policy.submit(request())
-                ((_, result),) = policy.collect()
+                result = only(policy, request())
                 assert isinstance(result, Completion) and result.cost == 20
                 assert policy.usage == Usage(1, 10, 5, 20.0)
         assert len(server.requests) == 1
     assert json.loads((tmp_path / "spent.json").read_text())["requests"] == 1
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        Act(status=429, headers={"Retry-After": "0.01"}),
-        Act(status=503, body={"error": {"message": "overloaded"}}),
-        Act(cut_to=40),
-        Act(hang_up=True),
-        Act(body={"choices": []}),
-        Act(body={"choices": [{"message": None}]}),
-    ],
-    ids=["429", "503", "cut-off", "hang-up", "no-choice", "no-message"],
-)
-def test_what_may_pass_is_tried_again(bad: Act):
+PASSING = {
+    "429": Act(status=429, headers={"Retry-After": "0.01"}),
+    "503": Act(status=503, body={"error": {"message": "overloaded"}}),
+    "cut off": Act(cut_to=40),
+    "hang up": Act(hang_up=True),
+    "no choice": Act(body={"choices": []}),
+    "no message": Act(body={"choices": [{"message": None}]}),
+}
+
+
+@pytest.mark.parametrize("bad", PASSING.values(), ids=PASSING)
+def test_what_may_pass_is_tried_again(bad):
     result, server = ask(bad, bad, Act("fine"))
     assert isinstance(result, Completion) and result.text == "fine"
     assert len(server.requests) == 3
 
 
 def test_a_server_is_left_alone_for_as_long_as_it_says():
-    busy = Act(status=429, headers={"Retry-After": "0.4"})
+    busy = Act(status=429, headers={"Retry-After": "0.2"})
     _, server = ask(busy, Act("fine"), backoff_s=0)
-    assert server.times[1] - server.times[0] >= 0.4
+    assert server.times[1] - server.times[0] >= 0.2
 
 
 def test_a_context_that_is_full_is_the_agents_end_and_no_failure():
@@ -226,7 +196,7 @@ def test_a_context_that_is_full_is_the_agents_end_and_no_failure():
     ("status", "message"),
     [(401, "bad key"), (404, "no model tiny"), (429, "code insufficient_quota")],
 )
-def test_after_a_hopeless_refusal_nothing_more_is_sent(status: int, message: str):
+def test_after_a_hopeless_refusal_nothing_more_is_sent(status, message):
     about, wrong = {"error": {"message": message}}, {"x-should-retry": "true"}
     refusal = Act(status=status, body=about, headers=wrong)
     with serve(refusal) as server, asking(server, concurrency=1) as policy:
@@ -241,14 +211,14 @@ def test_after_a_hopeless_refusal_nothing_more_is_sent(status: int, message: str
     assert len(server.requests) == 1
 
 
-def test_the_key_is_in_no_error_and_no_log(caplog: pytest.LogCaptureFixture):
+def test_the_key_is_in_no_error_and_no_log(key, caplog):
     caplog.set_level(logging.DEBUG)
-    echo = {"error": {"message": f"Incorrect API key provided: {KEY}"}}
+    echo = {"error": {"message": f"Incorrect API key provided: {key}"}}
     result, _ = ask(Act(status=500, body=echo), Act(status=401, body=echo))
-    assert "***" in str(result) and KEY not in str(result) + caplog.text
+    assert "***" in str(result) and key not in str(result) + caplog.text
 
 
-def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_key_is_named_by_its_variable(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     result, server = ask(Act(status=401, body={"error": {"message": "who are you?"}}))
     assert "OPENAI_API_KEY is not set" in str(result)
@@ -271,7 +241,7 @@ def test_a_redirect_is_not_followed_with_the_key():
 @pytest.mark.parametrize(
     "address", ["ftp://a/v1", "https://me:pass@a/v1", "https://a/v1?key=1", "a/v1"]
 )
-def test_an_address_that_is_none_or_holds_a_secret_is_refused(address: str):
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(address):
     with pytest.raises(UserError, match="base_url"):
         parse_config(ChatApiConfig, {"base_url": address}, "test")
 
@@ -294,8 +264,7 @@ def test_results_of_released_episodes_are_dropped():
             pass
         policy.release("q#0")
         assert policy.collect() == []
-        policy.submit(request())
-        ((_, result),) = policy.collect()
+        result = only(policy, request())
     assert isinstance(result, Completion) and result.text == "new"
 
 

@@ -1,8 +1,5 @@
 """Failures inside an HTTP 200, in the forms that servers send them, over real HTTP."""
 
-from typing import Any
-
-import pytest
 from test_chat_api import ask
 
 from graphwalker.errors import FilteredError, HopelessError, PolicyError
@@ -13,7 +10,7 @@ TOP = {"error": {"code": 502, "message": "Provider returned error"}}
 WRITTEN = {"prompt_tokens": 10, "completion_tokens": 20}
 
 
-def choice(content: str | None, finish: str | None, **more: Any) -> dict[str, Any]:
+def choice(content, finish, **more):
     """A completion of one choice; `reasoning_content` and the like go into the message."""
     outside = {key: more.pop(key) for key in ("error",) if key in more}
     message = {"role": "assistant", "content": content, **more}
@@ -65,11 +62,12 @@ def test_only_a_filter_is_the_fault_of_one_prompt():
     assert not isinstance(ask(Act(status=400, body=wrong))[0], FilteredError)
 
 
-def test_what_a_model_did_itself_is_its_turn():
+def test_what_a_model_did_itself_is_its_turn(caplog):
     for form, (body, text) in OWN.items():
         result, server = ask(Act(body=body))
         assert isinstance(result, Completion) and result.text == text, form
         assert not result.context_full and len(server.requests) == 1, form
+    assert "tiny: 1 of 1 turns were empty: raise max_tokens" in caplog.text  # as it closes
 
 
 def test_a_refusal_of_every_request_inside_a_200_ends_the_run():
@@ -81,8 +79,3 @@ def test_a_full_context_inside_a_200_is_the_agents_end():
     body = {"error": {"message": "This model's maximum context length is 4096 tokens"}}
     result, _ = ask(Act(body=body))
     assert isinstance(result, Completion) and result.context_full
-
-
-def test_empty_turns_are_told_when_the_policy_closes(caplog: pytest.LogCaptureFixture):
-    ask(Act(body=OWN["vLLM: cut while reasoning"][0]))
-    assert "tiny: 1 of 1 turns were empty: raise max_tokens" in caplog.text

@@ -14,6 +14,7 @@ from graphwalker.config import parse_config
 from graphwalker.policies.base import Sampling
 from graphwalker.policies.config import is_reasoning_model
 from support.chat_server import Act, serve
+from support.engine_toy import only
 
 
 def reading(tokens):
@@ -30,10 +31,8 @@ def play(policy, *ids):
 )
 def test_tokens_that_do_not_grow_with_the_conversation_are_said_and_counted(tokens, cut, caplog):
     texts = zip((LOOK, STEP, DONE), tokens, strict=True)
-    with (
-        serve(*(Act(text, usage=reading(n)) for text, n in texts)) as server,
-        asking(server) as policy,
-    ):
+    acts = [Act(text, usage=reading(n)) for text, n in texts]
+    with serve(*acts) as server, asking(server) as policy:
         (done,) = play(policy, "q")
     assert done.usage.get("truncated_turns", 0) == cut
     assert ("num_ctx" in caplog.text) == bool(cut)
@@ -42,10 +41,7 @@ def test_tokens_that_do_not_grow_with_the_conversation_are_said_and_counted(toke
 
 def test_tokens_far_below_our_own_count_are_too():
     with serve(Act(usage=reading(400))) as server, asking(server) as policy:
-        long = request(messages=("so " * 4000,))
-        policy.submit(long)
-        ((_, found),) = policy.collect()
-    assert found.truncated
+        assert only(policy, request(messages=("so " * 4000,))).truncated
 
 
 def test_the_thought_of_an_earlier_turn_is_not_missed():
@@ -81,26 +77,16 @@ def test_a_turn_that_its_limit_ended_before_an_action_is_said_once_and_counted(c
     assert sum("max_tokens=77" in line for line in caplog.messages) == 1
 
 
-REASON = ("o1", "o3-mini", "openai/o4-mini-high", "gpt-5", "QwQ-32B",
-          "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "deepseek-reasoner", "kimi-k2-thinking",
-          "openai/gpt-oss-20b", "Qwen/Qwen3-8B",
-          "mistralai/Magistral-Small-2509", "Phi-4-reasoning", "gemini-2.5-flash-preview-05-20",
-          "google/gemini-3-pro", "x-ai/grok-4.1-fast", "grok-3-mini")  # fmt: skip
-PLAIN = (
-    "gemini-2.0-flash",
-    "gemini-2.5-flash-lite",
-    "grok-3",
-    "gpt-4o",
-    "gpt-5-chat-latest",
-    "o3x",
-    "runs/r1/final",
-    "Qwen3-4B-Instruct-2507",
-    "tiny",
-)
+REASON = """o1 o3-mini openai/o4-mini-high gpt-5 QwQ-32B deepseek-ai/DeepSeek-R1-Distill-Qwen-7B
+deepseek-reasoner kimi-k2-thinking openai/gpt-oss-20b Qwen/Qwen3-8B mistralai/Magistral-Small-2509
+Phi-4-reasoning gemini-2.5-flash-preview-05-20 google/gemini-3-pro x-ai/grok-4.1-fast grok-3-mini"""
+PLAIN = """gemini-2.0-flash gemini-2.5-flash-lite grok-3 gpt-4o gpt-5-chat-latest o3x runs/r1/final
+Qwen3-4B-Instruct-2507 tiny"""
 
 
 def test_models_that_reason_first_have_tokens_for_it_unless_told_otherwise():
-    assert all(map(is_reasoning_model, REASON)) and not any(map(is_reasoning_model, PLAIN))
+    assert all(map(is_reasoning_model, REASON.split()))
+    assert not any(map(is_reasoning_model, PLAIN.split()))
     for preset in ("ark-v1", "chain-of-thought", "graphwalk"):
         for more, tokens in (({}, 4096), ({"max_tokens": 99}, 99)):
             paths = {"graph": "g", "questions": "q", "output_dir": "o"}

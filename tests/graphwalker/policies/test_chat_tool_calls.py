@@ -1,7 +1,6 @@
 """Function calls against a real HTTP server: in its `tool_calls`, and as text in its messages."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +15,10 @@ from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.chat.wire import text_of
 from graphwalker.protocols.base import Malformed
 from graphwalker.question import Question
-from graphwalker.tokens import tool_calls
+from graphwalker.tokens.tool_calls import write_call
 from graphwalker.tools.base import Call
-from graphwalker.trajectory import StopReason, Trajectory
-from support.chat_server import Act, ChatServer, serve
+from graphwalker.trajectory import StopReason
+from support.chat_server import Act, serve
 from support.functions_agent import PROTOCOL, SPEC
 from support.toy import toy_graph
 
@@ -29,7 +28,7 @@ THOUGHT = "Both ways at once."
 ANSWER = "That is clear.\nFinal answer: {Ada Mbeki}"
 
 
-def on_wire(*calls: tuple[str, str], content: str | None = None) -> Act:
+def on_wire(*calls, content=None):
     """A message with calls as chat servers write them, the arguments being text."""
     listed = [
         {"id": f"x{k}", "type": "function", "function": {"name": name, "arguments": text}}
@@ -37,19 +36,14 @@ def on_wire(*calls: tuple[str, str], content: str | None = None) -> Act:
     ]
     message = {"role": "assistant", "content": content, "tool_calls": listed}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    usage = {"prompt_tokens": 10, "completion_tokens": 5}
-    return Act(body={"choices": [choice], "usage": usage})
+    return Act(body={"choices": [choice]})
 
 
-def write(call: Call) -> str:
-    return tool_calls.write_call(call.tool, call.arguments)
-
-
-def look(*calls: Call) -> tuple[tuple[str, str], ...]:
+def look(*calls):
     return tuple((call.tool, json.dumps(call.arguments)) for call in calls)
 
 
-def played(*acts: Act, **settings: Any) -> tuple[Trajectory, ChatServer]:
+def played(*acts, **settings):
     """One episode, and the server that played the model."""
     question = Question("q", "Who is Eve's mother?", (Entity("m.0eve", EVE),))
     with serve(*acts) as server:
@@ -77,7 +71,7 @@ def test_an_episode_by_tool_calls():
 
 
 def test_the_same_episode_as_text_is_recorded_word_for_word_alike():
-    text = "\n".join([THOUGHT, *map(write, LOOKS)])
+    text = "\n".join([THOUGHT, *(write_call(one.tool, one.arguments) for one in LOOKS)])
     told, server = played(Act(text), Act(ANSWER), tools="text")
     assert "tools" not in server.requests[0]
     assert "<tools>" in server.requests[0]["messages"][0]["content"]
@@ -95,10 +89,8 @@ def test_a_call_that_is_no_json_is_told_and_stays_text(arguments):
     assert done.turns[0].error == "malformed"
     spoken, told = server.requests[1]["messages"][2:]
     assert "tool_calls" not in spoken  # servers refuse calls that are no JSON
-    assert told["role"] == "user"
-    assert "arguments" in told["content"]
-    assert "<tool_response>" not in told["content"]
-    assert done.answer == ("Ada Mbeki",)
+    assert told["role"] == "user" and "arguments" in told["content"]
+    assert "<tool_response>" not in told["content"] and done.answer == ("Ada Mbeki",)
 
 
 def test_the_forced_answer_is_asked_for_behind_the_tools_answer():

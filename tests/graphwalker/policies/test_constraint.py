@@ -19,7 +19,7 @@ from graphwalker.policies.vllm.load import server_policy
 from graphwalker.protocols.grammar import Rules
 from support.chat_server import Act
 from support.chat_server import serve as serve_chat
-from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only, prompt
+from support.engine_toy import CONTEXT, FORMAT, asked, only, prompt
 from support.token_kinds import byte_level
 from support.token_server import serve
 from training.tiny.make import make_tokenizer as make_tiny_tokenizer
@@ -28,11 +28,6 @@ NAMES = ["Anna Kovar", "Anna Kövari", "日本 9", "Kovar", "a.b..c", "São—Pa
 RULES = Rules()
 GRAMMAR = RULES.text(f'"\\"" {RULES.any_of(NAMES)} "\\""')
 LETTERS = 'root ::= ("ab" | "abc" | "b") "!"\n'
-
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("model"))
 
 
 def test_whatever_is_drawn_spells_a_name():
@@ -54,7 +49,7 @@ def test_a_tokenizer_that_implies_spaces_is_refused_by_name():
         GrammarMasks(tokenizer, len(tokenizer), [0])
 
 
-def mask(allowed: list[list[int]], logits) -> None:
+def mask(allowed, logits):
     for row, tokens in enumerate(allowed):
         out = torch.ones(logits.shape[1], dtype=torch.bool)
         out[tokens] = False
@@ -84,7 +79,7 @@ def test_allowed_tokens_are_drawn_by_their_shares_among_each_other():
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_constrained_rows_are_the_same_alone_and_beside_free_ones(toy, temperature):
-    def play(batch_size: int) -> dict[str, tuple[str, tuple[int, ...]]]:
+    def play(batch_size):
         policy = TransformersPolicy(toy.model, toy.tokenizer, FORMAT, batch_size=batch_size)
         for i in range(6):
             request = asked(i, Sampling(temperature, max_tokens=20, seed=3))
@@ -133,6 +128,5 @@ def test_a_chat_server_is_sent_the_grammar_as_it_takes_it(kind):
             assert not isinstance(only(policy, request), PolicyError)
             (body,) = server.requests
             sent = body if kind == "gbnf" else body["structured_outputs"]
-            assert sent["grammar"] == LETTERS
-            assert "tools" not in body
+            assert sent["grammar"] == LETTERS and "tools" not in body
         policy.close()

@@ -8,11 +8,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 import torch
@@ -28,17 +26,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.load import server_policy
 from graphwalker.tokens.segments import prompt_ids
-from support.engine_toy import (
-    CONTEXT,
-    END,
-    FORMAT,
-    Reciter,
-    Toy,
-    asked,
-    only,
-    play,
-    prompt,
-)
+from support.engine_toy import CONTEXT, END, FORMAT, Reciter, asked, only, play, prompt
 from support.grpo_toy import questions
 from support.token_server import serve
 from support.toy import toy_graph
@@ -56,24 +44,19 @@ ENGINES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("model"))
-
-
 def transformers_engine(toy, max_context=CONTEXT, fmt=FORMAT):
     return TransformersPolicy(toy.model, toy.tokenizer, fmt, max_context=max_context)
 
 
 @pytest.fixture
-def exact(request) -> bool:
+def exact(request):
     """vLLM's attention on a GPU rounds float32 as TF32 does: 0.0095 was measured on an H200."""
     real_vllm = request.node.callspec.params["engine"] in ("vllm", "vllm-server")
     return not (real_vllm and torch.cuda.is_available())
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def engine(request, toy) -> Iterator[Any]:
+def engine(request, toy):
     """Makes fresh policies of one engine: `engine(max_context=...)`."""
     if request.param == "transformers":
         yield lambda **settings: transformers_engine(toy, **settings)
@@ -120,22 +103,14 @@ def in_process(toy):
 
 
 @contextmanager
-def real_server(toy) -> Iterator[str]:
+def real_server(toy):
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = {
-        "--model": str(toy.folder),
-        "--dtype": "float32",
-        "--max-model-len": str(CONTEXT),
-        "--max-num-seqs": "16",
-        "--logprobs-mode": "processed_logprobs",
-        "--host": "127.0.0.1",
-        "--port": str(port),
-        "--gpu-memory-utilization": "0.3",
-    }
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
-    command += [part for option in options.items() for part in option]
+    options = f"""--enforce-eager --model {toy.folder} --dtype float32 --max-model-len {CONTEXT}
+        --max-num-seqs 16 --logprobs-mode processed_logprobs --host 127.0.0.1 --port {port}
+        --gpu-memory-utilization 0.3"""
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *options.split()]
     env = os.environ | {"VLLM_CPU_KVCACHE_SPACE": "1"}
     log = toy.folder / "server.log"
     with log.open("wb") as out:
@@ -197,30 +172,18 @@ def test_a_stop_string_over_several_tokens_ends_the_turn_right_after_it(engine, 
     assert len(completion.logprobs) == end
 
 
-def reciting(toy, text, start, monkeypatch):
-    """The toy, whose model writes that text after a prompt of so many tokens."""
-    monkeypatch.setattr(toy, "model", Reciter(toy, text, start))
-
-
+OPENS = {**FORMAT.prefixes, "assistant": "<|im_start|>assistant\n<think>"}
+OPENED = replace(FORMAT, prefixes=OPENS)
 THOUGHT = '<think> Or <answer> ["C"] </answer>? A query </kg-query> [THINK] no </think>\n'
 
 
-@pytest.mark.parametrize(
-    "fmt",
-    [
-        FORMAT,
-        replace(
-            FORMAT, prefixes={**FORMAT.prefixes, "assistant": "<|im_start|>assistant\n<think>"}
-        ),
-    ],
-    ids=["", "opened"],
-)
+@pytest.mark.parametrize("fmt", [FORMAT, OPENED], ids=["", "opened"])
 @pytest.mark.parametrize("engine", ENGINES[:2], indirect=True)
 def test_a_stop_string_in_an_open_thought_does_not_end_the_turn(engine, toy, fmt, monkeypatch):
     opened = fmt is not FORMAT
     text = f'{THOUGHT.removeprefix("<think>") if opened else THOUGHT}<answer> ["B"] </answer>'
     start = len(prompt_ids(prompt(0), fmt, toy.tokenizer))
-    reciting(toy, f"{text} <information> made up", start, monkeypatch)
+    monkeypatch.setattr(toy, "model", Reciter(toy, f"{text} <information> made up", start))
     limits = Sampling(max_tokens=400)
     asked_for = asked(sampling=limits, stop=("</kg-query>", "</answer>"))
     completion = only(engine(fmt=fmt), asked_for)
@@ -232,7 +195,7 @@ def test_a_stop_string_in_an_open_thought_does_not_end_the_turn(engine, toy, fmt
 @pytest.mark.parametrize("engine", ENGINES[:2], indirect=True)
 def test_a_thought_that_is_never_closed_ends_at_the_limit(engine, toy, monkeypatch):
     start = len(prompt_ids(prompt(0), FORMAT, toy.tokenizer))
-    reciting(toy, "<think> </answer>" * 9, start, monkeypatch)
+    monkeypatch.setattr(toy, "model", Reciter(toy, "<think> </answer>" * 9, start))
     completion = only(engine(), asked(sampling=Sampling(max_tokens=40), stop=("</answer>",)))
     assert (len(completion.logprobs), completion.finish) == (40, "length")
 

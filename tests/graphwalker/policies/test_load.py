@@ -13,26 +13,19 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.config import PolicyConfig
-from graphwalker.query.draft import Draft
-from graphwalker.query.query import Query, parse_hop
 from graphwalker.question import Answer, Question
 from support.run_toys import grpo_config
 from support.toy import toy_graph
 from training.grpo import open_world
 
-
-def asked(query: Query | None) -> Question:
-    ada = Entity("m.0ada", "Ada Mbeki")
-    reading = parse_hop("people.person.children")
-    wording = Draft("Whose mother is Ada?", (("the child of {x}",),), (), readings=(((reading,),),))
-    return Question(
-        "q", wording.text, (ada,), (Answer("Eve Mbeki-Lindqvist", "m.0eve"),),
-        query=query, wording=wording if query else None,
-    )  # fmt: skip
+ASKED = Question(
+    "q", "Whose mother is Ada?", (Entity("m.0ada", "Ada Mbeki"),),
+    (Answer("Eve Mbeki-Lindqvist", "m.0eve"),),
+)  # fmt: skip
 
 
-def evaluated(grpo_world, out, question, *more):
-    write_jsonl(out / "q.jsonl", [question.to_json()])
+def evaluated(grpo_world, out, *more):
+    write_jsonl(out / "q.jsonl", [ASKED.to_json()])
     given = [f"graph={grpo_world / 'graph'}", f"questions={out / 'q.jsonl'}",
              "policy.model=oracle", f"output_dir={out / 'run'}", *more]  # fmt: skip
     return read_run(run_eval(load_config(EvalConfig, None, given)))
@@ -40,12 +33,12 @@ def evaluated(grpo_world, out, question, *more):
 
 def test_a_question_without_a_query_ends_the_oracles_run_with_one_line(grpo_world, tmp_path):
     with pytest.raises(UserError, match="q has none: give"):
-        evaluated(grpo_world, tmp_path, asked(None))
+        evaluated(grpo_world, tmp_path)
 
 
 @pytest.mark.parametrize("preset", ["io-prompt", "chain-of-thought"])
 def test_without_tools_the_oracle_knows_the_answers(grpo_world, tmp_path, preset):
-    played = evaluated(grpo_world, tmp_path, asked(None), f"environment.preset={preset}")
+    played = evaluated(grpo_world, tmp_path, f"environment.preset={preset}")
     (done,) = played.trajectories
     assert (done.policy, done.scores["em"], len(done.turns)) == ("oracle", 1.0, 1)
 
@@ -58,11 +51,9 @@ def test_a_baseline_needs_a_preset_that_lists_relations(preset):
 
 
 def test_a_baseline_without_a_model_is_asked(grpo_world):
-    done = CliRunner().invoke(
-        app,
-        ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki", "--model", "first-relation",
-         "--graph", str(grpo_world / "graph")],
-    )  # fmt: skip
+    words = ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki"]
+    where = ["--graph", str(grpo_world / "graph"), "--model", "first-relation"]
+    done = CliRunner().invoke(app, [*words, *where])
     assert done.exit_code == 0 and "Answer: " in done.output
     with pytest.raises(UserError, match="plays in an environment"):
         load_policy(PolicyConfig(model="first-relation"))

@@ -7,13 +7,8 @@ from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.policies.vllm.engine import lora_settings
 from graphwalker.policies.vllm.load import server_policy
 from graphwalker.policies.vllm.server import Replicas, served_model
-from support.engine_toy import CONTEXT, FORMAT, Toy, asked, only
+from support.engine_toy import CONTEXT, FORMAT, asked, only
 from support.token_server import Fault, serve
-
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture
@@ -24,9 +19,8 @@ def three(toy):
 
 def make(toy, servers, **settings):
     first, *others = (server.url for server in servers)
-    config = VllmConfig(
-        base_url=first, replicas=tuple(others), **{"retries": 1, "backoff_s": 0.01} | settings
-    )
+    quick = {"retries": 1, "backoff_s": 0.01, **settings}
+    config = VllmConfig(base_url=first, replicas=tuple(others), **quick)
     parts = (toy.tokenizer, toy.model.generation_config, FORMAT, CONTEXT, 8)
     return server_policy(config, *parts, "server")
 

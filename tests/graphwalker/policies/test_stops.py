@@ -8,6 +8,7 @@ from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.policies.base import Completion, Sampling
 from support.chat_server import Act, serve
+from support.engine_toy import only
 
 STOPS = ("</kg-query>", "</answer>")
 THINKS = '<think> It may be <answer> ["C"] </answer>, but no. </think>\n'
@@ -16,12 +17,8 @@ PRESETS = ("graphwalker", "graphwalker-wide", "graphwalker-code", "kg-r1", "io-p
 
 def replies(policy, count):
     """The texts of so many completions, one after the other."""
-    found = []
-    for number in range(count):
-        policy.submit(request(f"q#{number}", stop=STOPS))
-        ((_, result),) = policy.collect()
-        assert isinstance(result, Completion)
-        found.append(result)
+    found = [only(policy, request(f"q#{number}", stop=STOPS)) for number in range(count)]
+    assert all(isinstance(one, Completion) for one in found)
     return found
 
 
@@ -32,10 +29,8 @@ def sent_stops(server):
 @pytest.mark.parametrize("setting", ["auto", True, False])
 @pytest.mark.parametrize("preset", [*PRESETS, "chain-of-thought"])
 def test_an_answer_within_a_thought_is_none_in_any_preset(preset, setting):
-    with (
-        serve(Act(THINKS + DONE, cuts=True)) as server,
-        asking(server, send_stop=setting) as policy,
-    ):
+    act = Act(THINKS + DONE, cuts=True)
+    with serve(act) as server, asking(server, send_stop=setting) as policy:
         world = Environment(GRAPH, EnvironmentConfig(preset=preset))
         (done,) = rollout(questions("q"), world, policy, Sampling())
     assert done.answer == ("B",) and len(done.turns) == 1
@@ -73,8 +68,7 @@ def test_the_first_reply_is_waited_for_unless_it_fails():
             for number in range(4):
                 policy.submit(request(f"q#{number}", stop=STOPS))
             done = [result for _ in range(4) for result in policy.collect()]
-        assert sum("stop" not in body for body in server.requests) >= 1
-        assert sum("stop" not in body for body in server.requests) <= sent and len(done) == 4
+        assert 1 <= sum("stop" not in body for body in server.requests) <= sent and len(done) == 4
 
 
 def test_a_reply_that_was_cut_within_a_thought_is_asked_for_again_and_both_are_paid():

@@ -18,17 +18,17 @@ TEXT = '<think> Or <answer> ["C"] </answer>? No </answer> </think>\n<answer> ["B
 class Engine:
     """Draws a text token by token, and ends a request at its limit or after a stop string."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         self.script, self.drawn = TOKENIZER.encode(text), 0
         self.requests: list[tuple[str, list[int], Any]] = []
 
-    def add_request(self, ticket: str, prompt: Any, params: Any) -> None:
+    def add_request(self, ticket, prompt, params):
         self.requests.append((ticket, prompt["prompt_token_ids"], params))
 
-    def has_unfinished_requests(self) -> bool:
+    def has_unfinished_requests(self):
         return True
 
-    def step(self) -> list[Any]:
+    def step(self):
         ticket, _, params = self.requests[-1]
         ids: list[int] = []
         while len(ids) < params.max_tokens:
@@ -41,23 +41,22 @@ class Engine:
         output = SimpleNamespace(token_ids=ids, finish_reason=reason, logprobs=logprobs)
         return [SimpleNamespace(request_id=ticket, finished=True, outputs=[output])]
 
-    def abort_request(self, tickets: list[str]) -> None:
+    def abort_request(self, tickets):
         pass
 
 
 @pytest.fixture(autouse=True)
-def neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+def neighbour(monkeypatch):
     """The names of vLLM that we import."""
     parameters, failures = ModuleType("vllm.sampling_params"), ModuleType("vllm.v1")
-    vars(parameters).update(
-        SamplingParams=SimpleNamespace, RequestOutputKind=SimpleNamespace(FINAL_ONLY=2)
-    )
+    kinds = SimpleNamespace(FINAL_ONLY=2)
+    vars(parameters).update(SamplingParams=SimpleNamespace, RequestOutputKind=kinds)
     vars(failures).update(EngineDeadError=OSError, EngineGenerateError=OSError)
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)
     monkeypatch.setitem(sys.modules, "vllm.v1.engine.exceptions", failures)
 
 
-def drawn(max_tokens: int) -> tuple[Any, Engine]:
+def drawn(max_tokens):
     engine, ends = Engine(f"{TEXT} more"), TurnEnds.of(TOKENIZER, FORMAT)
     policy = VllmPolicy(engine, Transcripts(TOKENIZER, FORMAT, ends, CONTEXT))
     sampling = Sampling(max_tokens=max_tokens, seed=4)

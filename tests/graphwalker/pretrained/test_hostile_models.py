@@ -19,7 +19,7 @@ from training.sft import run_sft
 COMMANDS = ("eval", "ask", "serve")
 
 
-def refusal(command: str, world: Path, model: Path) -> str:
+def refusal(command, world, model):
     """What a command says of a model, with `y` for every question that it might ask."""
     words = {
         "eval": ["--questions", f"{world}/questions.jsonl", "--count", "1", "--out", "out"],

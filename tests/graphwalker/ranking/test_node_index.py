@@ -9,20 +9,18 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.ranking.nodes.index import open_node_index
 from support.toy import toy_graph
 
-GRAPH = MemoryGraph(
-    [
-        ("p1", "title", '"Deep walks on graphs"'),
-        ("p1", "abstract", '"We sample paths and train embeddings."'),
-        ("p2", "abstract", '"Rivers carve valleys over many years."'),
-        ("p3", "abstract", '"Paths in a garden."'),
-    ],
-    {"p1": "Deep walks on graphs", "p2": "Valleys", "p3": "Garden"},
-    {"p1": ["paper"], "p2": ["paper"], "p3": ["book"]},
-)
+FACTS = [
+    ("p1", "title", '"Deep walks on graphs"'),
+    ("p1", "abstract", '"We sample paths and train embeddings."'),
+    ("p2", "abstract", '"Rivers carve valleys over many years."'),
+    ("p3", "abstract", '"Paths in a garden."'),
+]
+NAMES = {"p1": "Deep walks on graphs", "p2": "Valleys", "p3": "Garden"}
+GRAPH = MemoryGraph(FACTS, NAMES, {"p1": ["paper"], "p2": ["paper"], "p3": ["book"]})
 
 
 @pytest.mark.parametrize("kind", ["bm25", "tfidf"])
-def test_a_part_of_the_name_or_a_value_finds_the_node(kind: str):
+def test_a_part_of_the_name_or_a_value_finds_the_node(kind):
     index = open_node_index(GRAPH, kind)
     assert index.search("walks on graph")[0].entity.id == "p1"
     assert index.search("rivers and years")[0].entity.id == "p2"

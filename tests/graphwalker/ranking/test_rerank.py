@@ -3,8 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,6 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import synthesize
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
-from graphwalker.cli.app import app, run
 from graphwalker.config import load_config, parse_config
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_records
@@ -22,47 +19,40 @@ from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.trajectory import StopReason, Trajectory
-from graphwalker.world.generate import make_world
 from support.chat_server import Act
-from support.teacher_server import Mood, TeacherServer, teach
+from support.commands import command
+from support.teacher_server import teach
 from support.toy import toy_graph
 
 NOWHERE = "http://127.0.0.1:9/v1"
 ADA = Question("ada", "Who directed what?", (next(iter(toy_graph().resolve("Ada Mbeki"))),))
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("world")
-    make_world(1000, 0, out)
-    return out / "graph"
-
-
-def backwards(number: int, prompt: str) -> Act:
+def backwards(number, prompt):
     """The model's own order: the last of the alphabet first."""
     listed = re.search(r"Relations:\n(.*)\n\nChoose", prompt, re.DOTALL)
     assert listed
     return Act(json.dumps(sorted(listed[1].splitlines(), reverse=True)))
 
 
-def settings(url: str, cache: Path, top: int = 3, **more: Any) -> dict[str, Any]:
+def settings(url, cache, top=3, **more):
     about = {"base_url": url, "model": "tiny", "api_key_env": "", "cache_dir": str(cache)}
     patience = {"retries": 1, "backoff_s": 0.01, "timeout_s": 5}
     return {"top_relations": top, "reranker": {**about, **patience, **more}}
 
 
-def environment(server: TeacherServer, cache: Path, **more: Any) -> Environment:
+def environment(server, cache, **more):
     chosen = settings(server.url, cache, **more)
     return Environment(toy_graph(), parse_config(EnvironmentConfig, chosen, "test"))
 
 
-def relations_of_ada(mood: Mood, cache: Path, **more: Any) -> tuple[str, ...]:
+def relations_of_ada(mood, cache, **more):
     with teach(mood) as server:
         tools = environment(server, cache, **more).toolbox(ADA)
         return tools.call(Call("get_relations", {"entity": "Ada Mbeki"})).relations
 
 
-def bm25_of_ada(top: int = 3) -> tuple[str, ...]:
+def bm25_of_ada(top=3):
     tools = Environment(toy_graph(), EnvironmentConfig(top_relations=top)).toolbox(ADA)
     return tools.call(Call("get_relations", {"entity": "Ada Mbeki"})).relations
 
@@ -92,25 +82,19 @@ def test_one_call_is_paid_for_once_in_all_runs(tmp_path):
         assert server.asked.total() == 1
 
 
-def synth_config(url: str, cache: Path, count: int = 4) -> SynthConfig:
-    data = {"count": count, "mix": {"2-hop": 1, "2I": 1}, "environment": settings(url, cache, 4)}
-    return parse_config(SynthConfig, data, "test")
-
-
-def test_synthesis_shows_what_inference_shows(graph, tmp_path):
+def test_synthesis_shows_what_inference_shows(corpus, tmp_path):
+    graph = corpus / "graph"
     with teach(backwards) as server:
-        config = synth_config(server.url, tmp_path / "cache")
+        shown = settings(server.url, tmp_path / "cache", 4)
+        data = {"count": 4, "mix": {"2-hop": 1, "2I": 1}, "environment": shown}
+        config = parse_config(SynthConfig, data, "test")
         synthesize(graph, config, tmp_path / "synth")
         assert server.asked and max(server.asked.values()) == 1
     made = list(read_records(tmp_path / "synth/graphsynth.jsonl", Trajectory.from_json))
     script = {t.question.id: [turn.completion for turn in t.turns] for t in made}
     # The server is gone: at inference the same answers stand on disk.
-    again = rollout(
-        [t.question for t in made],
-        Environment(open_graph(graph), config.environment),
-        ScriptedPolicy(script),
-        Sampling(),
-    )
+    there = Environment(open_graph(graph), config.environment)
+    again = rollout([t.question for t in made], there, ScriptedPolicy(script), Sampling())
     for before, after in zip(made, again, strict=True):
         assert [t.observation for t in before.turns] == [t.observation for t in after.turns]
         assert before.provenance["reranker"] == "tiny"
@@ -123,8 +107,8 @@ def test_the_cap_holds_and_the_call_is_no_observation(tmp_path):
 
 
 def test_episodes_wait_for_the_server_side_by_side(tmp_path):
-    def slow(number: int, prompt: str) -> Act:
-        return replace(backwards(number, prompt), delay_s=0.2)
+    def slow(number, prompt):
+        return replace(backwards(number, prompt), delay_s=0.1)
 
     questions = [replace(ADA, id=f"q{n}", text=f"Who directed film {n}?") for n in range(6)]
     lines = ['<kg-query> get_relations("Ada Mbeki") </kg-query>', "<answer> [] </answer>"]
@@ -146,15 +130,15 @@ def test_a_dead_server_ends_an_episode_as_our_failure(tmp_path):
     assert "no connection" in done.provenance["error"]
 
 
-def test_a_dead_server_ends_synthesis_with_one_line(graph, tmp_path, capsys):
+def test_a_dead_server_ends_synthesis_with_one_line(corpus, tmp_path, capsys):
     values = settings(NOWHERE, tmp_path / "cache")
     options = ["environment.top_relations=3"]
     options += [f"environment.reranker.{key}={value}" for key, value in values["reranker"].items()]
-    where = ["synth", "--graph", str(graph), "--out", str(tmp_path / "o"), "--count", "3"]
-    assert run(lambda: app([*where, *options], standalone_mode=False)) == 2
-    said = capsys.readouterr().err.strip()
-    assert said.endswith("what is made is kept, the same command resumes")
-    assert said.splitlines()[-1].startswith("error: reranker: ")
+    where = ["synth", "--graph", corpus / "graph", "--out", tmp_path / "o", "--count", "3"]
+    code, _, said = command(capsys, *where, *options)
+    assert code == 2
+    assert said.strip().endswith("what is made is kept, the same command resumes")
+    assert said.strip().splitlines()[-1].startswith("error: reranker: ")
 
 
 def test_without_a_reranker_settings_are_written_as_before():
