@@ -62,10 +62,8 @@ def test_a_graph_becomes_data_of_pytorch_geometric():
     data = gw.open_graph(ROWS).to_pyg()
     heads, tails = data.edge_index.tolist()
     facts = zip(heads, data.edge_type.tolist(), tails, strict=True)
-    assert {(data.node_name[h], data.relations[r], data.node_name[t]) for h, r, t in facts} == set(
-        ROWS
-    )
-    assert data.num_nodes == 3 and data.validate()
+    found = {(data.node_name[h], data.relations[r], data.node_name[t]) for h, r, t in facts}
+    assert found == set(ROWS) and data.num_nodes == 3 and data.validate()
 
 
 def test_what_goes_by_another_name_is_named():
@@ -88,9 +86,7 @@ def test_one_graph_in_every_form_holds_the_same_names(tmp_path, monkeypatch):
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     frame = pandas.DataFrame(ROWS, columns=["head", "relation", "tail"])
-    edges = networkx.MultiDiGraph()
-    for head, relation, tail in ROWS:
-        edges.add_edge(head, tail, relation=relation)
+    edges = networkx.MultiDiGraph([(h, t, {"relation": r}) for h, r, t in ROWS])
     frame.to_csv(tmp_path / "own.csv", index=False)
     rdf, site = rdflib.Graph(), "http://x.org/"
     for row in ROWS:
@@ -121,17 +117,12 @@ def test_a_table_whose_columns_can_be_read_in_two_ways_is_refused():
 
 
 def test_a_question_may_be_written_by_hand():
-    question = gw.Question("who?", ["Ana", gw.Entity("b", "Ben")], ["x"])
-    assert question == gw.Question(
-        id="who?",
-        text="who?",
-        topic_entities=(gw.Entity("", "Ana"), gw.Entity("b", "Ben")),
-        answers=(gw.Answer("x"),),
-    )
+    given, topics = ["Ana", gw.Entity("b", "Ben")], (gw.Entity("", "Ana"), gw.Entity("b", "Ben"))
+    question = gw.Question("who?", given, ["x"])
+    gold = (gw.Answer("x"),)
+    assert question == gw.Question(id="who?", text="who?", topic_entities=topics, answers=gold)
     assert question.question == "who?" == replace(question, answers=()).text
-    assert question == gw.Question(
-        question="who?", topic_entities=["Ana", gw.Entity("b", "Ben")], answers="x"
-    )
+    assert question == gw.Question(question="who?", topic_entities=given, answers="x")
     assert gw.Question("q1", "who?", ["Ana"], ["x"]).answers == (gw.Answer("x"),)
     with pytest.raises(TypeError, match=r"Question\(text, names of topic entities"):
         gw.Question("who?", 3, 4)
@@ -213,14 +204,11 @@ def test_long_calls_show_how_far_they_are(capsys, monkeypatch):
     assert " of 4, " in capsys.readouterr().err
 
 
-def test_a_subgraph_holds_what_lies_around_its_entities():
+def test_a_subgraph_holds_what_lies_around_its_entities_and_a_graph_counts_its_relations():
     graph = gw.open_graph(ROWS)
     assert names_in(graph.subgraph(["Ben"])) == names_in(graph.subgraph("Ben")) == set(ROWS[:2])
     assert names_in(graph.subgraph(["Ben"], hops=2)) == set(ROWS)
-
-
-def test_a_graph_counts_its_relations():
-    frame = gw.open_graph(ROWS).describe()
+    frame = graph.describe()
     assert frame.loc["lives in", ["triples", "heads", "tails"]].tolist() == [2, 2, 1]
 
 

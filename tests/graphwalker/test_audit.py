@@ -1,13 +1,11 @@
 """`dataset audit`: gold queries executed on a graph, and what is odd about the questions."""
 
 import json
-import sys
 
 import pytest
 
 from graphwalker.audit.audit import audit, summarise_audit
 from graphwalker.audit.sparql import NotExecutedError, run_sparql
-from graphwalker.cli import app as cli
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
@@ -16,6 +14,7 @@ from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.sparql.graph import SparqlGraph
 from graphwalker.question import Answer, Question
 from support.backends import compiled, write
+from support.commands import command
 from support.oxigraph import load_store
 from support.sparql_endpoint import serve
 
@@ -50,9 +49,7 @@ QUESTIONS = [
     make_question("disjoint", "where else", "m.0var", sparql=BORN),
     make_question("empty", "where is kesterby", "m.0nor", sparql=select("ns:m.0kes ns:a.b.c ?x")),
     make_question("not in this graph", "who", "m.0nor", sparql=select("ns:m.0zzz ns:a.b.c ?x")),
-    make_question(
-        "not in this graph!", "how many", "2", sparql="ASK { VALUES ?x { :m.0zz } ?x ?p ?y }"
-    ),
+    make_question("not in this graph!", "are they", "2", sparql="ASK { :m.0zz ?p ?y }"),
     make_question("not executed", "all of them", "m.0nor", sparql=select("?x ns:a.b.c")),
     make_question("no gold query", "who knows", "m.0nor"),
 ]
@@ -89,13 +86,6 @@ def test_what_cannot_be_run_says_why():
             run_sparql(GRAPH, text)
 
 
-def test_without_its_extra_the_audit_names_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
-    graph = MemoryGraph(TRIPLES[:3], NAMES)
-    with pytest.raises(UserError, match=r"needs pyoxigraph: pip install .*\[sparql\]"):
-        audit(QUESTIONS, graph, tmp_path / "audit.jsonl")
-
-
 def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     path = ["people.person.place_of_birth", "location.location.containedby"]
     expression = f"(JOIN (R {path[1]}) (JOIN (R {path[0]}) m.0ana))"
@@ -107,9 +97,8 @@ def test_a_relation_path_and_an_s_expression_are_gold_too(tmp_path):
     ]
     records = audit(questions, GRAPH, tmp_path / "audit.jsonl")
     assert [record["verdict"] for record in records] == ["equal", "equal", "empty", "disjoint"]
-    assert [record["by"] for record in records] == ["relation path", "sparql"] + [
-        "relation path"
-    ] * 2
+    ways = ["relation path", "sparql", "relation path", "relation path"]
+    assert [record["by"] for record in records] == ways
 
 
 def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path):
@@ -136,20 +125,18 @@ def test_the_command_prints_the_table_and_writes_the_records(tmp_path, capsys):
     file, out = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
     compiled(write(tmp_path, TRIPLES, NAMES, {}))
     write_jsonl(file, [question.to_json() for question in QUESTIONS])
-    given = ("dataset", "audit", str(file), "--graph", str(tmp_path / "graph"), "--out", str(out))
-    assert cli.run(lambda: cli.app((*given, "--json"), standalone_mode=False)) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert set(summary["verdicts"].values()) == {1, 2} and summary["unwinnable"] >= 1
-    assert cli.run(lambda: cli.app(given, standalone_mode=False)) == 0
-    assert "not in this graph" in capsys.readouterr().out
+    given = ("dataset", "audit", file, "--graph", tmp_path / "graph", "--out", out)
+    code, printed, _ = command(capsys, *given, "--json")
+    summary = json.loads(printed)
+    assert code == 0 and set(summary["verdicts"].values()) == {1, 2}
+    assert summary["unwinnable"] >= 1 and "not in this graph" in command(capsys, *given)[1]
     assert len(list(read_jsonl(out))) == len(QUESTIONS)
 
 
 def test_a_way_that_the_graph_holds_as_one_relation_is_found(tmp_path):
     graph = MemoryGraph([("m.0ana", "a.b.c..d.e.f", "m.0ben")], NAMES)
-    question = make_question(
-        "q", "who?", "m.0ben", sparql=select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x")
-    )
+    way = select(":m.0ana :a.b.c ?y . ?y :d.e.f ?x")
+    question = make_question("q", "who?", "m.0ben", sparql=way)
     (record,) = audit(ground([question], graph), graph, tmp_path / "audit.jsonl")
     assert (record["verdict"], record["by"]) == ("equal", "walk of the sparql")
 

@@ -9,10 +9,9 @@ import graphwalker as gw
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout
 from graphwalker.ceilings.ceiling import Reach, ceiling, reach_of, reaches
-from graphwalker.cli import app as cli
 from graphwalker.config import load_config
 from graphwalker.datasets.queries import resolve
-from graphwalker.errors import GraphError, UserError
+from graphwalker.errors import GraphError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -22,30 +21,28 @@ from graphwalker.policies.base import Sampling
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
-from support.backends import write
-from support.oxigraph import load_store
+from support.commands import command
 from support.sparql_endpoint import serve
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+from support.toy import toy_graph
 
 IN = Direction.IN
 CHILDREN, SPOUSE, FILMS = "people.person.children", "people.person.spouse_s", "film.director.film"
 
 
-def environment(*settings, graph=None) -> Environment:
+def environment(*settings, graph=None):
     return Environment(graph or toy_graph(), load_config(EnvironmentConfig, None, settings))
 
 
-def asked(answers, *branches, tail=(), text="who?", topics=""):
+def asked(answers, *branches, text="who?", topics=""):
     graph = toy_graph()
-    made = tuple(Branch(Entity(t, graph.name(t)), hops) for t, *hops in branches)
-    made = tuple(Branch(b.topic, tuple(b.hops)) for b in made)
-    return Question(
-        "q",
-        text,
-        tuple(Entity(t, graph.name(t)) for t in topics.split()) or tuple(b.topic for b in made),
-        tuple(Answer(graph.name(a), a) for a in answers.split()),
-        query=Query(made, tuple(tail)) if made else None,
-    )
+    made = tuple(Branch(Entity(t, graph.name(t)), tuple(hops)) for t, *hops in branches)
+    known = tuple(Entity(t, graph.name(t)) for t in topics.split()) or tuple(b.topic for b in made)
+    gold = tuple(Answer(graph.name(a), a) for a in answers.split())
+    return Question("q", text, known, gold, query=Query(made) if made else None)
+
+
+def child(text):
+    return asked("m.0eve", ("m.0ada", Hop(CHILDREN)), text=text)
 
 
 def measures(question, *settings):
@@ -69,17 +66,9 @@ BOTH = asked("m.0film2", ("m.0genre2", Hop("film.film.genre", IN)),
         # One triple of two: the gold set is never whole.
         (TWO_FILMS, ("triples_per_relation=1",), (True, False, False, False)),
         # The relation is not among those listed; its inverse says as much, from the same entity.
-        (
-            asked("m.0eve", ("m.0ada", Hop(CHILDREN)), text="parents"),
-            ("top_relations=1",),
-            (False, False, True, True),
-        ),
+        (child("parents"), ("top_relations=1",), (False, False, True, True)),
         # Nothing that is listed leads there.
-        (
-            asked("m.0eve", ("m.0ada", Hop(CHILDREN)), text="director film"),
-            ("top_relations=1",),
-            (False, False, False, False),
-        ),
+        (child("director film"), ("top_relations=1",), (False, False, False, False)),
         # More is shown than was asked for: an agent may name a part.
         (asked("m.0film1", ("m.0ada", Hop(FILMS))), (), (True, False, False, True)),
         (OF_A_DRAMA, (), (True, True, True, True)),
@@ -103,23 +92,16 @@ def test_what_an_environment_shows_of_a_question(question, settings, expected):
 WIDE = ("preset=graphwalker-wide", "triples_per_relation=1", "top_relations=3")
 
 
-@pytest.mark.parametrize(
-    ("turns", "expected"),
-    [
-        # A look and a film; the second film is on the next page: one more call.
-        (2, (True, False, False, False)),
-        (3, (True, True, True, True)),
-    ],
-)
-def test_further_pages_count_as_shown_at_a_call_each(turns, expected):
-    assert measures(TWO_FILMS, *WIDE, f"max_turns={turns}") == expected
+def test_further_pages_count_as_shown_at_a_call_each():
+    """A look and a film; the second film is on the next page: one more call."""
+    assert measures(TWO_FILMS, *WIDE, "max_turns=2") == (True, False, False, False)
+    assert measures(TWO_FILMS, *WIDE, "max_turns=3") == (True, True, True, True)
 
 
 def test_a_relation_on_a_later_page_is_listed_where_the_calls_suffice_for_that_page():
     asked_last = asked("m.0city1", ("m.0ada", Hop("people.person.place_of_birth")), text="film")
     first, second = (measures(asked_last, *WIDE, f"max_turns={turns}") for turns in (1, 10))
-    assert first[:2] == (False, False)
-    assert second[:2] == (True, True)
+    assert first[:2] == (False, False) and second[:2] == (True, True)
 
 
 @pytest.mark.parametrize("question", [TWO_FILMS, OF_A_DRAMA, BOTH])
@@ -131,37 +113,24 @@ def test_nobody_plays_the_gold_query_better_than_the_ceiling_says(question):
         [played] = rollout([question], world, oracle, Sampling(), concurrency=1)
         won.append(score(played)["em"] == 1.0)
         assert reach_of(question, world).all_answers_by_gold >= won[-1]
-    assert won[-1]
-    assert not won[0]
+    assert won[-1] and not won[0]
 
 
 def test_shares_are_of_the_questions_that_they_can_be_computed_for():
     rows = [Reach("a", True, False, True, True), Reach("b", None, None, False, True)]
-    assert ceiling(rows) == {
-        "questions": 2,
-        "with_query": 1,
-        "gold_relation_listed": 1.0,
-        "all_answers_by_gold": 0.0,
-        "all_answers_by_any": 0.5,
-        "winnable": 1.0,
-    }
-    assert ceiling([])["winnable"] is None
+    found = ceiling(rows)
+    assert (found["questions"], found["with_query"], found["winnable"]) == (2, 1, 1.0)
+    assert (found["gold_relation_listed"], found["all_answers_by_gold"]) == (1.0, 0.0)
+    assert found["all_answers_by_any"] == 0.5 and ceiling([])["winnable"] is None
     assert gw.ceiling([TWO_FILMS], environment())["all_answers_by_gold"] == 1.0
-
-
-def command(capsys, *arguments):
-    code = cli.run(lambda: cli.app(("ceiling", *arguments), standalone_mode=False))
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_the_command_prints_json_and_nothing_else(tmp_path, capsys):
     path, rows = tmp_path / "q.jsonl", tmp_path / "rows.jsonl"
     write_jsonl(path, [TWO_FILMS.to_json()])
-    given = ("--graph", "support.toy:toy_graph", "--questions", str(path))
-    code, printed, _ = command(
-        capsys, *given, "--json", "--per-record", str(rows), "environment.triples_per_relation=1"
-    )
+    given = ("ceiling", "--graph", "support.toy:toy_graph", "--questions", path)
+    more = ("--json", "--per-record", rows, "environment.triples_per_relation=1")
+    code, printed, _ = command(capsys, *given, *more)
     assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
     assert "ceiling" not in printed
     assert next(iter(read_jsonl(rows)))["gold_relation_listed"] is True
@@ -172,7 +141,7 @@ def test_the_command_prints_json_and_nothing_else(tmp_path, capsys):
 def test_the_command_says_so_where_the_questions_are_about_another_graph(tmp_path, capsys):
     path = tmp_path / "q.jsonl"
     write_jsonl(path, [asked("m.0eve", topics="m.0nobody").to_json()])
-    given = ("--graph", "support.toy:toy_graph", "--questions", str(path), "--json")
+    given = ("ceiling", "--graph", "support.toy:toy_graph", "--questions", path, "--json")
     code, printed, error = command(capsys, *given)
     assert (code, json.loads(printed)["winnable"]) == (0, 0.0)
     assert "is it the right graph?" in error
@@ -192,25 +161,19 @@ def test_the_command_says_so_where_the_questions_are_about_another_graph(tmp_pat
 def test_the_command_names_the_mistake_in_one_line(tmp_path, capsys, more, said):
     path = tmp_path / "q.jsonl"
     write_jsonl(path, [TWO_FILMS.to_json()])
-    given = ("--graph", "support.toy:toy_graph", "--questions", str(path))
+    given = ("ceiling", "--graph", "support.toy:toy_graph", "--questions", path)
     try:
         code, _, error = command(capsys, *given, *more)
     except Exception as usage:  # typer's own, of an option
         code, error = 2, f"{usage}\n"
-    assert code == 2
-    assert said in error
+    assert code == 2 and said in error
     assert error.count("\n") == 1
-
-
-def test_a_preset_without_a_speaker_has_no_ceiling():
-    with pytest.raises(UserError, match="io-prompt"):
-        reach_of(TWO_FILMS, environment("preset=io-prompt"))
 
 
 HOSTILE = 'm.0ada> } ; DROP ALL # "\n{{x}}'
 
 
-def test_an_endpoint_gives_the_same_figures_and_queries_and_hostile_ids_reach_no_query(tmp_path):
+def test_an_endpoint_gives_the_same_figures_and_queries_and_hostile_ids_reach_no_query(toy_store):
     untyped = [
         replace(q, id=str(n), query=None, annotations={"relation_path": path})
         for n, (q, path) in enumerate(
@@ -224,13 +187,11 @@ def test_an_endpoint_gives_the_same_figures_and_queries_and_hostile_ids_reach_no
             ]
         )
     ]
-    store = load_store([write(tmp_path, TOY_TRIPLES, TOY_NAMES, TOY_TYPES)])
-    with serve(store) as address:
+    with serve(toy_store) as address:
         worlds = [environment(graph=graph) for graph in (toy_graph(), open_graph(address))]
         shares = [ceiling(reaches(untyped, world)) for world in worlds]
         typed = [resolve(untyped, world.graph) for world in worlds]
-    assert shares[0] == shares[1]
-    assert shares[0]["with_query"] == 3
+    assert shares[0] == shares[1] and shares[0]["with_query"] == 3
     assert typed[0].questions == typed[1].questions
     assert typed[0].summary()["no_query"] == {"topic_not_in_graph": 2, "no_way": 1}
 

@@ -5,7 +5,6 @@ import json
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import typer
@@ -18,21 +17,17 @@ from graphwalker.console import console
 from graphwalker.demo import models
 from graphwalker.errors import IncompleteError, install_extra
 from graphwalker.graphs.build.build import build_graph
+from support.commands import command
 from support.paths import ROOT
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "graphwalker", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
-def code_and_errors(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code = cli.run(lambda: cli.app(arguments, standalone_mode=False))
-    return code, capsys.readouterr().err
+def code_and_errors(capsys, *words):
+    code, _, errors = command(capsys, *words)
+    return code, errors
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graph(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     (folder / "kb.tsv").write_text("a\tr.s.t\tb\nb\tr.s.u\tc\n")
     build_graph([folder / "kb.tsv"], folder / "graph")
@@ -40,70 +35,53 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_whole_process_prints_one_line_and_exits_with_2(tmp_path):
-    done = run("graph", "info", str(tmp_path / "nowhere"))
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
+    words = [sys.executable, "-m", "graphwalker", "graph", "info", str(tmp_path / "nowhere")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
     assert "nowhere" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["config", "sfft"], "known: synth"),
-        (["synth", "--graph", "G", "--out", "x", "cuont=5"], "did you mean count"),
-        (["synth", "--graph", "G", "--out", "x", "count=many"], "got 'many'"),
-        (["synth", "--graph", "G", "--out", "x", "--config", "none.yaml"], "no such config file"),
-        (["eval", "--graph", "G"], "questions is required"),
-        (["synth", "--graph", "G"], "output_dir is required: give --out"),
-        (
-            ["eval", "graph=G", "questions=q", "--out", "x"],
-            "policy.model is required: give --model, or",
-        ),
-        (
-            ["eval", "graph=G", "questions=q", "--out", "x", "policy=oracle"],
-            "policy is a section of settings: policy.model=oracle?",
-        ),
-        (
-            ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/sft.yaml"],
-            "sft.yaml has settings of `sft`)",
-        ),
-        (
-            ["eval", "--config", "CONFIGS/cluster.yaml"],
-            "holds several configs: give CONFIGS/cluster.yaml#eval",
-        ),
-        (
-            ["synth", "--graph", "G", "--out", "x", "--config", "CONFIGS/demo.yaml"],
-            "demo.yaml#synth (or #rl, ",
-        ),
-        (["eval", "lr=1"], "(lr is a setting of sft, grpo)"),
-        (["eval", "sede=1"], "sede is not a setting; did you mean seed?"),
-        (["eval", "seed=010"], "010: YAML reads this as 8; write the number without"),
-        (["ask", "who?", "--graph", "G", "--model", "first-relation"], "give --topic NAME"),
-        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "run"], "mean run/final?"),
-        (["eval", "polcy=m"], "command line: polcy is not a setting; did you mean policy?"),
-        (["synth", "--seed", "1", "seed=2"], "--seed 1 and seed=2 set the same setting"),
-        (["report", "nowhere", "--out", "x"], "not an evaluation run"),
-        (["graph", "build", "--triples", "none.tsv", "--out", "x"], "none.tsv"),
-        (["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "none"], "no Hub model"),
-        (
-            ["ask", "Who?", "--topic", "a", "--graph", "G", "--model", "oracl"],
-            "did you mean oracle",
-        ),
-        (["demo", "sft1.lrr=3"], "sft1: lrr is not a setting; did you mean lr?"),
-        (["demo", "--out", "occupied"], "occupied: "),
-        (["config", "grpo", "--search", "zzzz"], "no setting of grpo has 'zzzz'"),
-    ],
-)
-def test_a_mistake_is_named_in_one_line(arguments, message, graph, tmp_path, monkeypatch, capsys):
+MISTAKES = {
+    "config sfft": "known: synth",
+    "synth --graph G --out x cuont=5": "did you mean count",
+    "synth --graph G --out x count=many": "got 'many'",
+    "synth --graph G --out x --config none.yaml": "no such config file",
+    "eval --graph G": "questions is required",
+    "synth --graph G": "output_dir is required: give --out",
+    "eval graph=G questions=q --out x": "policy.model is required: give --model, or",
+    "eval graph=G questions=q --out x policy=oracle": "section of settings: policy.model=oracle?",
+    "synth --graph G --out x --config CONFIGS/sft.yaml": "sft.yaml has settings of `sft`)",
+    "eval --config CONFIGS/cluster.yaml": "holds several configs: give CONFIGS/cluster.yaml#eval",
+    "synth --graph G --out x --config CONFIGS/demo.yaml": "demo.yaml#synth (or #rl, ",
+    "eval lr=1": "(lr is a setting of sft, grpo)",
+    "eval sede=1": "sede is not a setting; did you mean seed?",
+    "eval seed=010": "010: YAML reads this as 8; write the number without",
+    "ask who? --graph G --model first-relation": "give --topic NAME",
+    "ask Who? --topic a --graph G --model run": "mean run/final?",
+    "eval polcy=m": "command line: polcy is not a setting; did you mean policy?",
+    "synth --seed 1 seed=2": "--seed 1 and seed=2 set the same setting",
+    "report nowhere --out x": "not an evaluation run",
+    "graph build --triples none.tsv --out x": "none.tsv",
+    "ask Who? --topic a --graph G --model none": "no Hub model",
+    "ask Who? --topic a --graph G --model oracl": "did you mean oracle",
+    "demo sft1.lrr=3": "sft1: lrr is not a setting; did you mean lr?",
+    "demo --out occupied": "occupied: ",
+    "config grpo --search zzzz": "no setting of grpo has 'zzzz'",
+}
+"""What is typed, and what the one line says."""
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_a_mistake_is_named_in_one_line(typed, graph, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "occupied").write_text("a file\n")
     (tmp_path / "run" / "final").mkdir(parents=True)
     (tmp_path / "run" / "final" / "config.json").write_text("{}")
-    arguments = [a.replace("CONFIGS", str(ROOT / "configs")) for a in arguments]
-    arguments = [a if "/configs/" in a else a.replace("G", str(graph)) for a in arguments]
-    code, errors = code_and_errors(capsys, *arguments)
-    assert code == 2
-    assert message.replace("CONFIGS", str(ROOT / "configs")) in errors
+    places = {"G": str(graph), "graph=G": f"graph={graph}"}
+    configs = str(ROOT / "configs")
+    words = [places.get(word, word.replace("CONFIGS", configs)) for word in typed.split()]
+    code, errors = code_and_errors(capsys, *words)
+    assert code == 2 and MISTAKES[typed].replace("CONFIGS", configs) in errors
     assert errors.count("error:") == 1 and "Traceback" not in errors
 
 
@@ -112,30 +90,27 @@ def test_a_name_that_looks_like_none_is_not_suggested(capsys):
         assert "did you mean" not in code_and_errors(capsys, "eval", typed)[1]
 
 
-@pytest.mark.parametrize(
-    ("source", "command"),
-    [
-        ({"url": "file://HERE", "dir_info": {"editable": True}}, "pip install -e 'HERE[train]'"),
-        ({"url": "file://HERE", "dir_info": {}}, "pip install 'HERE[train]'"),
-        ({"url": "file:///gone.whl", "archive_info": {}}, "pip install 'graphwalker-kgqa[train]'"),
-        ({}, "pip install 'graphwalker-kgqa[train]'"),
-    ],
-)
-def test_an_extra_is_added_as_the_package_was_installed(source, command, tmp_path, monkeypatch):
+FROM_INDEX = "pip install 'graphwalker-kgqa[train]'"
+SOURCES = [
+    ({"url": "file://HERE", "dir_info": {"editable": True}}, "pip install -e 'HERE[train]'"),
+    ({"url": "file://HERE", "dir_info": {}}, "pip install 'HERE[train]'"),
+    ({"url": "file:///gone.whl", "archive_info": {}}, FROM_INDEX),
+    ({}, FROM_INDEX),
+]
+
+
+@pytest.mark.parametrize(("source", "typed"), SOURCES)
+def test_an_extra_is_added_as_the_package_was_installed(source, typed, tmp_path, monkeypatch):
     about = tmp_path / "graphwalker_kgqa-9.9.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: graphwalker-kgqa\nVersion: 9.9\n")
     (about / "direct_url.json").write_text(json.dumps(source).replace("HERE", str(tmp_path)))
     monkeypatch.syspath_prepend(tmp_path)
-    assert install_extra("train") == command.replace("HERE", str(tmp_path))
+    assert install_extra("train") == typed.replace("HERE", str(tmp_path))
 
 
 def test_a_result_that_is_a_file_is_called_one():
-    for words in (
-        ["dataset", "resolve"],
-        ["dataset", "audit"],
-        ["phrases"],
-    ):
+    for words in (["dataset", "resolve"], ["dataset", "audit"], ["phrases"]):
         shown = CliRunner().invoke(cli.app, [*words, "--help"]).output
         assert "File for the result." in shown and "Folder for the result." not in shown
 
@@ -143,9 +118,8 @@ def test_a_result_that_is_a_file_is_called_one():
 def test_a_port_that_is_taken_is_told_before_anything_is_loaded(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        code, errors = code_and_errors(
-            capsys, "serve", "--graph", "nowhere", "--model", "none", "--port", port
-        )
+        words = ("serve", "--graph", "nowhere", "--model", "none", "--port", port)
+        code, errors = code_and_errors(capsys, *words)
     assert code == 2 and f"127.0.0.1:{port}: " in errors and "choose another --port" in errors
 
 
@@ -163,11 +137,11 @@ def test_every_command_teaches_itself():
 
 
 def test_a_typing_mistake_is_blamed_on_the_command_line_and_a_files_on_the_file(tmp_path, capsys):
-    (tmp_path / "c.yaml").write_text("questions: q\noutput_dir: o\npolicy: {model: m}\n")
-    line = ["eval", "--config", str(tmp_path / "c.yaml"), "--graph", "g"]
+    (file := tmp_path / "c.yaml").write_text("questions: q\noutput_dir: o\npolicy: {model: m}\n")
+    line = ["eval", "--config", file, "--graph", "g"]
     assert "error: command line: sede is" in code_and_errors(capsys, *line, "sede=1")[1]
-    (tmp_path / "c.yaml").write_text("sede: 1\n")
-    assert f"error: {tmp_path}/c.yaml: sede is" in code_and_errors(capsys, *line)[1]
+    file.write_text("sede: 1\n")
+    assert f"error: {file}: sede is" in code_and_errors(capsys, *line)[1]
 
 
 def test_a_short_option_is_the_setting_that_it_stands_for():
@@ -198,7 +172,10 @@ def test_progress_in_a_log_is_a_line_with_figures_rate_and_remaining_time(capsys
 
 
 def test_the_version_and_the_agents_are_told(capsys):
-    assert run("--version").stdout == f"graphwalker {graphwalker.__version__}\n"
+    assert (
+        CliRunner().invoke(cli.app, ["--version"]).output
+        == f"graphwalker {graphwalker.__version__}\n"
+    )
     assert code_and_errors(capsys, "agents")[0] == 0
     cli.app(["agents", "--json"], standalone_mode=False)
     assert "graphwalker" in capsys.readouterr().out
@@ -210,51 +187,42 @@ def test_every_config_can_be_described(capsys):
     assert "GraphWalker" in capsys.readouterr().out
 
 
-def test_ctrl_c_ends_a_command_with_one_line_and_130() -> None:
-    code = (
-        "from graphwalker.cli import app as cli\n"
-        "@cli.app.command()\n"
-        "def stopped(): raise KeyboardInterrupt\n"
-        "cli.main()"
-    )
-    command = [sys.executable, "-c", code, "stopped"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 130
-    assert done.stderr.splitlines() == ["interrupted: the same command resumes it"]
+def test_ctrl_c_ends_a_command_with_one_line_and_130(capsys):
+    own = typer.Typer(cls=cli.Commands)
+
+    @own.command()
+    @own.command("other")
+    def stopped():
+        raise KeyboardInterrupt
+
+    assert cli.run(lambda: own(["stopped"], standalone_mode=False)) == 130
+    assert capsys.readouterr().err == "interrupted: the same command resumes it\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
-        (
-            ModuleNotFoundError("No module named 'peft'", name="peft"),
-            2,
-            f"error: peft is not installed: {install_extra('lora')}",
-        ),
-        (
-            OSError(errno.ENOSPC, "No space left on device", "runs/a.jsonl"),
-            1,
-            "error: runs/a.jsonl: No space left on device; mend it, then the same command resumes",
-        ),
-        (IncompleteError("2 of 8 are missing"), 3, "incomplete: 2 of 8 are missing"),
-    ],
-)
-def test_what_ends_a_command_is_one_line(
-    error: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail() -> None:
+ENDINGS = [
+    (ModuleNotFoundError("No module named 'peft'", name="peft"), 2,
+     f"error: peft is not installed: {install_extra('lora')}"),
+    (OSError(errno.ENOSPC, "No space left on device", "runs/a.jsonl"), 1,
+     "error: runs/a.jsonl: No space left on device; mend it, then the same command resumes"),
+    (IncompleteError("2 of 8 are missing"), 3, "incomplete: 2 of 8 are missing"),
+]  # fmt: skip
+
+
+def fail_with(error):
+    def fail():
         raise error
 
-    assert cli.run(fail) == code
-    assert capsys.readouterr().err == f"{line}\n"
+    return fail
 
 
-def test_an_unknown_error_is_not_hidden() -> None:
-    def fail() -> None:
-        raise ModuleNotFoundError("No module named 'mine'", name="mine")
+@pytest.mark.parametrize(("error", "code", "line"), ENDINGS)
+def test_what_ends_a_command_is_one_line(error, code, line, capsys):
+    assert cli.run(fail_with(error)) == code and capsys.readouterr().err == f"{line}\n"
 
+
+def test_an_unknown_error_is_not_hidden():
     with pytest.raises(ModuleNotFoundError):
-        cli.run(fail)
+        cli.run(fail_with(ModuleNotFoundError("No module named 'mine'", name="mine")))
 
 
 def test_memory_is_estimated_for_a_chain_of_which_nothing_is_made_yet(tmp_path):

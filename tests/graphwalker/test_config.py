@@ -1,17 +1,20 @@
-"""Configs: overrides merge, and a mistake is answered by the nearest key."""
+"""Configs: overrides merge, the nearest key answers a mistake, `config` shows few settings."""
 
+import json
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from typer.testing import CliRunner
 
-from graphwalker.config import (
-    Config,
-    config_file,
-    load_config,
-)
+from graphwalker.cli.app import app
+from graphwalker.config import Config, config_file, load_config, parse_config
+from graphwalker.console.settings import describe, describe_basic
+from graphwalker.demo.models import config_models
 from graphwalker.errors import UserError
 from graphwalker.runs import stored_facts
+from training.config import SftConfig
+from training.grpo_config import GrpoConfig
 
 
 class Inner(Config):
@@ -104,14 +107,12 @@ class Kinds(Config):
 @pytest.mark.parametrize("key", ["number", "share", "text", "mix.a", "texts"])
 @pytest.mark.parametrize("value", ["010", "12:30", "-0_17", "1:02:03.5", "true", "no"])
 def test_a_value_is_never_read_as_another_one(key, value, tmp_path):
+    written = {"texts": f"texts: [{value}]", "mix.a": f"mix: {{a: {value}}}"}
+    (tmp_path / "c.yaml").write_text(written.get(key, f"{key}: {value}"))
     typed = f"{key}=[{value}]" if key == "texts" else f"{key}={value}"
-    with pytest.raises(UserError, match="command line: "):
-        load_config(Kinds, None, [typed])
-    (tmp_path / "c.yaml").write_text(typed.replace("mix.a=", "mix: {a: ").replace("=", ": "))
-    if key == "mix.a":
-        (tmp_path / "c.yaml").write_text(f"mix: {{a: {value}}}")
-    with pytest.raises(UserError, match=r"c\.yaml: "):
-        load_config(Kinds, tmp_path / "c.yaml")
+    for given, told in (((None, [typed]), "command line: "), ((tmp_path / "c.yaml",), "c.yaml: ")):
+        with pytest.raises(UserError, match=told):
+            load_config(Kinds, *given)
 
 
 def test_what_is_written_as_it_is_meant_is_read():
@@ -119,3 +120,50 @@ def test_what_is_written_as_it_is_meant_is_read():
     config = load_config(Kinds, None, [*typed, "choice=true", "mix={2-hop: 0.5}"])
     assert (config.number, config.share, config.text) == (1000, 0.001, "010")
     assert (config.texts, config.switch, config.choice) == (("12:30", "a:b"), True, True)
+
+
+STAGES = ("synth", "experts", "sft", "grpo", "eval")
+
+
+def test_a_stage_has_few_settings_and_shows_about_twenty_first():
+    for stage in STAGES:
+        assert 10 <= len(describe_basic(config_models()[stage])) <= 25, stage
+        assert len(list(describe(config_models()[stage], whole=False))) <= 71, stage
+
+
+def test_a_shared_block_is_one_entry_that_names_where_its_settings_are():
+    rows = {row.key: row for row in describe(GrpoConfig, whole=False)}
+    assert rows["environment"].block == "environment" and "environment.preset" not in rows
+    shown = [row for stage in STAGES for row in describe(config_models()[stage], whole=False)]
+    assert {row.block for row in shown} - {""} <= set(config_models())
+
+
+def test_json_has_one_entry_a_setting():
+    made = json.loads(CliRunner().invoke(app, ["config", "sft", "--json"]).stdout)
+    keys = [row["key"] for row in made]
+    assert len(keys) == len(set(keys)) and {"lr", "environment"} <= set(keys)
+    assert {row["key"] for row in made if row["basic"]} <= {r.key for r in describe(SftConfig)}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("learning_rate", "lr"),
+        ("num_train_epochs", "steps"),
+        ("per_device_train_batch_size", "micro_batch"),
+        ("num_generations", "samples"),
+        ("use_vllm", "engine"),
+        ("bf16", "dtype"),
+        ("deepspeed", "a layout of configs/accelerate"),
+    ],
+)
+def test_a_name_of_trl_is_answered_with_ours(theirs, ours):
+    data = {"model": "m", "output_dir": "o", "questions": "q", "graph": "g", theirs: 1}
+    with pytest.raises(UserError, match=f"{theirs} is not a setting here: set {ours}$"):
+        parse_config(GrpoConfig, data, "F")
+
+
+def test_settings_of_an_optional_section_are_required_with_it_alone():
+    rows = {row.key: row.default for row in describe(SftConfig)}
+    assert rows["evaluation.graph"] == "(required where evaluation is set)"
+    assert rows["data"] == "(required)"

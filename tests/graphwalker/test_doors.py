@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import math
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data_pipeline.verification.verdict import numbered_lines
 from graphwalker import files
@@ -16,7 +19,7 @@ from graphwalker.console.settings import Setting
 from graphwalker.console.terminal import PrintableConsole
 from graphwalker.datasets.files import open_file
 from graphwalker.errors import GraphError, UserError
-from graphwalker.files import read_columns, read_json, read_jsonl
+from graphwalker.files import dumps, dumps_bytes, read_columns, read_json, read_jsonl
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
@@ -36,11 +39,6 @@ ESCAPES = {
 COMMANDS = ("\x1b", "\x9b", "\x9d", "\x07", "\x08", "\r", "\x7f", "\u202e", "\u2066", "\ud83d")
 
 
-def written(capsys):
-    out, err = capsys.readouterr()
-    return out + err
-
-
 @pytest.mark.parametrize("hostile", ESCAPES.values(), ids=ESCAPES)
 def test_no_escape_of_a_name_reaches_the_terminal(hostile, capsys, monkeypatch):
     for name in ("out", "err"):
@@ -58,22 +56,19 @@ def test_no_escape_of_a_name_reaches_the_terminal(hostile, capsys, monkeypatch):
         raise GraphError(f"http://x said {hostile}")
 
     assert run(fails) == 1
-    seen = written(capsys)
-    assert "end" in seen
-    assert not [command for command in COMMANDS if command in seen]
+    seen = "".join(capsys.readouterr())
+    assert "end" in seen and not [command for command in COMMANDS if command in seen]
 
 
 def test_colours_of_our_own_still_reach_a_terminal(capsys):
     PrintableConsole(force_terminal=True, color_system="standard").print("[bold]x[/] \x1b[2J")
-    seen = written(capsys)
-    assert "\x1b[1m" in seen
-    assert "\x1b[2J" not in seen
+    seen = capsys.readouterr().out
+    assert "\x1b[1m" in seen and "\x1b[2J" not in seen
 
 
 def test_json_in_a_terminal_is_the_same_json(capsys):
     rows = {"name": "a\x9b2J\u202e\ud83d\x1b é", "n": [1]}
-    assert json.loads(json_text(rows)) == rows
-    assert "é" in json_text(rows)
+    assert json.loads(json_text(rows)) == rows and "é" in json_text(rows)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +100,9 @@ def test_a_damaged_archive_is_told_wherever_it_is_damaged(tmp_path):
             assert str(path) in str(error)
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_no_file_and_a_deep_card_is_damaged(tmp_path):
     with pytest.raises(UserError, match="a folder, not a file"):
         list(read_jsonl(tmp_path))
-
-
-def test_a_deep_card_is_damaged(tmp_path):
     (tmp_path / "card.json").write_text("[" * 100_000)
     with pytest.raises(UserError, match=r"card\.json: damaged"):
         read_json(tmp_path / "card.json")
@@ -121,25 +113,17 @@ class Address(Config):
     parts: tuple[str, ...] = ()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "http://host/${oc.env:OPENAI_API_KEY}/v1",
-        "${oc.env:OPENAI_API_KEY,none}",
-        "${oc.decode:${oc.env:OPENAI_API_KEY}}",
-        "${oc.env:${name}}",
-        "${oc.create:x}",
-    ],
-)
+SECRETS = """http://host/${oc.env:OPENAI_API_KEY}/v1 ${oc.env:OPENAI_API_KEY,none}
+${oc.decode:${oc.env:OPENAI_API_KEY}} ${oc.env:${name}} ${oc.create:x}"""
+
+
+@pytest.mark.parametrize("value", SECRETS.split())
 def test_a_config_reads_no_secret_of_the_environment(tmp_path, monkeypatch, value):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     (tmp_path / "c.yaml").write_text(json.dumps({"url": value, "parts": [value]}))
     (tmp_path / "s.yaml").write_text(json.dumps({"shared": {"url": value}, "one": {"parts": []}}))
-    for arguments in (
-        (tmp_path / "c.yaml",),
-        (None, [f"url={value}"]),
-        (f"{tmp_path}/s.yaml#one",),
-    ):
+    files = (tmp_path / "c.yaml",), (f"{tmp_path}/s.yaml#one",)
+    for arguments in (*files, (None, [f"url={value}"])):
         with pytest.raises(UserError) as told:
             load_config(Address, *arguments)
         assert "sk-secret" not in str(told.value)
@@ -187,14 +171,9 @@ def test_an_action_behind_many_thoughts_is_found():
 @pytest.mark.parametrize("field", ["hops", "answers", "topic_entities", "query", "facets", "gold"])
 @pytest.mark.parametrize("value", [1e999, [None], {"a": None}, "x", -1, [[]], True])
 def test_a_question_with_an_odd_field_is_read_or_refused(field, value):
-    record = {
-        "id": "q1",
-        "question": "Who?",
-        "topic_entities": [{"id": "m.1", "name": "Ada"}],
-        "answers": [{"id": "m.2", "name": "Oslo"}],
-    }
+    record = {"id": "q1", "question": "Who?", "topic_entities": [{"id": "m.1", "name": "Ada"}]}
     try:
-        Question.from_json({**record, field: value})
+        Question.from_json({**record, "answers": [{"id": "m.2", "name": "Oslo"}], field: value})
     except UserError as error:
         assert "q1" in str(error) or "no field" in str(error)
 
@@ -226,3 +205,28 @@ def test_many_settings_may_name_one(tmp_path):
     parts = json.dumps(["${url}/x"] + ["${url}"] * 500)
     (tmp_path / "c.yaml").write_text(f'url: "http://host"\nparts: {parts}\n')
     assert load_config(Address, tmp_path / "c.yaml").parts[0] == "http://host/x"
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner) | st.tuples(inner, inner),
+)
+
+
+@pytest.mark.long
+@given(VALUES)
+def test_bytes_are_those_of_the_text(value):
+    assert dumps_bytes({"value": value}) == dumps({"value": value}).encode()
+
+
+@pytest.mark.parametrize("small", [1e-5, -9.9e-05, 1.5e-4, 5e-324, 1e-4, 0.00001234])
+def test_small_numbers_are_spelled_as_python_spells_them(small):
+    assert dumps_bytes([small, math.inf]) == dumps([small, math.inf]).encode()
+
+
+def test_half_a_character_is_refused():
+    with pytest.raises(ValueError, match="surrogate"):
+        dumps_bytes({"name": "\ud800"})

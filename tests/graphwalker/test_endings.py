@@ -1,24 +1,29 @@
-"""A command that makes something ends with its place, examples, and a next command that runs."""
+"""A command ends with its place, examples, and a next command that runs as it is printed."""
 
 import shlex
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
-from graphwalker.cli import app as cli
 from graphwalker.config import load_config
+from graphwalker.console import program
+from graphwalker.console.endings import show_ending
 from graphwalker.demo.config import DemoConfig, for_own_graph, shipped_config
 from graphwalker.errors import UserError
 from graphwalker.graphs.build.build import build_graph
 from graphwalker.jobs.local import is_done
 from graphwalker.jobs.sections import ChainSection
+from support.commands import command
+from support.paths import ROOT
 
 
-def lines_of(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[str]:
-    assert cli.run(lambda: cli.app([*map(str, words)], standalone_mode=False)) == 0
-    return capsys.readouterr().out.splitlines()
+def lines_of(capsys, *words):
+    code, printed, _ = command(capsys, *words)
+    assert code == 0
+    return printed.splitlines()
 
 
 def test_the_next_command_of_each_stage_runs_as_it_stands(tmp_path, capsys, monkeypatch):
@@ -37,7 +42,7 @@ FEW = {"mix": {"1-hop": 1, "2-hop": 1}, "max_attempts": 40, "split": "any"}
 
 
 @pytest.fixture(scope="module")
-def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_graph(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     lines = [f"n{k}\tmade_by\tn{(7 * k + 1) % 40}\n" for k in range(40)]
     (folder / "kb.tsv").write_text("".join(lines))
@@ -48,20 +53,17 @@ def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_graph_with_too_few_questions_gives_what_it_has_and_says_so(
     small_graph, tmp_path, capsys
 ):
-    command = ["questions", "--graph", small_graph, "--out", tmp_path / "q", "--count", "240"]
-    command += ["mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
-    shards = [[*command, "--shard", f"{number}/2"] for number in range(2)]
-    for made in (command, command):  # the second time nothing is tried again
-        assert cli.run(lambda words=made: cli.app([*map(str, words)], standalone_mode=False)) == 3
-        told = capsys.readouterr().err
+    where = ["--graph", small_graph, "--out"]
+    asked = ["--count", "240", "mix={1-hop: 1, 2-hop: 1}", "max_attempts=40", "split=any"]
+    for _ in range(2):  # the second time nothing is tried again
+        code, _, told = command(capsys, "questions", *where, tmp_path / "q", *asked)
         kept = sum(1 for _ in (tmp_path / "q/questions.jsonl").open())
-        assert 0 < kept < 240 and f"{kept} of 240 made: the graph has no more" in told
-    for made in shards:
-        made[4] = tmp_path / "parts"
-        lines_of(capsys, *made)
-    joined = ["merge", "--graph", str(small_graph), "--out", str(tmp_path / "parts")]
-    assert cli.run(lambda: cli.app(joined, standalone_mode=False)) == 3
-    assert f"{kept} of 240 made" in capsys.readouterr().err
+        assert code == 3 and 0 < kept < 240
+        assert f"{kept} of 240 made: the graph has no more" in told
+    for shard in ("0/2", "1/2"):
+        lines_of(capsys, "questions", *where, tmp_path / "parts", *asked, "--shard", shard)
+    code, _, told = command(capsys, "merge", *where, tmp_path / "parts")
+    assert code == 3 and f"{kept} of 240 made" in told
 
 
 def test_a_chain_does_not_go_on_with_too_few_questions(small_graph, tmp_path):
@@ -83,3 +85,52 @@ def test_a_demo_on_a_graph_of_ones_own_needs_a_graph_that_a_tiny_model_can_learn
     build_graph([tmp_path / "kb.tsv"], tmp_path / "larger")
     own = for_own_graph(config.model_copy(update={"graph": str(tmp_path / "larger")}))
     assert not own.test_words and own.synth["wordings"] == "all" and own.grpo == config.grpo
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A checkout whose environment nobody activated."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    program.program.cache_clear()
+    yield tmp_path
+    program.program.cache_clear()
+
+
+def test_the_next_command_runs_in_a_shell_without_the_environment(clone, capsys):
+    show_ending(clone / "final", ["config", "ask"], examples=False)
+    printed = capsys.readouterr().out.splitlines()[-1].removeprefix("next: ")
+    assert printed == ".venv/bin/graphwalker config ask"
+    done = subprocess.run(printed, shell=True, cwd=clone, capture_output=True, text=True)
+    assert done.returncode == 0 and "compiled graph" in done.stdout
+
+
+def test_an_error_names_the_command_as_the_shell_finds_it(clone):
+    command = [".venv/bin/python", "-m", "graphwalker", "graph", "info", "absent"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(clone), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2 and ".venv/bin/graphwalker graph build" in done.stderr
+
+
+def test_an_activated_environment_leaves_the_names_as_they_are():
+    program.program.cache_clear()
+    text = "next: graphwalker eval; accelerate launch training/sft.py"
+    assert program.as_typed(text) == text
+
+
+def test_paths_and_other_words_stay_as_they_are(clone):
+    for text in ("runs/graphwalker ask", "the preset graphwalker, wide", "graphwalker-wide is"):
+        assert program.as_typed(text) == text
+
+
+def test_a_program_outside_of_the_folder_is_named_whole(clone, monkeypatch):
+    (clone / "elsewhere").mkdir()
+    monkeypatch.chdir(clone / "elsewhere")
+    assert program.as_typed("graphwalker ask") == f"{clone}/.venv/bin/graphwalker ask"
+
+
+def test_without_the_program_the_interpreter_runs_the_module(clone, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(clone / "python"))
+    assert program.as_typed("graphwalker ask") == "python -m graphwalker ask"

@@ -12,13 +12,10 @@ from inspect_ai.model import ModelOutput, get_model
 from data_pipeline.export import export
 from graphwalker.agents.rollout import rollout
 from graphwalker.files import write_jsonl
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.integrations.inspect_task import kgqa
 from graphwalker.policies.base import Sampling
-from support.backends import write
 from support.preset_worlds import player, world_of
 from support.scripted_play import PRESETS, environment_of, play_by_hand, scripts
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
 class Bytes:
@@ -29,10 +26,9 @@ class Bytes:
 
 
 @pytest.fixture
-def graph(tmp_path, monkeypatch):
+def graph(toy_folder, monkeypatch):
     monkeypatch.setattr(tiktoken, "get_encoding", lambda _name: Bytes())
-    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
-    return str(tmp_path / "graph")
+    return str(toy_folder)
 
 
 def run(task, lines, folder):
@@ -49,11 +45,8 @@ def test_a_run_of_inspect_has_the_scores_of_playing_by_hand(preset, graph, tmp_p
     plays = list(scripts(environment, len(world_of(preset).questions)))
     write_jsonl(tmp_path / "q.jsonl", [question.to_json() for question, _ in plays])
     by_hand = [play_by_hand(environment, question, lines) for question, lines in plays]
-    written = [
-        line
-        for (_, lines), one in zip(plays, by_hand, strict=True)
-        for line in lines[: len(one.observations)]
-    ]
+    pairs = zip(plays, by_hand, strict=True)
+    written = [line for (_, lines), one in pairs for line in lines[: len(one.observations)]]
     task = kgqa(graph, str(tmp_path / "q.jsonl"), {"preset": preset})
     log = run(task, written, tmp_path / "log")
     assert log.status == "success", log.error

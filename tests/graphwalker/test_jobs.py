@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -36,17 +35,17 @@ def slurm(tmp_path, monkeypatch):
     return tmp_path
 
 
-def make(run: Path, name: str, *after: str, parts: int = 0) -> JobStage:
+def make(run, name, *after, parts=0):
     makes = f"{run}/{name}/{{part}}" if parts else f"{run}/{name}"
     return JobStage(name, ("--time=1", f"{name}.sh"), makes, after, parts)
 
 
-def mark(run: Path, name: str, text: str) -> None:
+def mark(run, name, text):
     (run / "stages").mkdir(parents=True, exist_ok=True)
     (run / "stages" / name).write_text(text)
 
 
-def states(run: Path) -> dict[tuple[str, int], str]:
+def states(run):
     return {(one.stage, one.part): one.state for one in chain.states(run)}
 
 
@@ -61,10 +60,8 @@ def test_parts_are_done_running_failed_killed_or_missing(slurm, tmp_path):
     mark(run, "synth.2", "started job 1\nended 3\n")  # its product is there, and incomplete
     mark(run, "synth.3", "started job 1 on n2\n")
     (slurm / "queue").write_text("1_4 RUNNING None\n")
-    found = states(run)
-    assert [found["synth", part] for part in range(5)] == [
-        "done", "failed", "failed", "killed", "running",
-    ]  # fmt: skip
+    found = [states(run)["synth", part] for part in range(5)]
+    assert found == ["done", "failed", "failed", "killed", "running"]
     assert next(s.why for s in chain.states(run) if s.part == 3) == "job 1 on n2"
 
 
@@ -77,9 +74,8 @@ def test_a_retry_submits_the_missing_parts_and_what_rests_on_them(slurm, tmp_pat
     (run / "synth").mkdir()
     (run / "synth" / "1").touch()
     (slurm / "queue").write_text("9 RUNNING None\n2 PENDING DependencyNeverSatisfied\n")
-    assert [(name, parts) for name, _, parts in chain.retry(run)] == [
-        ("synth", [0, 2]), ("merge", [0]),
-    ]  # fmt: skip
+    found = [(name, parts) for name, _, parts in chain.retry(run)]
+    assert found == [("synth", [0, 2]), ("merge", [0])]
     said = (slurm / "submitted").read_text().splitlines()
     assert "--array=0,2" in said[3] and said[3].endswith("--time=1 synth.sh")
     assert "--kill-on-invalid-dep=yes" in said[4]
@@ -131,7 +127,7 @@ eval: {{graph: "${{graph}}", questions: "${{run}}/test/q.jsonl", output_dir: "${
 """
 
 
-def write_road(folder: Path) -> Path:
+def write_road(folder):
     (folder / "road.yaml").write_text(ROAD.format(run=folder / "run"))
     return folder / "road.yaml"
 
@@ -165,19 +161,15 @@ def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path
 
 def test_a_dry_run_prints_the_jobs_and_submits_nothing(slurm, tmp_path):
     words = ["jobs", "submit", "configs/cluster.yaml", "--dry-run", f"run={tmp_path / 'run'}"]
-    shown = CliRunner().invoke(app, words).output.splitlines()
-    assert any(
-        line.startswith("sft2 after experts, sft1: --mem=0 slurm/sft.sbatch") for line in shown
-    )
+    shown = CliRunner().invoke(app, words).output
+    assert "\nsft2 after experts, sft1: --mem=0 slurm/sft.sbatch" in shown
     assert not (slurm / "submitted").exists() and not (tmp_path / "run").exists()
 
 
-def memory(path: Path, *overrides: str) -> dict[str, list[str]]:
+def memory(path, *overrides):
     """What sbatch is told of the memory of each job that it is told of."""
-    told = {
-        s.name: [w for w in s.command if w.startswith("--mem")]
-        for s in road_stages(path, overrides)
-    }
+    stages = road_stages(path, overrides)
+    told = {s.name: [w for w in s.command if w.startswith("--mem")] for s in stages}
     return {name: words for name, words in told.items() if words}
 
 
@@ -187,9 +179,8 @@ def test_training_and_evaluation_with_gpus_take_a_nodes_memory_unless_told(tmp_p
     told = memory(road, "jobs.grpo.mem=300G", "jobs.train.mem=90G", "jobs.synth.mem=8G")
     assert told["grpo"] == ["--mem=300G"] and told["sft1"] == ["--mem=90G"]
     assert told["synth"] == ["--mem=8G"] and "seeds" not in told
-    cpu = memory(
-        road, "jobs.train=[--gpus-per-node=0]", "jobs.eval={mem: 3G, sbatch: [--exclusive]}"
-    )
+    more = "jobs.eval={mem: 3G, sbatch: [--exclusive]}"
+    cpu = memory(road, "jobs.train=[--gpus-per-node=0]", more)
     assert cpu == {"eval": ["--mem=3G"]}
     with pytest.raises(UserError, match=r"jobs\.sft9\.mem: no such section"):
         memory(road, "jobs.sft9.mem=1G")
@@ -211,10 +202,16 @@ def test_an_option_that_is_none_never_reaches_sbatch(slurm, tmp_path, words):
         list(submit_road(write_road(tmp_path), [f"jobs.data={words}"]))
 
 
-def test_a_server_is_submitted_again_only_for_a_stage_that_needs_it(slurm, tmp_path):
-    run = tmp_path / "run"
+def with_server(folder):
+    """A run whose stage `synth` needs the server `graph`."""
+    run = folder / "run"
     chain.new_stage(run, JobStage("graph", ("graph.sh",), f"{run}/graph.address", server=True))
     chain.new_stage(run, make(run, "synth", "graph"))
+    return run
+
+
+def test_a_server_is_submitted_again_only_for_a_stage_that_needs_it(slurm, tmp_path):
+    run = with_server(tmp_path)
     assert [name for name, *_ in chain.retry(run)] == ["graph", "synth"]
     (run / "synth").touch()
     mark(run, "graph.0", "started job 3\nended 0\n")
@@ -223,9 +220,7 @@ def test_a_server_is_submitted_again_only_for_a_stage_that_needs_it(slurm, tmp_p
 
 
 def test_a_stage_waits_for_the_address_of_its_server(slurm, tmp_path):
-    run = tmp_path / "run"
-    chain.new_stage(run, JobStage("graph", ("graph.sh",), f"{run}/graph.address", server=True))
-    chain.new_stage(run, make(run, "synth", "graph"))
+    run = with_server(tmp_path)
     with pytest.raises(UserError, match=r"the server graph wrote no .*graph\.address"):
         check_ready(run, "synth", wait_s=0.01)
     (run / "graph.address").write_text("http://n1:8890/sparql\n")
@@ -265,26 +260,26 @@ def test_a_chat_server_may_be_named_by_the_file_that_its_job_writes(tmp_path):
     assert config.address == "http://n1:8000/v1" and not config.is_private
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("run=runs/a#1", "run: 'runs/a#1' holds '#', which a config or Slurm reads"),
-        ("run=runs/%j", "holds '%'"),
-        ("run=runs/a\\b", "holds '\\\\'"),
-        ("run=-x", "holds '-'"),
-        ("run='runs/{part}'", "holds '{part}'"),
-        ("run=1.50", "run: YAML reads 1.5 here; put the name in quotes"),
-        ("run=yes", "YAML reads True here"),
-        ("synth.output_dir=runs/x#y", "#synth: output_dir: 'runs/x#y' holds '#'"),
-        ("eval-%j.output_dir=runs/e", "the name of a stage has letters"),
-        ("jobs.shards=1e8", "shards: Input should be less than or equal to 10000"),
-        ("jobs.eval_shards=true", "eval_shards: true and false"),
-    ],
-)
-def test_a_name_that_slurm_or_yaml_would_read_is_refused(setting, message):
+READ_OTHERWISE = {
+    "run=runs/a#1": "run: 'runs/a#1' holds '#', which a config or Slurm reads",
+    "run=runs/%j": "holds '%'",
+    "run=runs/a\\b": "holds '\\\\'",
+    "run=-x": "holds '-'",
+    "run='runs/{part}'": "holds '{part}'",
+    "run=1.50": "run: YAML reads 1.5 here; put the name in quotes",
+    "run=yes": "YAML reads True here",
+    "synth.output_dir=runs/x#y": "#synth: output_dir: 'runs/x#y' holds '#'",
+    "eval-%j.output_dir=runs/e": "the name of a stage has letters",
+    "jobs.shards=1e8": "shards: Input should be less than or equal to 10000",
+    "jobs.eval_shards=true": "eval_shards: true and false",
+}
+
+
+@pytest.mark.parametrize("setting", READ_OTHERWISE)
+def test_a_name_that_slurm_or_yaml_would_read_is_refused(setting):
     with pytest.raises(UserError) as refused:
         road_stages("configs/cluster.yaml", [setting])
-    assert message in str(refused.value)
+    assert READ_OTHERWISE[setting] in str(refused.value)
 
 
 def test_a_place_that_slurm_would_read_is_refused(tmp_path, monkeypatch):

@@ -11,12 +11,10 @@ pytest.importorskip("mcp")
 
 import graphwalker as gw
 from graphwalker.errors import UserError
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.integrations.mcp_server import FIND, LONGEST, make_server
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
-from support.backends import write
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
+from support.toy import toy_graph
 
 
 def talk(server, *calls):
@@ -62,23 +60,17 @@ def test_an_entity_is_found_by_a_part_of_its_name():
     assert name in text and not failed
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("no_tool", {}),
-        ("get_relations", {}),
-        ("get_relations", {"entity": "Nobody"}),
-        ("get_relations", {"entity": "a\0yz"}),
-        ("get_relations", {"entity": "\ud800x"}),
-        (FIND, {"text": "x\0yz \udfff"}),
-        ("get_relations", {"entity": 3}),
-        ("get_relations", {"entity": "x" * LONGEST}),
-        ("__init__", {"entity": "x"}),
-    ],
-)
-def test_what_cannot_be_answered_is_an_error_result(tool, arguments):
-    _, [(text, failed)] = talk(make_server(world()), (tool, arguments))
-    assert failed and text
+UNANSWERED = [
+    ("no_tool", {}), ("get_relations", {}), ("get_relations", {"entity": "Nobody"}),
+    ("get_relations", {"entity": "a\0yz"}), ("get_relations", {"entity": "\ud800x"}),
+    (FIND, {"text": "x\0yz \udfff"}), ("get_relations", {"entity": 3}),
+    ("get_relations", {"entity": "x" * LONGEST}), ("__init__", {"entity": "x"}),
+]  # fmt: skip
+
+
+def test_what_cannot_be_answered_is_an_error_result():
+    _, answers = talk(make_server(world()), *UNANSWERED)
+    assert len(answers) == 9 and all(failed and text for text, failed in answers)
 
 
 @pytest.mark.parametrize("preset", ["graphwalker-wide", "search-on-graph", "kg-r1"])
@@ -94,28 +86,22 @@ def test_a_preset_that_plans_is_refused():
         make_server(world(preset="graphrunner"))
 
 
-def test_the_command_speaks_over_the_standard_streams(tmp_path):
+def test_the_command_speaks_over_the_standard_streams(toy_folder):
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
-    command = ["-m", "graphwalker", "mcp", "--graph", str(tmp_path / "graph")]
+    command = ["-m", "graphwalker", "mcp", "--graph", str(toy_folder)]
     server = stdio_client(StdioServerParameters(command=sys.executable, args=command))
     _, [(text, failed)] = talk(server, ("get_relations", {"entity": first_entity().name}))
     assert text and not failed
 
 
-def test_a_line_that_the_sdk_cannot_read_is_answered_under_its_id(tmp_path):
-    build_graph([write(tmp_path / "s", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], tmp_path / "graph")
+def test_a_line_that_the_sdk_cannot_read_is_answered_under_its_id(toy_folder):
     call = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "\\ud800"}}'
     odd = '{"jsonrpc": "2.0", "id": 8, "method": 3}'
-    talking = subprocess.run(
-        [sys.executable, "-m", "graphwalker", "mcp", "--graph", str(tmp_path / "graph")],
-        input=f"{call}\n{odd}\nnot json\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers = [json.loads(line) for line in talking.stdout.splitlines()]
+    words = [sys.executable, "-m", "graphwalker", "mcp", "--graph", str(toy_folder)]
+    lines = f"{call}\n{odd}\nnot json\n"
+    done = subprocess.run(words, input=lines, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
     codes = [(one["id"], one["error"]["code"]) for one in answers]
     assert codes == [(7, -32700), (8, -32600), (None, -32700)]

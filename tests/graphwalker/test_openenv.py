@@ -191,10 +191,8 @@ def test_an_outage_ends_the_episode_without_a_reward():
 
 def test_the_official_client_plays_and_keeps_its_episode():
     openenv = pytest.importorskip("openenv", reason="pip install openenv (without mcp 2)")
-    with (
-        server() as (url, _),
-        openenv.GenericEnvClient(base_url=f"{url}/sessions/official").sync() as client,
-    ):
+    connect_to = openenv.GenericEnvClient
+    with server() as (url, _), connect_to(base_url=f"{url}/sessions/official").sync() as client:
         shown = client.reset(question="born").observation["messages"]
         assert [one["role"] for one in shown] == ["system", "user"]
         client.step({"text": LOOK})

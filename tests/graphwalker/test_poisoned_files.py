@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +9,6 @@ from typer.testing import CliRunner
 from data_pipeline.config import ExpertConfig, SynthConfig
 from graphwalker.agents.environment import EnvironmentConfig
 from graphwalker.agents.model_environment import environment_of, write_environment
-from graphwalker.api.calls import make_world, synthesize
 from graphwalker.cli.app import app
 from graphwalker.config import write_config
 from graphwalker.errors import UserError
@@ -22,24 +19,15 @@ from support.run_toys import grpo_config, sft_config
 EXTRACTOR = {"preset": "graphwalk", "options": {"extractor": {"model": "x"}}}
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world, and two trajectories that were made in it."""
-    folder = tmp_path_factory.mktemp("corpus")
-    make_world(folder, entities=1000)
-    synthesize(folder / "graph", folder / "synth", count=2, mix={"2-hop": 1.0})
-    return folder
-
-
 @pytest.fixture
-def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def trap(tmp_path, monkeypatch):
     made = Trap(tmp_path, monkeypatch)
     (tmp_path / "model").mkdir()
     yield made
     made.close()
 
 
-def variants(trap: Trap) -> list[dict[str, Any]]:
+def variants(trap):
     """All poisons at once; without those that hide others; and a server of an agent's own."""
     every = trap.poisons()
     ours = {key: value for key, value in every.items() if key not in ("preset", "options")}
@@ -49,7 +37,7 @@ def variants(trap: Trap) -> list[dict[str, Any]]:
     return [every, ours, {"ranker": "cProfile:run"}, extractor, index]
 
 
-def named(message: str, poison: dict[str, Any], without: tuple[str, ...] = ()) -> None:
+def named(message, poison, without=()):
     """The message is one line that names every setting, and how to allow it."""
     assert "\n" not in message and "--trust " in message and "which no file may choose" in message
     wanted = {key for key in keys(poison) if key not in without}
@@ -58,7 +46,14 @@ def named(message: str, poison: dict[str, Any], without: tuple[str, ...] = ()) -
     assert not [key for key in wanted if key not in message], message
 
 
-def poisoned_model(trap: Trap, environment: dict[str, Any]) -> Path:
+def refused_by(train, config):
+    """What a training says that does not start."""
+    with pytest.raises(UserError) as refused:
+        train(config)
+    return str(refused.value)
+
+
+def poisoned_model(trap, environment):
     model = trap.folder / "model"
     write_environment(model, EnvironmentConfig(), format="inline", max_tokens=9)
     trap.plant(model)
@@ -69,7 +64,7 @@ def poisoned_model(trap: Trap, environment: dict[str, Any]) -> Path:
     return model
 
 
-def poisoned_records(trap: Trap, corpus: Path, environment: dict[str, Any]) -> Path:
+def poisoned_records(trap, corpus, environment):
     """Trajectories whose provenance names what it should not."""
     records = list(read_jsonl(corpus / "synth/graphsynth.jsonl"))
     about = {("environment" if k == "preset" else k): v for k, v in environment.items()}
@@ -79,7 +74,7 @@ def poisoned_records(trap: Trap, corpus: Path, environment: dict[str, Any]) -> P
     return file
 
 
-def test_no_command_takes_a_name_from_a_model_folder(trap: Trap, corpus: Path):
+def test_no_command_takes_a_name_from_a_model_folder(trap, corpus):
     from training.grpo import run_grpo
 
     graph, questions = corpus / "graph", corpus / "synth/questions.jsonl"
@@ -98,32 +93,29 @@ def test_no_command_takes_a_name_from_a_model_folder(trap: Trap, corpus: Path):
         # An agent that is typed is refused as another one than the model's, before any name.
         assert refusal("compare", "--agents", "tog", *asked, "--model", model, "--out", out)
         grpo = grpo_config(corpus, out, model=str(model), environment=EnvironmentConfig())
-        with pytest.raises(UserError) as refused:
-            run_grpo(grpo)
-        said.append(str(refused.value))
+        said.append(refused_by(run_grpo, grpo))
         for message in said:  # the text of the prompt stands in the file itself
             named(message, poison, without=("environment.prompt",))
             assert f"{model}/graphwalker.json" in message
         trap.check()
 
 
-def test_no_command_takes_a_name_from_a_record(trap: Trap, corpus: Path):
+def test_no_command_takes_a_name_from_a_record(trap, corpus):
     from training.sft import run_sft
 
     every = trap.poisons()
     told = {key: every[key] for key in ("preset", "prompt", "ranker", "options")}
-    for number, poison in enumerate((told, {"ranker": "cProfile:run"}, {"prompt": "/etc/x"})):
+    for poison in (told, {"ranker": "cProfile:run"}, {"prompt": "/etc/x"}):
         file = poisoned_records(trap, corpus, poison)
         named(refusal("verify", file, "--graph", corpus / "graph"), poison)
         if "preset" in poison:  # SFT reads the environment of our own presets alone
             continue
-        with pytest.raises(UserError) as refused:
-            run_sft(sft_config(trap.folder, trap.folder / f"sft{number}", data=(str(file),)))
-        named(str(refused.value), poison)
+        config = sft_config(trap.folder, trap.folder / "sft", data=(str(file),))
+        named(refused_by(run_sft, config), poison)
     trap.check()
 
 
-def test_no_command_takes_a_name_from_the_run_beside_the_data(trap: Trap, corpus: Path):
+def test_no_command_takes_a_name_from_the_run_beside_the_data(trap, corpus):
     from training.sft import run_sft
 
     for found in variants(trap):
@@ -142,9 +134,8 @@ def test_no_command_takes_a_name_from_the_run_beside_the_data(trap: Trap, corpus
             write_json(folder / "run.json", run)
             said = refusal("verify", data, "--graph", corpus / "graph")
         named(said, run["config"]["environment"])
-        with pytest.raises(UserError) as refused:
-            run_sft(sft_config(trap.folder, trap.folder / "sft", data=(str(data),)))
-        named(str(refused.value), poison)
+        config = sft_config(trap.folder, trap.folder / "sft", data=(str(data),))
+        named(refused_by(run_sft, config), poison)
         shard = folder / "shards/0-of-1"
         shutil.copytree(folder, shard, ignore=shutil.ignore_patterns("shards"))
         run["config"]["environment"] = poison
@@ -155,7 +146,7 @@ def test_no_command_takes_a_name_from_the_run_beside_the_data(trap: Trap, corpus
     trap.check()
 
 
-def test_a_run_folder_that_names_other_code_is_not_resumed(trap: Trap, corpus: Path):
+def test_a_run_folder_that_names_other_code_is_not_resumed(trap, corpus):
     from training.sft import run_sft
 
     graph, questions = corpus / "graph", corpus / "synth/questions.jsonl"
@@ -182,7 +173,7 @@ def test_a_run_folder_that_names_other_code_is_not_resumed(trap: Trap, corpus: P
     trap.check()
 
 
-def test_commands_that_read_results_take_no_name_from_them(trap: Trap, corpus: Path):
+def test_commands_that_read_results_take_no_name_from_them(trap, corpus):
     records = list(read_jsonl(poisoned_records(trap, corpus, trap.poisons())))
     run = trap.folder / "eval"
     run.mkdir()
@@ -207,7 +198,7 @@ def test_commands_that_read_results_take_no_name_from_them(trap: Trap, corpus: P
         trap.check()
 
 
-def test_what_the_user_types_counts(trap: Trap, corpus: Path):
+def test_what_the_user_types_counts(trap, corpus):
     (trap.folder / "my_order.py").write_text("def order(q, e, relations):\n    return relations\n")
     file = poisoned_records(trap, corpus, {"ranker": f"{MODULE}:thing"})
     typed = ["verify", file, "--graph", corpus / "graph", "environment.ranker=my_order:order"]
@@ -218,9 +209,7 @@ def test_what_the_user_types_counts(trap: Trap, corpus: Path):
     trap.check()
 
 
-def test_a_folder_that_is_trusted_names_what_it_likes_and_it_is_told(
-    trap: Trap, corpus: Path, caplog: pytest.LogCaptureFixture
-):
+def test_a_folder_that_is_trusted_names_what_it_likes_and_it_is_told(trap, corpus, caplog):
     file = poisoned_records(trap, corpus, {"ranker": f"{MODULE}:thing"})
     refusal("verify", file, "--graph", corpus / "graph", "--trust", file.parent)
     assert f"{file} is trusted: environment.ranker={MODULE}:thing will run code" in caplog.text

@@ -31,16 +31,16 @@ def two_nodes(monkeypatch):
     cluster.shutdown()
 
 
-def maker(base: int):
-    def work(job: int) -> tuple[int, str]:
+def maker(base):
+    def work(job):
         time.sleep(0.05)
         return base + job, ray.get_runtime_context().get_node_id()
 
     return work
 
 
-def fragile(folder: str):
-    def work(job: int) -> int:
+def fragile(folder):
+    def work(job):
         if job == 3:
             (Path(folder) / f"{os.getpid()}").touch()
             os._exit(1)

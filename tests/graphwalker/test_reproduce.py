@@ -4,16 +4,17 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
-from graphwalker.cli import app as cli
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.evidence import evidence_of
 from graphwalker.demo.toy import make_toy
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
 from graphwalker.jobs import local as chain
+from support.commands import command
 from support.paths import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "configs" / "paper").glob("*.yaml"))
@@ -42,13 +43,7 @@ def said(tmp_path, monkeypatch, capsys):
     """What a command says in an empty folder: its exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    def run(*words):
-        ended = []
-        code = cli.run(lambda: ended.append(cli.app(words, standalone_mode=False)))
-        return code or ended[0] or 0, *capsys.readouterr()
-
-    return run
+    return partial(command, capsys)
 
 
 def test_without_a_name_the_runs_are_listed(said):

@@ -65,22 +65,18 @@ with lock_folder(Path(sys.argv[1])):
 
 
 def test_a_second_writer_is_refused_by_name_until_the_first_is_dead(tmp_path):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert holder.stdout and holder.stdout.readline() == "held\n"
-    with (
-        pytest.raises(UserError, match=f"process {holder.pid}.* is writing here"),
-        lock_folder(tmp_path),
-    ):
+    told = f"process {holder.pid}.* is writing here"
+    with pytest.raises(UserError, match=told), lock_folder(tmp_path):
         pass
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     started = time.monotonic()
     with lock_folder(tmp_path):
         assert (tmp_path / LOCK).is_file()
-    assert time.monotonic() - started < 30
-    assert not list(tmp_path.iterdir())
+    assert time.monotonic() - started < 30 and not list(tmp_path.iterdir())
 
 
 def test_a_held_file_is_waited_for_and_then_held_anew(tmp_path):

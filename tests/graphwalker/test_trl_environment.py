@@ -14,12 +14,8 @@ from graphwalker.agents.presets import presets
 from graphwalker.errors import GraphError, UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.integrations.trl_environment import (
-    ONE_ANSWER,
-    OVER,
-    environment_factory,
-    question_rows,
-)
+from graphwalker.integrations import trl_environment
+from graphwalker.integrations.trl_environment import ONE_ANSWER, OVER, environment_factory
 from support.engine_toy import make_tokenizer
 from support.grpo_toy import questions
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
@@ -40,15 +36,13 @@ def test_a_rollout_is_rewarded_by_our_score():
     assert "people.person.children" in tools.get_relations(entity="Ada Mbeki")
     assert tools.get_reward() == 0.0
     tools.answer(answers=["Verria"])
-    assert tools.get_reward() == 1.0
-    assert tools.get_relations(entity="Ada Mbeki") == OVER
+    assert tools.get_reward() == 1.0 and tools.get_relations(entity="Ada Mbeki") == OVER
 
 
 def test_the_last_turn_says_that_only_an_answer_is_left():
     tools, _ = begin_rollout(max_turns=1)
     assert tools.get_relations(entity="Ada Mbeki").endswith(ONE_ANSWER)
-    assert tools.get_relations(entity="Ada Mbeki") == OVER
-    assert tools.get_reward() == 0.0
+    assert tools.get_relations(entity="Ada Mbeki") == OVER and tools.get_reward() == 0.0
 
 
 def test_a_call_that_cannot_be_written_is_a_mistake_of_the_model():
@@ -83,18 +77,15 @@ def test_every_tool_of_every_preset_has_a_schema():
 class ScriptedModel(Qwen2ForCausalLM):
     """Random weights; what it generates is written for it: a look, then an answer."""
 
-    tokenizer = None
+    tokenizer, rights = None, 0
 
     def generate(self, input_ids=None, **_):
         rows = [self.tokenizer.encode(self._say(row)) for row in input_ids]
         end = self.tokenizer.eos_token_id
         width = max(map(len, rows)) + 1
-        rows = [
-            [*row, end] + [self.tokenizer.pad_token_id] * (width - len(row) - 1) for row in rows
-        ]
+        fill = self.tokenizer.pad_token_id
+        rows = [[*row, end] + [fill] * (width - len(row) - 1) for row in rows]
         return torch.cat([input_ids, torch.tensor(rows)], 1)
-
-    rights = 0
 
     def _say(self, row):
         turn = self.tokenizer.decode(row).count("<tool_response>")
@@ -111,17 +102,12 @@ def render_call(tool, **arguments):
     return f"<tool_call>\n{call}\n</tool_call>"
 
 
-def byte_tokenizer():
-    found = make_tokenizer()
-    found.add_tokens(CALLS)
-    template = Path(trl.__file__).parent / "chat_templates" / "qwen2_5.jinja"
-    found.chat_template = template.read_text(encoding="utf-8")
-    return found
-
-
 def test_a_step_of_plain_trl(tmp_path, monkeypatch):
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    tokenizer = byte_tokenizer()
+    tokenizer = make_tokenizer()
+    tokenizer.add_tokens(CALLS)
+    template = Path(trl.__file__).parent / "chat_templates" / "qwen2_5.jinja"
+    tokenizer.chat_template = template.read_text(encoding="utf-8")
     torch.manual_seed(0)
     size = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 8192}
     heads = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
@@ -135,7 +121,7 @@ def test_a_step_of_plain_trl(tmp_path, monkeypatch):
             max_completion_length=1024, logging_steps=1, report_to=[], use_cpu=True, bf16=False,
             save_strategy="no",
         ),
-        train_dataset=Dataset.from_list(question_rows(tmp_path / "q.jsonl")),
+        train_dataset=Dataset.from_list(trl_environment.question_rows(tmp_path / "q.jsonl")),
         processing_class=tokenizer,
         environment_factory=environment_factory(toy_graph()),
     )  # fmt: skip

@@ -1,12 +1,9 @@
 """The rule for names in files: every setting is marked, every place is guarded."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import pytest
-from pydantic.fields import FieldInfo
 
 from data_pipeline.config import ExpertConfig, SynthConfig
 from graphwalker.agents.environment import EnvironmentConfig
@@ -44,59 +41,47 @@ VARIABLES = {
 }
 
 
-def calls(*names: str) -> set[str]:
+def all_nodes(*kinds):
+    return ((path, n) for path in sources() for n in nodes_of(path) if isinstance(n, kinds))
+
+
+def calls(*names):
     """Files that call one of these functions."""
-    found: set[str] = set()
-    for path in sources():
-        for node in nodes_of(path):
-            if isinstance(node, ast.Call):
-                called = node.func
-                name = called.attr if isinstance(called, ast.Attribute) else ""
-                if isinstance(called, ast.Name):
-                    name = called.id
-                found |= {label(path)} if name in names else set()
-    return found
+    return {label(path) for path, node in all_nodes(ast.Call)
+            if getattr(node.func, "attr", getattr(node.func, "id", "")) in names}  # fmt: skip
 
 
 def test_every_import_of_a_string_has_its_guard():
     loaders = ("import_module", "__import__", "spec_from_file_location", "run_module", "run_path")
     assert calls(*loaders) == set(IMPORTS)
-    builtins = {
-        label(path)
-        for path in sources()
-        for node in nodes_of(path)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        if node.func.id in ("exec", "eval", "compile")
-    }
-    assert builtins == set()
+    called = {getattr(node.func, "id", "") for _, node in all_nodes(ast.Call)}
+    assert not called & {"exec", "eval", "compile"}
 
 
 def test_every_module_of_ones_own_has_its_guard():
-    users = set()
-    for path in sources():
-        for node in nodes_of(path):
-            if isinstance(node, ast.ImportFrom) and node.module == "graphwalker.settings.named":
-                users |= {label(path)} if {a.name for a in node.names} & {"own", "find"} else set()
+    users = {label(path) for path, node in all_nodes(ast.ImportFrom)
+             if node.module == "graphwalker.settings.named"
+             and {a.name for a in node.names} & {"own", "find"}}  # fmt: skip
     assert users == set(OWN_NAMES)
 
 
 def test_every_variable_that_a_setting_names_has_its_guard():
-    found: set[str] = set()
-    for path in sources():
-        for node in nodes_of(path):
-            if isinstance(node, ast.Call) and node.args:
-                source, key = node.func, node.args[0]
-            elif isinstance(node, ast.Subscript):
-                source, key = node.value, node.slice
-            else:
-                continue
-            reads = ast.unparse(source) in ("os.environ", "os.environ.get", "os.getenv")
-            named = isinstance(key, ast.Constant) or ast.unparse(key).isupper()
-            found |= {label(path)} if reads and not named else set()
+    found = set()
+    for path, node in all_nodes(ast.Call, ast.Subscript):
+        is_call = isinstance(node, ast.Call)
+        source = node.func if is_call else node.value
+        if isinstance(source, ast.Attribute) and ast.unparse(source) in (
+            "os.environ",
+            "os.environ.get",
+            "os.getenv",
+        ):
+            key = node.args[0] if is_call else node.slice
+            if not isinstance(key, ast.Constant) and not ast.unparse(key).isupper():
+                found.add(label(path))
     assert found - {"training/runs/distributed.py"} == set(VARIABLES)  # its own flags
 
 
-def texts(model: type[Config]) -> Iterator[tuple[str, FieldInfo]]:
+def texts(model):
     """The fields of a model and its sections that may hold a text."""
     for name, field in model.model_fields.items():
         if section := section_of(model, name, {}):
@@ -110,9 +95,8 @@ def test_every_text_of_a_model_that_files_fill_in_is_marked():
     options = {preset.options for preset in presets().values()}
     for model in (*FROM_FILES, *options):
         for name, field in texts(model):
-            is_marked = PLAIN in field.metadata or any(
-                isinstance(mark, ByHand) for mark in field.metadata
-            )
+            marks = field.metadata
+            is_marked = PLAIN in marks or any(isinstance(mark, ByHand) for mark in marks)
             assert is_marked or "Literal" in str(field.annotation), name
 
 
@@ -147,7 +131,7 @@ def test_a_text_without_a_mark_is_refused_and_a_mark_holds_for_numbers_too():
     assert check_trust(Later, {"script": "", "count": 3}, "f.json") == {"script": "", "count": 3}
 
 
-def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path):
+def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path):
     (tmp_path / "trusted").mkdir()
     (tmp_path / "theirs.json").write_text("{}")
     (tmp_path / "trusted/link.json").symlink_to(tmp_path / "theirs.json")

@@ -11,32 +11,24 @@ import pytest
 
 from graphwalker.console import console
 from graphwalker.errors import GraphWalkerError, UserError
-from graphwalker.workers.pool import (
-    InLine,
-    Pool,
-    Processes,
-    Threads,
-    count_work,
-    longest_wait,
-    waiting_for,
-    worker_number,
-)
+from graphwalker.workers import pool as workers
+from graphwalker.workers.pool import InLine, Pool, Processes, Threads, longest_wait, waiting_for
 from support.paths import ROOT
 
 pytestmark = pytest.mark.long
 
 
-def square(job: int) -> int:
+def square(job):
     time.sleep(0.001 * (job % 3))
     return job * job
 
 
-def squares_of(power: int):
+def squares_of(power):
     return square if power == 2 else None
 
 
 def fails_at_seven():
-    def work(job: int) -> int:
+    def work(job):
         if job == 7:
             raise UserError("seven")
         return job
@@ -49,9 +41,19 @@ def dies_at_three():
 
 
 def identity():
-    return lambda job: (os.getpid(), worker_number())
+    return lambda job: (os.getpid(), workers.worker_number())
 
 
+UNGUARDED = """
+from graphwalker.errors import GraphWalkerError
+from graphwalker.workers.pool import Pool, Processes
+from test_workers import identity
+with Pool(Processes(identity, (), 1)) as pool:
+    try:
+        list(pool.results([1]))
+    except GraphWalkerError as error:
+        print(error)
+"""
 BACKENDS = {
     "in line": lambda: Pool(InLine(square)),
     "threads": lambda: Pool(Threads(square, 4), ahead=9),
@@ -82,25 +84,13 @@ def test_a_worker_that_is_killed_ends_the_run_in_one_line():
 
 
 def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
-    script = tmp_path / "unguarded.py"
-    script.write_text(
-        "from graphwalker.errors import GraphWalkerError\n"
-        "from graphwalker.workers.pool import Pool, Processes\n"
-        "from test_workers import identity\n"
-        "with Pool(Processes(identity, (), 1)) as pool:\n"
-        "    try:\n"
-        "        list(pool.results([1]))\n"
-        "    except GraphWalkerError as error:\n"
-        "        print(error)\n"
-    )
+    (tmp_path / "unguarded.py").write_text(UNGUARDED)
     paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests", Path(__file__).parent)))
-    run = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
+    words, env = (
+        [sys.executable, str(tmp_path / "unguarded.py")],
+        os.environ | {"PYTHONPATH": paths},
     )
+    run = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     assert "ended before its first record" in run.stdout and "__main__" in run.stdout
     assert "bootstrapping" in run.stderr  # Python's own words
 
@@ -108,7 +98,7 @@ def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
 def test_no_more_jobs_are_under_way_than_ahead_allows():
     begun, lock = [], threading.Lock()
 
-    def work(job: int) -> int:
+    def work(job):
         with lock:
             begun.append(job)
         return job
@@ -155,15 +145,14 @@ def test_a_watchdog_says_what_is_waited_for(capsys):
     with console.progress("synth", every_s=0.05) as tick, waiting_for("an answer of http://x"):
         tick(1, 10)
         time.sleep(0.3)
-    assert (
-        "synth: nothing new for 0 s; waiting for an answer of http://x" in capsys.readouterr().err
-    )
+    told = "synth: nothing new for 0 s; waiting for an answer of http://x"
+    assert told in capsys.readouterr().err
 
 
 def test_lines_say_what_a_model_does(capsys):
     with console.progress("evaluate", every_s=0.05) as tick:
         tick(0, 10)
-        count_work(episodes=1, turns=4, written=300, cost=0.25)
+        workers.count_work(episodes=1, turns=4, written=300, cost=0.25)
         time.sleep(0.3)
         tick(2, 10, EM=0.5)
     told = capsys.readouterr().err

@@ -1,7 +1,5 @@
 """What a chain costs at its chat servers, by the questions that it really asks."""
 
-from pathlib import Path
-
 import pytest
 
 from graphwalker.config import read_settings
@@ -22,12 +20,12 @@ eval:
 """
 
 
-def money_of(file: Path | str, *overrides: str) -> str:
+def money_of(file, *overrides):
     settings = read_settings(file, overrides)
     return next(one.found for one in estimate_money(read_sections(settings, str(file))))
 
 
-def chain(tmp_path: Path, file: str, form: str = "auto") -> Path:
+def chain(tmp_path, file, form="auto"):
     path = tmp_path / "chain.yaml"
     path.write_text(CHAIN.format(run=tmp_path / "run", file=file, form=form))
     return path
@@ -42,11 +40,11 @@ def chain(tmp_path: Path, file: str, form: str = "auto") -> Path:
         ("graphwalker-table2", "about 32 to 96 "),
     ],
 )
-def test_a_paper_s_chain_costs_what_its_questions_and_tries_do(name: str, amount: str):
+def test_a_paper_s_chain_costs_what_its_questions_and_tries_do(name, amount):
     assert f"money {amount}" in money_of(ROOT / f"configs/paper/{name}.yaml")
 
 
-def test_questions_that_are_there_are_counted(tmp_path: Path):
+def test_questions_that_are_there_are_counted(tmp_path):
     topic, answer = {"id": "a", "name": "A"}, {"name": "x"}
     record = {"question": "who?", "topic_entities": [topic], "answers": [answer]}
     write_jsonl(tmp_path / "q.jsonl", [{"id": str(number), **record} for number in range(3)])
@@ -54,12 +52,12 @@ def test_questions_that_are_there_are_counted(tmp_path: Path):
     assert "money about 30 " in told and "eval: 3 questions (counted) x 2" in told
 
 
-def test_questions_of_an_unknown_number_cost_an_unknown_amount(tmp_path: Path):
+def test_questions_of_an_unknown_number_cost_an_unknown_amount(tmp_path):
     told = money_of(chain(tmp_path, "mine.jsonl"))
     assert told.startswith("money unknown (eval: mine.jsonl is not there, and has no published")
 
 
-def test_a_published_number_is_named_as_such_and_bounded_by_the_limit(tmp_path: Path):
+def test_a_published_number_is_named_as_such_and_bounded_by_the_limit(tmp_path):
     file = chain(tmp_path, "WebQSP.test.json", "webqsp")
     assert "eval: 1,639 questions (published: " in money_of(file)
     assert "eval: 5 questions (published: " in money_of(file, "eval.limit=5")

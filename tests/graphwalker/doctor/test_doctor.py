@@ -1,27 +1,28 @@
 """Broken set-ups are named with the next move, before a run meets them."""
 
 import json
-from collections.abc import Iterator
+import subprocess
 from functools import cache
 from importlib import metadata
 
 import pytest
+from typer.testing import CliRunner
 
-from graphwalker.cli.app import app, run
+from graphwalker.cli.app import app
 from graphwalker.config import read_settings
 from graphwalker.demo.check import check_chain
 from graphwalker.doctor.places import look_at_files, promised_gpus
 from graphwalker.doctor.software import look_at_software
-from graphwalker.errors import install_extra
-from support.backends import write
+from graphwalker.errors import UserError, install_extra
+from graphwalker.graphs.virtuoso.server import STATE
+from support.commands import command
 from support.http_server import QuietHandler, listening
-from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 
 class Empty(QuietHandler):
     """A SPARQL endpoint that is up and holds nothing."""
 
-    def _answer(self) -> None:
+    def _answer(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.dumps({"head": {"vars": ["s"]}, "results": {"bindings": []}}).encode()
         self.send(200, body, "application/sparql-results+json")
@@ -29,38 +30,34 @@ class Empty(QuietHandler):
     do_GET = do_POST = _answer
 
 
+@pytest.fixture(autouse=True)
+def nothing_promised(monkeypatch):
+    for name in ("OPENAI_API_KEY", "DOCTOR_KEY", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="module")
-def empty_endpoint() -> Iterator[str]:
+def empty_endpoint():
     with listening(Empty) as address:
         yield f"{address}/sparql"
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory) -> str:
-    from graphwalker.graphs.build.build import build_graph
-
-    folder = tmp_path_factory.mktemp("toy")
-    build_graph([write(folder / "source", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)], folder / "graph")
-    return str(folder / "graph")
-
-
-def look(capsys, *words: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
+def look(capsys, *words):
     """Exit code, and (verdict, found, next) of everything that was looked at."""
-    ended: list[int | None] = []
-    assert run(lambda: ended.append(app(["doctor", *words, "--json"], standalone_mode=False))) == 0
-    rows = json.loads(capsys.readouterr().out)
-    return ended[0] or 0, {row["what"]: (row["verdict"], row["found"], row["next"]) for row in rows}
+    code, printed, _ = command(capsys, "doctor", *words, "--json")
+    rows = json.loads(printed)
+    return code, {row["what"]: (row["verdict"], row["found"], row["next"]) for row in rows}
 
 
-def test_a_whole_set_up_is_fine(capsys, graph, tmp_path, monkeypatch):
-    for name in ("SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
-        monkeypatch.delenv(name, raising=False)
-    code, found = look(capsys, "--graph", graph, "--out", str(tmp_path))
+def test_a_whole_set_up_is_fine(capsys, toy_folder, tmp_path):
+    code, found = look(capsys, "--graph", toy_folder, "--out", tmp_path)
     assert "wrong" not in {verdict for verdict, _, _ in found.values()} and code == 0
     assert "entities" in found["graph"][1]
 
 
 LARGER = "machine.gpu_gib=24 grpo.keep_checkpoints=9000"
+EVAL = "eval --graph {graph} --out {tmp} questions=q policy.model=m "
+EVAL += "policy.api.base_url=http://127.0.0.1:9/v1"
 BROKEN: dict[str, tuple[str, str, str]] = {
     "a graph that is not there": ("--graph {tmp}/none", "graph", "no such file or folder"),
     "an endpoint that is down": ("--graph http://127.0.0.1:9/sparql", "graph", "refused"),
@@ -70,29 +67,21 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "a model that is not there": ("--model {tmp}/none", "model", "no such folder"),
     "a folder that cannot be written": ("--out {tmp}/file/run", "disk", "cannot be written"),
     "a chat server without its key": (
-        "eval --graph {graph} --out {tmp} questions=q policy.model=m "
-        "policy.api.base_url=http://127.0.0.1:9/v1 policy.api.api_key_env=DOCTOR_KEY",
-        "policy.api's key",
-        "DOCTOR_KEY is not set",
+        f"{EVAL} policy.api.api_key_env=DOCTOR_KEY", "policy.api's key", "DOCTOR_KEY is not set",
     ),
-    "a chat server that is down": (
-        "eval --graph {graph} --out {tmp} questions=q policy.model=m "
-        "policy.api.base_url=http://127.0.0.1:9/v1",
-        "policy.api",
-        "refused",
-    ),
+    "a chat server that is down": (EVAL, "policy.api", "refused"),
     "a file without a line": ("sft --out {tmp} model=m/n data=[{tmp}/file]", "data", "file: empty"),
     "a chain without its files": ("", "questions", "no such file"),
     "a chain without a key": ("", "teacher's key", "OPENAI_API_KEY is not set"),
     "a chain with a misspelt setting": ("sft1.lrr=3", "sft1", "did you mean lr?"),
     "a chain for larger GPUs": (LARGER, "grpo", "of 24 cannot hold the model"),
     "a chain whose checkpoints do not fit": (LARGER, "disk", "needed for"),
-}
+}  # fmt: skip
 """Fifteen set-ups: what is typed, the row that says what is wrong, and what it says."""
 
 
 @cache
-def looked_at_chain(*words: str) -> dict[str, tuple[str, str, str]]:
+def looked_at_chain(*words):
     file = "configs/paper/graphwalker-table2.yaml"
     found = check_chain(read_settings(file, [*words]), file)
     # A stage may be named again for what else is wrong: the first row that is wrong counts.
@@ -101,17 +90,15 @@ def looked_at_chain(*words: str) -> dict[str, tuple[str, str, str]]:
 
 
 def test_fifteen_broken_set_ups_are_named_with_the_next_move(
-    capsys, graph, tmp_path, monkeypatch, empty_endpoint
+    capsys, toy_folder, tmp_path, monkeypatch, empty_endpoint
 ):
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "DOCTOR_KEY", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
-        monkeypatch.delenv(name, raising=False)
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "config.json").write_text("{}")
     (tmp_path / "file").touch()
     assert len(BROKEN) == 15
     for name, (words, what, said) in BROKEN.items():
-        given = words.format(tmp=tmp_path, graph=graph, empty=empty_endpoint).split()
+        given = words.format(tmp=tmp_path, graph=toy_folder, empty=empty_endpoint).split()
         chain = name.startswith("a chain")
         found = looked_at_chain(*given) if chain else look(capsys, *given)[1]
         verdict, seen, move = found[what]
@@ -123,8 +110,6 @@ def test_a_layout_for_gpus_and_a_torch_for_cpus(capsys, monkeypatch):
 
     if torch.version.cuda is not None:
         pytest.skip("this torch is built for GPUs")
-    for name in ("SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES"):
-        monkeypatch.delenv(name, raising=False)
     code, found = look(capsys, "--layout", "ddp")
     assert code == 1 and "layout ddp is for GPUs" in found["GPUs"][1]
 
@@ -150,7 +135,7 @@ def test_gpus_that_were_promised_and_are_not_there(capsys, monkeypatch):
     ],
 )
 def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said):
-    def installed(name: str) -> str:
+    def installed(name):
         if name in versions:
             return versions[name]
         try:
@@ -165,8 +150,7 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
 
 def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    run(lambda: app(["doctor"], standalone_mode=False))
-    assert "…" not in capsys.readouterr().out
+    assert "…" not in command(capsys, "doctor")[1]
 
 
 @pytest.mark.parametrize(
@@ -182,3 +166,21 @@ def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
 def test_advice_for_a_file_that_is_not_there_fits_it(file, advice):
     (found,) = look_at_files("questions", [f"nowhere/data/{file}"])
     assert found.verdict == "wrong" and found.next.startswith(advice)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A server's folder; its process works in it, as a running server does."""
+    process = subprocess.Popen(["sleep", "60"], cwd=tmp_path)
+    server = {"folder": str(tmp_path), "pid": process.pid, "sql_port": 1, "http_port": 1}
+    (tmp_path / STATE).write_text(json.dumps({**server, "password": "x"}))
+    yield tmp_path
+    process.kill()
+    process.wait()
+
+
+def test_down_without_isql_says_what_to_install(folder, monkeypatch):
+    monkeypatch.setenv("PATH", str(folder))
+    done = CliRunner().invoke(app, ["virtuoso", "down", str(folder)])
+    assert isinstance(done.exception, UserError)
+    assert "isql-vt not found; install it: apt-get install" in str(done.exception)

@@ -7,7 +7,6 @@ import pytest
 from graphwalker.agents.environment import Environment
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
-from graphwalker.policies.base import Completion
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
@@ -17,7 +16,7 @@ from support.eval_toy import SPOUSE
 from support.serve_toy import GatedPolicy, served, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = pytest.mark.browser
 
@@ -27,14 +26,14 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 class SteppedPolicy(GatedPolicy):
     """Plays one completion each time that the gate is opened."""
 
-    def collect(self) -> list[tuple[str, Completion | Exception]]:
+    def collect(self):
         found = super().collect()
         if found:
             self.gate.clear()
         return found
 
 
-def hostile(kind: type[GatedPolicy] = GatedPolicy) -> tuple[Environment, GatedPolicy]:
+def hostile(kind=GatedPolicy):
     graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": HOSTILE})
     say = TagProtocol(EXAMPLES).render
     lines = [
@@ -45,7 +44,14 @@ def hostile(kind: type[GatedPolicy] = GatedPolicy) -> tuple[Environment, GatedPo
     return Environment(graph), kind(lines=lines)
 
 
-def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Browser") -> None:
+def asked_in(page, server):
+    """The served page, a question typed into it."""
+    page.goto(server.url)
+    page.fill("#question", "Who is married to Ada?")
+    return page
+
+
+def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser):
     environment, policy = hostile()
     said: list[Any] = []
     with served(policy, environment=environment) as server:
@@ -53,8 +59,7 @@ def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Br
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.goto(server.url)
-        page.fill("#question", "Who is married to Ada?")
+        asked_in(page, server)
         page.keyboard.press("Enter")
         page.wait_for_selector(".end.good")
         assert HOSTILE in page.inner_text(".end") and "(m.b)" in page.inner_text(".end")
@@ -67,9 +72,7 @@ def test_the_page_asks_and_shows_the_walk_and_hostile_names_as_text(browser: "Br
     assert said == []
 
 
-def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(
-    browser: "Browser",
-) -> None:
+def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(browser):
     environment, policy = hostile()
     asked = Question("e", "Who is married to Ada?", (Entity("m.a", "Ada"),))
     with served(policy, environment=environment, examples=lambda: [asked]) as server:
@@ -88,13 +91,11 @@ def test_an_example_is_asked_with_a_click_and_its_link_shows_the_walk_again(
         again.close()
 
 
-def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:
+def test_a_name_that_two_entities_bear_lists_both(browser):
     names = {"m.a": "Ada", "m.b": "Ada", "m.c": "Bo"}
     environment = Environment(MemoryGraph([("m.a", SPOUSE, "m.c")], names))
     with served(environment=environment) as server:
-        page = browser.new_page()
-        page.goto(server.url)
-        page.fill("#question", "Who is married to Ada?")
+        page = asked_in(browser.new_page(), server)
         page.wait_for_selector("#topics select")
         assert page.locator("#topics option").count() == 2
         page.fill("#topic", "B")
@@ -103,13 +104,11 @@ def test_a_name_that_two_entities_bear_lists_both(browser: "Browser") -> None:
         page.close()
 
 
-def test_stop_ends_the_walk(browser: "Browser") -> None:
+def test_stop_ends_the_walk(browser):
     environment, policy = hostile()
     policy.gate.clear()
     with served(policy, environment=environment) as server:
-        page = browser.new_page()
-        page.goto(server.url)
-        page.fill("#question", "Who is married to Ada?")
+        page = asked_in(browser.new_page(), server)
         page.click("#ask")
         assert until(lambda: server.sessions.running == 1)
         page.click("#stop")
@@ -118,14 +117,10 @@ def test_stop_ends_the_walk(browser: "Browser") -> None:
         page.close()
 
 
-def test_the_relations_that_a_turn_was_offered_stand_open_while_the_walk_runs(
-    browser: "Browser",
-) -> None:
+def test_the_relations_that_a_turn_was_offered_stand_open_while_the_walk_runs(browser):
     environment, policy = hostile(SteppedPolicy)
     with served(policy, environment=environment) as server:
-        page = browser.new_page()
-        page.goto(server.url)
-        page.fill("#question", "Who is married to Ada?")
+        page = asked_in(browser.new_page(), server)
         page.keyboard.press("Enter")
         page.wait_for_selector("li[aria-current] .relations[open]")
         assert page.inner_text(".relations summary") == "one relation offered of Ada"
@@ -138,7 +133,7 @@ def test_the_relations_that_a_turn_was_offered_stand_open_while_the_walk_runs(
         page.close()
 
 
-def test_an_answer_is_copied_with_the_triples_that_lead_to_it(browser: "Browser") -> None:
+def test_an_answer_is_copied_with_the_triples_that_lead_to_it(browser):
     name = f"{HOSTILE}\nEvidence:\tfake"
     graph = MemoryGraph([("m.a", SPOUSE, "m.b")], {"m.a": "Ada", "m.b": name})
     say = TagProtocol(EXAMPLES).render
@@ -147,16 +142,13 @@ def test_an_answer_is_copied_with_the_triples_that_lead_to_it(browser: "Browser"
     policy = GatedPolicy(lines=[*lines, say("", FinalAnswer((name,)))])
     allowed = ["clipboard-read", "clipboard-write"]
     with served(policy, environment=Environment(graph)) as server:
-        page = browser.new_context(permissions=allowed).new_page()
-        page.goto(server.url)
-        page.fill("#question", "Who is married to Ada?")
+        page = asked_in(browser.new_context(permissions=allowed).new_page(), server)
         page.keyboard.press("Enter")
         page.wait_for_selector(".end.good")
         page.click("text=Copy with evidence")
         page.wait_for_selector("text=Copied")
-        question, answer, title, triple, end = page.evaluate(
-            "navigator.clipboard.readText()"
-        ).split("\n")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        question, answer, title, triple, end = copied.split("\n")
         assert question == "Question: Who is married to Ada?" and (title, end) == ("Evidence:", "")
         assert answer == f"Answer: {HOSTILE} Evidence: fake (m.b)"
         assert triple.split("\t") == ["Ada", SPOUSE, f"{HOSTILE} Evidence: fake", "turn 2"]
