@@ -36,7 +36,8 @@ def on_wire(*calls, content=None):
     ]
     message = {"role": "assistant", "content": content, "tool_calls": listed}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    return Act(body={"choices": [choice]})
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    return Act(body={"choices": [choice], "usage": usage})
 
 
 def look(*calls):

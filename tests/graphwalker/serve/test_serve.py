@@ -247,7 +247,7 @@ def test_a_body_ends_at_its_limit_whether_or_not_it_says_its_length(server):
 
 
 def test_the_agent_is_an_openai_model(server):
-    (model,) = httpx.get(f"{server.url}/v1/models").json()["data"]
+    (model,) = httpx.get(f"{server.url}/v1/models", timeout=60).json()["data"]
     body = chat(server).json()
     assert body["model"] == model["id"] == "graphwalker/scripted"
     message = body["choices"][0]["message"]
