@@ -11,19 +11,16 @@ from support.pages import command_lines
 from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "clusters.md"
-PIPELINE, GRAPH = "tests/test_slurm_pipeline.py", "tests/test_slurm_graph.py"
-JOBS = "tests/training/test_slurm.py"
+PIPELINE, JOBS = "tests/test_slurm_pipeline.py", "tests/test_slurm_jobs.py"
 FIRST = f"{JOBS}::test_the_first_job_of_the_page_runs_word_for_word_in_a_fresh_clone"
 ARRAY = f"{JOBS}::test_an_array_of_shards_merges_into_the_run_without_shards"
 NODES = f"{JOBS}::test_an_sft_job_over_two_nodes_is_the_run_of_one_process"
 FAILING = f"{PIPELINE}::test_a_stage_after_a_failed_one_does_not_start"
 IN_SMALL = f"{PIPELINE}::test_a_papers_run_in_small_is_one_command_over_a_virtuoso"
-BESIDE = f"{GRAPH}::test_training_runs_beside_a_server_on_the_last_node_and_ends_it"
-SERVED = f"{GRAPH}::test_a_served_virtuoso_has_its_address_in_a_file_while_it_is_healthy"
-OWN_STAGE = (
-    "tests/test_own_stage.py"
-    "::test_the_stage_of_the_page_runs_once_behind_the_stage_that_makes_its_input"
-)
+BESIDE = f"{JOBS}::test_training_runs_beside_a_server_on_the_last_node_and_ends_it"
+SERVED = f"{JOBS}::test_a_served_virtuoso_has_its_address_in_a_file_while_it_is_healthy"
+RUNS_ONCE = "test_the_stage_of_the_page_runs_once_behind_the_stage_that_makes_its_input"
+OWN_STAGE = f"tests/test_extend.py::{RUNS_ONCE}"
 RUN_BY = {
     "graphwalker reproduce graphwalker-table2 --slurm": IN_SMALL,
     "graphwalker reproduce graphwalker-table2 --toy": IN_SMALL,

@@ -22,7 +22,6 @@ SMALLER = {
 
 
 def run_page(page: str, folder: Path, data: str, graph: str) -> str:
-    """Run the blocks of a page up to the one that trains."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```", text, re.S | re.M)
     last = next(n for n, block in enumerate(blocks) if "graphwalker grpo" in block)
@@ -34,14 +33,9 @@ def run_page(page: str, folder: Path, data: str, graph: str) -> str:
         (folder / name).symlink_to(ROOT / name)
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     settings = {"PATH": path, "HOME": str(folder), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env=settings | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    settings["PYTHONPATH"] = str(ROOT)
+    line = ["bash", "-c", script]
+    done = subprocess.run(line, cwd=folder, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

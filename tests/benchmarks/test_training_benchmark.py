@@ -1,4 +1,4 @@
-"""The training benchmark: it runs to the end, and what it compares is the same work."""
+"""The benchmarks of training and of rankers run to their records."""
 
 import json
 import shutil
@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from graphwalker.config import write_config
+from graphwalker.files import write_jsonl
+from graphwalker.graphs.base import Entity
+from graphwalker.question import Answer, Question
 from support.paths import ROOT
 from support.run_toys import grpo_config
 
@@ -32,7 +35,6 @@ def test_plain_training_has_our_losses_and_generate_plays_our_episodes(tmp_path:
 
 @pytest.mark.slow
 def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: Path) -> None:
-    """On the toy, in the form of a finished demo."""
     from benchmarks.training_grpo import ALONE, measure
 
     demo = tmp_path / "demo"
@@ -46,3 +48,28 @@ def test_each_saving_of_a_grpo_step_is_the_same_gradient(grpo_world, tmp_path: P
     gaps = figures["update"]["largest_difference_of_gradients"]
     assert {*ALONE, "ours"} < gaps.keys() and max(gaps.values()) < 1e-3
     assert sum(figures["shares"].values()) == pytest.approx(1.0, abs=1e-3)
+
+
+ADA = (Entity("m.0ada", "Ada Mbeki"),)
+PATHS = {"who is her kid?": "people.person.children", "her movies?": "film.film.directed_by"}
+
+
+@pytest.mark.slow
+def test_every_ranker_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.ranker import main
+
+    for name in ("synth", "train", "test"):
+        questions = [
+            Question(str(k), text, ADA, (Answer("x"),), annotations={"relation_path": [relation]})
+            for k, (text, relation) in enumerate(PATHS.items())
+        ]
+        write_jsonl(tmp_path / f"{name}.jsonl", [question.to_json() for question in questions])
+    files = [f"--{name}={tmp_path}/{name}.jsonl" for name in ("synth", "train", "test")]
+    given = ["--graph", "support.toy:toy_graph", *files, "--seeds", "3", "--synth-seeds", "3"]
+    monkeypatch.setattr(sys, "argv", ["ranker", *given, "--results", str(tmp_path)])
+    main()
+    record = json.loads((tmp_path / "ranker.json").read_text())
+    figures = record["figures"]
+    assert len(figures) == 1 + 2 + 3 and record["seed"] == 3
+    (trained,) = figures["trained, both"]
+    assert trained["test"]["hops"] == 2 and trained["call_ms"] > 0

@@ -2,8 +2,9 @@
 
 import gzip
 import json
-import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,18 @@ from benchmarks import webqsp_slice
 from graphwalker.datasets.base import load_questions
 from graphwalker.files import read_json, read_jsonl
 from support import webqsp_sample
-from support.paths import DATA, ROOT
+from support.paths import DATA
 
 
 def run(*words: object) -> str:
-    command = [sys.executable, "-m", "benchmarks.webqsp_slice", *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as told:
+        patch.setattr(sys, "argv", ["webqsp_slice", *map(str, words)])
+        assert webqsp_slice.main() == 0
+    return told.getvalue()
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of the slice, and what was printed."""
     folder = tmp_path_factory.mktemp("slice")
     public = webqsp_sample.write(folder / "public")
     said = run(
@@ -37,9 +37,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        r["id"]: r for split in ("train", "test") for r in read_jsonl(folder / f"{split}.jsonl")
-    }
+    files = (folder / f"{split}.jsonl" for split in ("train", "test"))
+    return {row["id"]: row for file in files for row in read_jsonl(file)}
 
 
 def test_a_question_is_kept_where_the_slice_finds_a_gold_answer(sample: tuple[Path, str]) -> None:
@@ -56,17 +55,13 @@ def test_a_relation_may_stand_as_its_reverse(sample: tuple[Path, str]) -> None:
     assert row["answers"] == ["Painter"]
 
 
-def test_two_patterns_through_a_node_are_one_relation_and_the_second_parse_counts(
-    sample: tuple[Path, str],
-) -> None:
+def test_two_patterns_through_a_node_are_one_relation_and_the_second_parse_counts(sample) -> None:
     row = records(sample[0])["WebQTest-2"]
     assert row["relation_path"] == ["film.actor.film..film.performance.film"]
     assert row["answers"] == ["Last Ferry"]
 
 
-def test_a_dump_with_its_nodes_in_between_answers_the_same_questions(
-    sample: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_a_dump_with_its_nodes_in_between_answers_the_same_questions(sample, tmp_path) -> None:
     space, lines = "http://rdf.freebase.com/ns/", list[str]()
     for number, (start, relation, end) in enumerate(webqsp_sample.FACTS):
         parts = [part.strip("/").replace("/", ".") for part in relation.split("./")]
@@ -82,10 +77,11 @@ def test_a_dump_with_its_nodes_in_between_answers_the_same_questions(
         "--webqsp", public / "WebQSP.zip", "--triples", tmp_path / "dump.nt",
         "--reverse", public / "reverse_properties.tsv", "--out", tmp_path / "out",
     )  # fmt: skip
-    found, known = records(tmp_path / "out"), records(sample[0])
-    assert {k: (r["answers"], r["level"]) for k, r in found.items()} == {
-        k: (r["answers"], r["level"]) for k, r in known.items()
-    }
+    found, known = (
+        {key: (row["answers"], row["level"]) for key, row in records(folder).items()}
+        for folder in (tmp_path / "out", sample[0])
+    )
+    assert found == known
 
 
 def test_both_files_are_questions_of_ours_and_the_graph_is_fb15ks(sample: tuple[Path, str]) -> None:
@@ -97,9 +93,8 @@ def test_both_files_are_questions_of_ours_and_the_graph_is_fb15ks(sample: tuple[
 
 
 def test_digests_say_what_each_file_is(sample: tuple[Path, str]) -> None:
-    (known,) = [
-        one for one in read_json(sample[0] / "sources.json")["files"] if "train.txt" in one["file"]
-    ]
+    files = read_json(sample[0] / "sources.json")["files"]
+    (known,) = (one for one in files if "train.txt" in one["file"])
     assert known["known as"] == "no digest is known" and known["digest"].startswith("sha256 ")
     assert "another slice than that of the README's rows" in sample[1]
     assert "WebQSP.zip: https://www.microsoft.com" in run("--sources")
@@ -139,25 +134,13 @@ def test_the_real_slice_has_904_and_522_questions(tmp_path: Path) -> None:
         "--out", tmp_path / "out",
     )  # fmt: skip
     assert "the graph: the slice of the README's rows" in said
+    keys = ("question", "split", "level", "topic_entities", "answers", "answer_mids")
     for split, rows in wanted.items():
-        found = {
-            row["id"]: _content(row) for row in read_jsonl(tmp_path / "out" / f"{split}.jsonl")
-        }
-        assert found == {row["id"]: _content(row) for row in rows}
-        assert len(found) == {"train": 904, "test": 522}[split]
-
-
-def _content(row: dict[str, Any]) -> dict[str, Any]:
-    keys = (
-        "question",
-        "split",
-        "level",
-        "topic_entities",
-        "answers",
-        "answer_mids",
-        "answer_aliases",
-    )
-    return {key: row[key] for key in keys}
+        found, wanted_rows = (
+            {row["id"]: [row[key] for key in (*keys, "answer_aliases")] for row in some}
+            for some in (read_jsonl(tmp_path / "out" / f"{split}.jsonl"), rows)
+        )
+        assert found == wanted_rows and len(found) == {"train": 904, "test": 522}[split]
 
 
 def _as_published(row: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +149,7 @@ def _as_published(row: dict[str, Any]) -> dict[str, Any]:
     body = "".join(f"{' '.join(pattern)} .\n" for pattern in terms)
     parse = webqsp_sample.parse(name, body, (), ())
     parse["Sparql"] = parse["Sparql"].replace(webqsp_sample.mid(name), topic)
-    gold = [
-        {"AnswerType": "Entity", "AnswerArgument": a["mid"], "EntityName": a["name"]}
-        for a in row["answers_full"]
-    ]
-    return webqsp_sample.record(
-        row["id"], row["question"], parse | {"TopicEntityMid": topic, "Answers": gold}
-    )
+    keys = {"AnswerArgument": "mid", "EntityName": "name"}
+    gold = [{"AnswerType": "Entity"} | {k: a[keys[k]] for k in keys} for a in row["answers_full"]]
+    parse |= {"TopicEntityMid": topic, "Answers": gold}
+    return webqsp_sample.record(row["id"], row["question"], parse)

@@ -61,9 +61,8 @@ def test_the_oracle_answers_nothing_after_a_look_and_says_why(made):
 
 def test_an_empty_answer_before_any_look_is_wrong():
     question = Question("1", "Who?", gold=Absent())
-    blind = Trajectory(
-        question, "a", "p", (Turn((), "", action={"answer": []}),), (), StopReason.ANSWERED
-    )
+    turns = (Turn((), "", action={"answer": []}),)
+    blind = Trajectory(question, "a", "p", turns, (), StopReason.ANSWERED)
     assert score(blind)["em"] == 0.0
 
 
@@ -82,12 +81,8 @@ def test_the_records_verify_and_every_reader_of_questions_takes_them(made, graph
 
 def test_no_question_is_without_an_answer_by_default(graph, tmp_path):
     assert "absent" not in SynthConfig().weights
-    record = {
-        "id": "1",
-        "question": "Who?",
-        "topic_entities": [{"id": "x", "name": "X"}],
-        "answers": [],
-    }
+    topics = [{"id": "x", "name": "X"}]
+    record = {"id": "1", "question": "Who?", "topic_entities": topics, "answers": []}
     (tmp_path / "q.jsonl").write_text(json.dumps(record))
     with pytest.raises(Exception, match="no answers"):
         load_questions(tmp_path / "q.jsonl")

@@ -1,6 +1,5 @@
 """GraphWalkerBench on any graph: its structures, its published form, nothing of training in it."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -9,17 +8,16 @@ import pytest
 from data_pipeline.config import TABLE_7, BenchConfig, SynthConfig
 from data_pipeline.graphwalkerbench import Trained, make_bench
 from data_pipeline.synthesize import make_questions
-from graphwalker.cli.app import app, run
 from graphwalker.datasets.base import load_dataset, load_questions
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import read_json, read_jsonl, write_jsonl
+from support.commands import code
 
 COUNT = 24
 
 
 @pytest.fixture(scope="module")
 def world(graph, tmp_path_factory) -> Path:
-    """A graph, a training corpus of any of its entities, and a benchmark that knows of it."""
     out = tmp_path_factory.mktemp("world")
     (out / "graph").symlink_to(graph)
     trained = SynthConfig(count=30, split="any", mix={"3-hop": 1, "2I": 1}, seed=0)
@@ -41,7 +39,7 @@ def test_nothing_of_the_training_corpus_is_asked(world):
     bench = list(read_jsonl(world / "bench/questions.jsonl"))
     topics = {topic["id"] for row in train for topic in row["topic_entities"]}
     assert not topics & {topic["id"] for row in bench for topic in row["topic_entities"]}
-    card = json.loads((world / "bench/datacard.json").read_text())
+    card = read_json(world / "bench/datacard.json")
     shared = card["shared_with_training"]
     assert shared["question"] == shared["query"] == shared["topic"] == 0
     reasons = {row["reason"] for row in read_jsonl(world / "bench/dropped.jsonl")}
@@ -80,12 +78,10 @@ def test_a_structure_that_was_trained_on_is_not_called_unseen(world, tmp_path):
 def test_a_corpus_of_another_kind_is_named(world, tmp_path, capsys):
     wrong = tmp_path / "wrong.jsonl"
     write_jsonl(wrong, [{"text": "no"}])
-    where = ["--graph", str(world / "graph"), "--out", str(tmp_path / "o"), "--against", str(wrong)]
-    assert run(lambda: app(["bench", *where], standalone_mode=False)) == 2
-    said = capsys.readouterr().err
-    assert (
-        f"{wrong}: record 1 is neither a question nor a trajectory of our form ('question'" in said
-    )
+    where = ["--graph", world / "graph", "--out", tmp_path / "o", "--against", wrong]
+    assert code("bench", *where) == 2
+    said = f"{wrong}: record 1 is neither a question nor a trajectory of our form ('question'"
+    assert said in capsys.readouterr().err
 
 
 def test_a_finished_benchmark_is_not_made_again_against_another_corpus(world):

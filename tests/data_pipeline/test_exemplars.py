@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import graphwalker as gw
 from data_pipeline.config import SynthConfig
 from data_pipeline.exemplars import make_exemplars
 from data_pipeline.synthesize import make_questions
@@ -25,9 +24,9 @@ SETTINGS = EnvironmentConfig(exemplars=2)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
+def world(graph, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exemplars")
-    gw.make_world(folder / "graph", entities=1000)
+    (folder / "graph").symlink_to(graph)
     config = SynthConfig(count=4, mix={"1-hop": 1, "2-hop": 1})
     make_questions(folder / "graph", config, folder / "made")
     return folder

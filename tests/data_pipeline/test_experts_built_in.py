@@ -8,21 +8,26 @@ from typing import Any
 
 import pytest
 
-from data_pipeline.config import ExpertConfig
+from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.erring import DIRECTED_ERRORS
-from data_pipeline.experts.experts import make_experts
+from data_pipeline.experts.experts import built_in, make_experts
 from data_pipeline.experts.way_back import ways_back
+from data_pipeline.synthesize import synthesize
+from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.config import parse_config
 from graphwalker.datasets.own.searched import queries_to
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.query.query import execute
+from graphwalker.query.draft import Draft
+from graphwalker.query.query import Branch, Query, execute, parse_hop
 from graphwalker.question import Answer, Question, read_worded
 from graphwalker.trajectory import Trajectory
+from support.toy import toy_graph
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +45,6 @@ def made(exam: Path, out: Path, questions: list[Question], **values: Any) -> lis
 
 
 def one_way_episodes(exam, out, corpus, preset, **values):
-    """Of questions of one and two hops, with tools that look in one direction."""
     questions = [q for q in corpus if q.structure != "2I"][:40]
     environment = {"preset": preset, "max_turns": 12}
     return made(exam, out, questions, environment=environment, **values)
@@ -89,9 +93,7 @@ def actions(trajectories: list[Trajectory]) -> list[list[dict]]:
     return [[turn.action for turn in t.turns] for t in trajectories]
 
 
-def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_found(
-    exam, corpus
-) -> None:
+def test_searched_queries_have_exactly_the_answers_and_hold_the_gold_one(exam, corpus) -> None:
     graph, hits = open_graph(exam / "graph"), 0
     for question in corpus:
         found = list(queries_to(graph, question, 2))
@@ -106,10 +108,8 @@ def test_a_searched_query_has_exactly_the_answers_and_the_gold_one_is_among_the_
 
 @pytest.mark.long
 def test_neither_words_nor_query_of_a_question_are_read(exam, corpus, tmp_path) -> None:
-    bare = [
-        replace(q, text=f"Zork {n}?", query=None, wording=None, relation_path=())
-        for n, q in enumerate(corpus)
-    ]
+    gone = {"query": None, "wording": None, "relation_path": ()}
+    bare = [replace(q, text=f"Zork {n}?", **gone) for n, q in enumerate(corpus)]
     plain = {"plain_thoughts": True}
     whole = made(exam, tmp_path / "a", corpus, searched=2, **plain)
     searched = made(exam, tmp_path / "b", bare, searched=2, **plain)
@@ -174,9 +174,8 @@ def test_turns_are_repeated_word_for_word_and_no_call_is_made_twice(exam, corpus
     (failed,) = map(without_times, rollout([question], environment, policy))
     back = next(iter(ways_back(failed, environment, seed=0)))
     assert [turn.completion for turn in back.turns[:2]] == script[:2]
-    assert [turn.observation for turn in back.turns[:2]] == [
-        t.observation for t in failed.turns[:2]
-    ]
+    shown = ([turn.observation for turn in one.turns[:2]] for one in (back, failed))
+    assert next(shown) == next(shown)
     calls = [json.dumps(turn.action) for turn in back.turns]
     assert len(set(calls)) == len(calls)
     assert "wrong" in back.turns[2].thought or "failed" in back.turns[2].thought
@@ -193,3 +192,122 @@ def test_an_episode_without_a_call_has_no_way_back(exam, corpus):
 def test_a_policy_does_not_search() -> None:
     with pytest.raises(UserError, match="searched is the built-in expert's"):
         parse_config(ExpertConfig, {"searched": 1, "policy": {"model": "x"}}, "t")
+
+
+GRAPH = toy_graph()
+SPOUSE = "people.person.spouse_s..people.marriage.spouse"
+
+
+def ask(topic: str, hops: list[str], readings: dict[str, list[str]] | None = None) -> Question:
+    """A question over the toy graph; `readings` adds what the phrase of a hop may mean as well."""
+    start = Entity(topic, GRAPH.name(topic))
+    query = Query((Branch(start, tuple(map(parse_hop, hops))),))
+    also = readings or {}
+    meanings = tuple((parse_hop(hop), *map(parse_hop, also.get(hop, ()))) for hop in hops)
+    phrases = tuple(f"the <{hop}> of {{x}}" for hop in hops)
+    draft = Draft("Which one?", (phrases,), (), (meanings,))
+    answers = tuple(Answer(e.name, e.id) for e in execute(GRAPH, query).answers)
+    asked = Question("toy", "Which one?", (start,), answers, query=query, wording=draft)
+    return replace(asked, relation_path=query.path)
+
+
+def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory:
+    made = built_in(GRAPH, ExpertConfig(seed=seed, error_rate=error_rate), lexicon_of(GRAPH))
+    return next(made.episodes([question]))
+
+
+PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.person.nationality"]}
+
+
+def test_an_expert_recovers_from_a_wrong_reading_by_what_the_graph_shows():
+    question = ask("m.0eve", ["people.person.parents", SPOUSE], readings=PARENT)
+    runs = [expert(question, seed) for seed in range(20)]
+    assert all(run.scores["em"] == 1.0 for run in runs)
+    erring = [run for run in runs if run.provenance["errors"]]
+    assert 5 < len(erring) < 20
+    for run in erring:
+        assert {e["kind"] for e in run.provenance["errors"]} == {"dead_end"}
+        assert all(e["recovered"] for e in run.provenance["errors"])
+        assert any("Dead end" in t.thought or "lists nothing" in t.thought for t in run.turns)
+
+
+def test_every_kind_of_injected_error_happens_and_is_put_right():
+    question = ask("m.0film1", ["film.film.directed_by", "people.person.place_of_birth"])
+    runs = [expert(question, seed, error_rate=1.0) for seed in range(60)]
+    errors = [e for run in runs for e in run.provenance["errors"]]
+    kinds = ("wrong_relation", "dead_end", "wrong_entity", "misspelled_name")
+    assert {e["kind"] for e in errors} == {*kinds, "unlisted_relation", "foreign_relation"}
+    assert all(run.scores["em"] == 1.0 for run in runs)
+    for run in runs:
+        for error in run.provenance["errors"]:
+            turn = run.turns[error["turn"]]
+            garbled = error["kind"] == "misspelled_name"
+            assert turn.action["tool"] == ("get_relations" if garbled else "get_triples")
+            assert turn.error == "unknown_entity" or not garbled
+            if error["kind"] == "unlisted_relation":
+                assert turn.error == "not_listed_yet"
+            if error["kind"] == "foreign_relation":
+                assert turn.error == "unknown_relation"
+
+
+def test_an_expert_does_not_read_the_gold_hops():
+    hops = ["people.person.parents", SPOUSE]
+    question = ask("m.0eve", hops, readings=PARENT)
+    runs = [expert(question, seed) for seed in range(5)]
+    draft = question.wording
+    for order in ([1, 0, 2], [2, 1, 0]):  # the true reading first, as a draft has it, or not
+        parents = tuple(draft.readings[0][0][i] for i in order)
+        shuffled = replace(draft, readings=((parents, draft.readings[0][1]),))
+        asked = replace(question, wording=shuffled)
+        assert [expert(asked, seed).turns for seed in range(5)] == [run.turns for run in runs]
+
+
+def run_erring(exam: Path, out: Path, **settings) -> dict:
+    config = ExpertConfig(**{"count": 30, **settings})
+    return make_experts(exam / "graph", config, exam / "questions" / "questions.jsonl", out)
+
+
+def test_most_trajectories_err_and_recover_by_default(exam, tmp_path):
+    card = run_erring(exam, tmp_path)
+    rows = list(read_records(tmp_path / "graphroll.jsonl", Trajectory.from_json))
+    assert card["share_with_an_error"] >= 0.6 and len(card["errors"]) >= 4
+    for row in rows:
+        wrong = {error["turn"] for error in row.provenance["errors"]}
+        for error in row.provenance["errors"]:
+            assert error["recovered"] and error["turn"] < error["recovered_at"] < len(row.turns)
+            assert error["recovered_at"] not in wrong
+    injected, honest = card["injected_errors"], card["honest_errors"]
+    assert injected + honest == sum(card["errors"].values())
+
+
+@pytest.mark.long
+def test_experts_resume_to_the_same_bytes_with_any_number_of_workers(exam, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    run_erring(exam, one)
+    run_erring(exam, two, workers=2)
+    whole = (one / "graphroll.jsonl").read_bytes()
+    assert (two / "graphroll.jsonl").read_bytes() == whole
+    attempts = (two / "attempts.jsonl").read_bytes()
+    (two / "attempts.jsonl").write_bytes(attempts[:-700])
+    run_erring(exam, two)
+    assert (two / "graphroll.jsonl").read_bytes() == whole
+    assert (two / "datacard.json").read_bytes() == (one / "datacard.json").read_bytes()
+
+
+def test_a_structure_without_questions_is_reported_before_any_work(exam, tmp_path):
+    with pytest.raises(UserError, match=r"no 5-hop questions in it.*mix=\{\}"):
+        run_erring(exam, tmp_path, mix={"5-hop": 1})
+    assert not list(tmp_path.iterdir())  # another run may take the folder
+
+
+@pytest.mark.long
+def test_datasets_reads_graphsynth_and_graphroll_together_in_either_order(exam, tmp_path):
+    from datasets import load_dataset
+
+    config = SynthConfig(count=10, seed=2, mix={"2-hop": 2, "2I": 1})
+    synthesize(exam / "graph", config, tmp_path / "synth")
+    run_erring(exam, tmp_path / "roll", count=10, tries=3)
+    files = [str(tmp_path / name) for name in ("synth/graphsynth.jsonl", "roll/graphroll.jsonl")]
+    for given in (files, files[::-1]):
+        rows = load_dataset("json", data_files=given, split="train", cache_dir=str(tmp_path))
+        assert len(rows) == 20

@@ -39,9 +39,7 @@ def as_published(question: Question) -> dict[str, Any]:
     }
 
 
-def play(
-    exam: Path, out: Path, records: list[dict[str, Any]], graph: str = "", **values: Any
-) -> dict[str, Any]:
+def play(exam: Path, out: Path, records: Any, graph: str = "", **values: Any) -> dict[str, Any]:
     out.mkdir(exist_ok=True)
     write_jsonl(out / "q.jsonl", records)
     settings = {"count": len(records), "mix": {}, "environment": WIDE, **values}
@@ -51,6 +49,10 @@ def play(
 
 def kept(out: Path) -> list[Trajectory]:
     return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
+
+
+def thoughts(out: Path) -> list[str]:
+    return [turn.thought for one in kept(out) for turn in one.turns]
 
 
 def test_questions_with_a_gold_path_are_played_with_errors_and_pages(exam, published, tmp_path):
@@ -88,15 +90,13 @@ def test_a_file_and_an_endpoint_give_the_same_thoughts(exam, published, tmp_path
         play(exam, tmp_path / "endpoint", published[:12], graph=address)
     file, endpoint = (kept(tmp_path / name) for name in ("file", "endpoint"))
     assert [one.question.id for one in file] == [one.question.id for one in endpoint]
-    for one, other in zip(file, endpoint, strict=True):
-        assert [turn.thought for turn in one.turns] == [turn.thought for turn in other.turns]
+    assert thoughts(tmp_path / "file") == thoughts(tmp_path / "endpoint")
 
 
 def test_the_oracle_as_the_expert_gives_reasons_in_the_words_of_the_bank(exam, published, tmp_path):
     play(exam, tmp_path, published[:12], policy={"model": "oracle"})
-    thoughts = [turn.thought for one in kept(tmp_path) for turn in one.turns]
-    assert any("would give the" in thought for thought in thoughts)
-    assert not any("better than" in thought for thought in thoughts)
+    assert any("would give the" in thought for thought in thoughts(tmp_path))
+    assert not any("better than" in thought for thought in thoughts(tmp_path))
 
 
 OFFICE = """
@@ -105,15 +105,11 @@ OFFICE = """
 <urn:x:Oslo_Office> <urn:x:ownedBy> <urn:x:Acme> .
 <urn:x:Rome_Office> <urn:x:ownedBy> <urn:x:Borg> .
 """
-TYPES = {
-    "Person": ("Ana", "Ben"),
-    "Office": ("Oslo_Office", "Rome_Office"),
-    "Firm": ("Acme", "Borg"),
-}
+OFFICES, FIRMS = ("Oslo_Office", "Rome_Office"), ("Acme", "Borg")
+TYPES = {"Person": ("Ana", "Ben"), "Office": OFFICES, "Firm": FIRMS}
 
 
 def write_office(path: Path) -> None:
-    """Write a graph of no bank, whose words come from the types of its nodes."""
     is_a = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
     calls = "<http://www.w3.org/2000/01/rdf-schema#label>"
     named = [(kind, name) for kind, names in TYPES.items() for name in names]
@@ -136,8 +132,6 @@ def test_an_endpoint_of_any_graph_has_the_words_of_its_file(tmp_path):
     play(tmp_path, tmp_path / "file", records)
     with serve(EngineStore(graph)) as address:
         play(tmp_path, tmp_path / "endpoint", records, graph=address)
-    told = [
-        [t.thought for one in kept(tmp_path / x) for t in one.turns] for x in ("file", "endpoint")
-    ]
-    assert told[0] == told[1]
-    assert any("the office that this person works at" in thought for thought in told[0])
+    told, again = thoughts(tmp_path / "file"), thoughts(tmp_path / "endpoint")
+    assert told == again
+    assert any("the office that this person works at" in thought for thought in told)

@@ -1,59 +1,41 @@
-"""Any policy as the expert: over real HTTP, tried again, rejected, labelled, killed and resumed."""
+"""Any policy as the expert, over real HTTP: tried again, labelled, resumed, given the actions."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.experts import make_experts
+from data_pipeline.experts.referenced import KEPT, play_referenced
+from data_pipeline.experts.rejection import fault
+from graphwalker.agents.environment import Environment, EnvironmentConfig
+from graphwalker.agents.rollout import rollout
 from graphwalker.config import parse_config
-from graphwalker.errors import UserError
+from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import read_jsonl, read_records
+from graphwalker.graphs.base import Entity
+from graphwalker.oracle.oracle import OraclePolicy
+from graphwalker.policies.base import Completion, Sampling
+from graphwalker.query.query import Branch, Hop, Query
+from graphwalker.question import Answer, Question
+from graphwalker.scoring import score
 from graphwalker.trajectory import Trajectory
 from support.chat_server import Act
-from support.eval_toy import make_toy, toy_questions, trained_script
-from support.teacher_server import TeacherServer, teach
+from support.eval_toy import make_toy
+from support.teacher_server import AgentServer, teach
+from support.toy import toy_graph
 
-SCRIPT = trained_script()
-TEXTS = {question.text: question.id for question in toy_questions()}
 RIGHT = {"q01", "q02", "q04", "q05", "q06", "q08"}
 
 
-class AgentServer(TeacherServer):
-    """An agent behind the API: it plays the script of the question."""
-
-    def reply(self, number: int, body: dict[str, Any]) -> Act:
-        said = " ".join(message["content"] for message in body["messages"])
-        name = next(TEXTS[text] for text in TEXTS if text in said)
-        turn = sum(message["role"] == "assistant" for message in body["messages"])
-        return self.turn(name, turn, body["seed"])
-
-    def turn(self, name: str, turn: int, seed: int) -> Act:
-        return Act(str(SCRIPT[name][turn]))
-
-
-class ForgetfulServer(AgentServer):
-    """Gets the second question wrong when it is first asked."""
-
-    first: int | None = None
-
-    def turn(self, name: str, turn: int, seed: int) -> Act:
-        if name == "q02" and turn == 0:
-            self.first = self.first or seed
-            if seed == self.first:
-                return Act('<answer> ["Verria"] </answer>')
-        return super().turn(name, turn, seed)
-
-
-class FilteringServer(AgentServer):
-    """Keeps back what it would say of the second question, as Azure does."""
-
-    def turn(self, name: str, turn: int, seed: int) -> Act:
-        filtered = {"error": {"code": "content_filter", "message": "filtered"}}
-        if name == "q02":
-            return Act(status=400, body=filtered)
-        return super().turn(name, turn, seed)
+def filtering(turn: int, name: str) -> Act | None:
+    """Keep back what would be said of the second question, as Azure does."""
+    filtered = {"error": {"code": "content_filter", "message": "filtered"}}
+    return Act(status=400, body=filtered) if name == "q02" else None
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +84,12 @@ def test_the_error_and_its_recovery_are_labelled_by_turn(made):
 
 
 def test_a_question_that_fails_is_tried_again(toy, tmp_path):
-    with teach(kind=ForgetfulServer) as server:
+    first = [Act('<answer> ["Verria"] </answer>')]
+
+    def forgetful(turn: int, name: str) -> Act | None:
+        return first.pop() if first and (turn, name) == (0, "q02") else None
+
+    with teach(forgetful, AgentServer) as server:
         chosen = config(server.url, count=1, tries=3, mix={"2-hop": 1})
         card = run_experts(toy, tmp_path, chosen)
     (row,) = read_jsonl(tmp_path / "graphroll.jsonl")
@@ -121,7 +108,7 @@ def test_a_dead_server_ends_the_run_with_one_line_and_it_goes_on(toy, tmp_path, 
 
 
 def test_what_a_content_filter_keeps_back_is_one_question_less(toy, tmp_path):
-    with teach(kind=FilteringServer) as server:
+    with teach(filtering, AgentServer) as server:
         run_experts(toy, tmp_path, config(server.url))
     dropped = {row["id"]: row["reason"] for row in read_jsonl(tmp_path / "dropped.jsonl")}
     assert set(kept(tmp_path)) == RIGHT - {"q02"} and dropped["q02#0"] == "content_filter"
@@ -137,3 +124,101 @@ def test_a_question_in_flight_at_a_kill_is_finished_and_nothing_is_paid_twice(to
         assert set(server.asked.values()) == {1}  # what it was answered before stood in the store
     assert set(kept(tmp_path)) == RIGHT
     assert len(list(read_jsonl(tmp_path / "graphroll.jsonl"))) == 6
+
+
+GRAPH = toy_graph()
+ENVIRONMENT = Environment(GRAPH, EnvironmentConfig(prompt="compact"))
+ADA = Entity("m.0ada", "Ada Mbeki")
+HOPS = (Hop("people.person.place_of_birth"), Hop("location.location.containedby"))
+ABOUT = ("Which land was Ada Mbeki born in?", (ADA,), (Answer("Verria", "m.0land"),))
+QUESTIONS = [Question(f"q{i}", *ABOUT, query=Query((Branch(ADA, HOPS),))) for i in range(2)]
+
+
+class Thinker:
+    """Shown an action, it writes `thoughts[turn]` before it; unaided, it takes the action that it
+    was shown there only where its thought has the word "so"."""
+
+    name = "thinker"
+
+    def __init__(self, thoughts):
+        self.thoughts, self.asked, self._done, self._shown = thoughts, [], [], {}
+
+    def submit(self, request):
+        self.asked.append(request)
+        episode, number, how = request.key.rsplit("/", 2)
+        note = request.messages[-1].content
+        if how == "aided":
+            self._shown[episode, number] = re.search(r"<(kg-query|answer)>.*</\1>", note)[0]
+        action = self._shown[episode, number]
+        thought = self.thoughts[int(number)]
+        if how == "unaided" and "so" not in thought.split():
+            action = '<answer> ["Drama"] </answer>'
+        text = f"<think> {thought} </think>\n{action}"
+        self._done.append((request.key, Completion(text)))
+
+    def collect(self):
+        done, self._done = self._done, []
+        return done
+
+    def release(self, key):
+        pass
+
+
+GOOD = "I look there, so be it."
+
+
+def thought_by(*thoughts: str, questions=QUESTIONS):
+    policy = Thinker([*thoughts, *["Hm."] * 9])
+    return policy, list(play_referenced(questions, ENVIRONMENT, policy, Sampling()))
+
+
+def plain():
+    oracle = OraclePolicy(GRAPH, ENVIRONMENT.protocol, speaker=ENVIRONMENT.speaker)
+    return list(rollout(QUESTIONS, ENVIRONMENT, oracle))
+
+
+def test_thoughts_that_lead_to_the_action_are_kept_and_others_stay_the_oracles() -> None:
+    _, episodes = thought_by(GOOD, "I do not know.", GOOD)
+    for episode, gold in zip(episodes, plain(), strict=True):
+        assert episode.provenance[KEPT] == [0, 2]
+        assert [t.action for t in episode.turns] == [t.action for t in gold.turns]
+        assert [t.thought for t in episode.turns][:3] == [GOOD, gold.turns[1].thought, GOOD]
+        assert ENVIRONMENT.protocol.parse(episode.turns[0].completion)[0] == GOOD
+        assert episode.policy == "oracle+thinker"
+
+
+def test_nothing_of_the_reference_stands_in_the_data() -> None:
+    policy, episodes = thought_by(GOOD, GOOD, GOOD)
+    said = [m.content for e in episodes for t in e.turns for m in t.context]
+    assert not any("settled" in text or "Your thought on this" in text for text in said)
+    later = [r for r in policy.asked if r.key.startswith("q0") and "/1/" in r.key]
+    assert [m.content for m in later[0].messages if m.role == "assistant"] == [
+        episodes[0].turns[0].completion  # each turn is asked for after the thoughts that were kept
+    ]
+
+
+def test_a_thought_that_knows_too_much_or_breaks_the_form_is_not_kept() -> None:
+    for thought in ["Verria it is, so be it.", "<answer> so"]:
+        _, episodes = thought_by(thought)
+        assert episodes[0].provenance[KEPT] == []
+
+
+def test_an_episode_without_a_thought_of_the_policys_is_rejected() -> None:
+    _, (none, _) = thought_by("Hm.")
+    _, (one, _) = thought_by(GOOD)
+    assert fault(none.with_scores(**score(none))) == "no_thought"
+    assert fault(one.with_scores(**score(one))) == ""
+
+
+def test_questions_without_gold_actions_and_failures_are_told_of() -> None:
+    with pytest.raises(UserError, match="referenced: q0 has no query, "):
+        thought_by(questions=[replace(QUESTIONS[0], query=None), QUESTIONS[1]])
+
+    class Broken(Thinker):
+        def collect(self):
+            return [(request.key, PolicyError("no answer")) for request in self.asked]
+
+    with pytest.raises(PolicyError, match="no answer"):
+        list(play_referenced(QUESTIONS, ENVIRONMENT, Broken([GOOD] * 9), Sampling()))
+    with pytest.raises(ValidationError, match="referenced is for a policy"):
+        ExpertConfig(referenced=True)

@@ -1,19 +1,20 @@
-"""Graphs that others made become questions in English, in own words, as many as asked for."""
+"""Graphs that others made become questions in English, whatever their form and their backend."""
 
+import random
 import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
 from data_pipeline.synthesize import synthesize
-from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
+from support.commands import run
 from support.paths import ROOT
+from support.poison import refusal
 
 FOLDER = ROOT / "tests" / "data" / "foreign"
 FOREIGN = {
@@ -26,18 +27,6 @@ FOREIGN = {
 """Graphs in the forms that other people have, and what `graphwalker graph build` is given."""
 FILES = ("walks.jsonl", "questions.jsonl", "graphsynth.jsonl", "dropped.jsonl", "datacard.json")
 FEW = {"max_attempts": 400}
-
-
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.output
-
-
-def refused(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert isinstance(result.exception, UserError)
-    return str(result.exception)
 
 
 @pytest.fixture(scope="module")
@@ -112,29 +101,21 @@ def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_pa
 def test_own_words_win_over_all_others(built, tmp_path):
     words, graph = tmp_path / "words.toml", built["company"]
     run("phrases", "--graph", graph, "--out", words)
-    assert "already exists" in refused("phrases", "--graph", graph, "--out", words)
+    assert "already exists" in refusal("phrases", "--graph", graph, "--out", words)
     table = tomllib.loads(words.read_text())
     assert table["relation"][0]["id"] == "boardMember"  # the most used one is first
     assert len(table["relation"]) == 8
     own = '[[relation]]\nid = "works_for"\nto = "firm"\n'
     own += 'out = ["the firm that pays {x}", "pays {x}"]\n'
     words.write_text(own + 'in = "the person on the payroll of {x}"\n')
-    arguments = (
-        "synth",
-        "--graph",
-        graph,
-        "--count",
-        40,
-        "--out",
-        tmp_path / "s",
-        "max_attempts=300",
-    )
+    given = ("--graph", graph, "--count", 40, "--out", tmp_path / "s", "max_attempts=300")
+    arguments = ("synth", *given)
     run(*arguments, f"phrases_file={words}")
     texts = " ".join(r["question"] for r in read_jsonl(tmp_path / "s" / "questions.jsonl"))
     assert "firm that pays" in texts and "payroll" in texts and "works for" not in texts
     assert read_json(tmp_path / "s" / "run.json", "")["phrases"]
     words.write_text(own)  # other words are another run
-    assert "phrases" in refused(*arguments, f"phrases_file={words}")
+    assert "phrases" in refusal(*arguments, f"phrases_file={words}")
 
 
 @pytest.mark.parametrize(
@@ -155,3 +136,81 @@ def test_a_bad_phrases_file_is_refused_in_one_line(built, tmp_path, text, fault)
     config = SynthConfig(count=5, phrases_file=str(words))
     with pytest.raises(UserError, match=fault):
         synthesize(built["company"], config, tmp_path / "s")
+
+
+MODULE = """
+import networkx
+
+from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
+
+
+def facts():
+    return [tuple(line.rstrip().split("\\t")) for line in open("facts.tsv")]
+
+
+def make():
+    graph = networkx.MultiDiGraph()
+    for head, relation, tail in facts():
+        graph.add_edge(head, tail, key=relation)
+    return graph
+
+
+class Dicts(KnowledgeGraph):
+    def __init__(self):
+        self.facts = facts()
+        self.ids = sorted({end for head, _, tail in self.facts for end in (head, tail)})
+        self.size = len(self.ids)
+
+    def resolve(self, name):
+        return [Entity(name, name)] if name in self.ids else []
+
+    def name(self, entity_id):
+        return entity_id if entity_id in self.ids else ""
+
+    def relations(self, entity_id, direction):
+        near = 0 if direction is Direction.OUT else 2
+        found = [fact[1] for fact in self.facts if fact[near] == entity_id]
+        return [(relation, found.count(relation)) for relation in sorted(set(found))]
+
+    def neighbors(self, entity_id, relation, direction, limit=None):
+        near, far = (0, 2) if direction is Direction.OUT else (2, 0)
+        ends = {fact[far] for fact in self.facts if (fact[near], fact[1]) == (entity_id, relation)}
+        return [Entity(end, end) for end in sorted(ends)][:limit]
+
+    def entity_at(self, index):
+        return Entity(self.ids[index], self.ids[index])
+
+    def relation_ids(self):
+        return sorted({relation for _, relation, _ in self.facts})
+"""
+
+RELATIONS = ("http://ex.org/rel#knows", "http://ex.org/rel/locatedIn", "urn:x:part of", "in", "to")
+
+
+def facts() -> list[tuple[str, str, str]]:
+    rng = random.Random(0)
+    drawn = (rng.sample(range(100), 2) for _ in range(330))
+    return sorted({(f"Place {a}", rng.choice(RELATIONS), f"Place {b}") for a, b in drawn})
+
+
+def made(graph: str, out: str, *more: str) -> list[dict]:
+    run("synth", "--graph", graph, "--count", "8", "--out", out, *more)
+    return list(read_jsonl(Path(out) / "graphsynth.jsonl"))
+
+
+@pytest.mark.long
+def test_every_command_takes_a_graph_of_one_s_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("facts.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts()))
+    Path("own_graph.py").write_text(MODULE)
+    run("graph", "build", "--triples", "facts.tsv", "--out", "built")
+    records = made("built", "compiled")
+    assert len(records) == 8
+    assert made("own_graph:make", "networkx") == records == made("own_graph:Dicts", "dicts")
+    run("verify", "dicts/graphsynth.jsonl", "--graph", "own_graph:make")
+    own = ("--graph", "own_graph:Dicts", "--count", "3", "--out")
+    run("questions", *own, "q")
+    run("filter", "--graph", "own_graph:Dicts", "--questions", "q/questions.jsonl", "--out", "f")
+    run("experts", *own, "e", "--questions", "dicts/questions.jsonl", "mix={}")
+    run("walk", *own, "w")
+    run("bench", *own, "b")

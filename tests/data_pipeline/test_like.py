@@ -20,7 +20,6 @@ from graphwalker.query.query import Branch, Hop, Query, execute
 
 @pytest.fixture(scope="module")
 def exam(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty questions of one hop about the world, as a benchmark would ask them."""
     out = tmp_path_factory.mktemp("exam")
     config = SynthConfig(count=60, seed=4, mix={"1-hop": 5.0, "2-hop": 1.0}, split="any")
     make_questions(world / "graph", config, out)

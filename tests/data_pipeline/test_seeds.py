@@ -11,9 +11,10 @@ from data_pipeline.seeds.files import known_to, read_seeds, schema_seeds, write_
 from data_pipeline.seeds.seeds import Seeds
 from data_pipeline.seeds.sparql import read_sparql
 from data_pipeline.synthesize import make_walks
-from graphwalker.cli.app import app, run
 from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl
 from support.backends import compiled, write
+from support.commands import code
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
 
 WRITTEN = ("seeds", "predicates")
@@ -61,7 +62,6 @@ def graph(tmp_path_factory):
 
 @pytest.fixture
 def training(tmp_path):
-    """The three training files, each as its benchmark lays it out."""
     webqsp, cwq, grailqa = (tmp_path / f"{name}.json" for name in ("webqsp", "cwq", "grailqa"))
     webqsp.write_text(json.dumps({"Questions": [{"Parses": [{"Sparql": WEBQSP}]}]}))
     cwq.write_text(json.dumps([{"ID": "1", "sparql": CWQ}]))
@@ -102,11 +102,10 @@ def test_training_files_give_the_seeds_that_synth_takes(training, graph, tmp_pat
     seeds = Seeds(graph, entities, predicates)
     assert seeds.allows("people.person.spouse_s..people.marriage.spouse")
     assert not seeds.allows("people.person.children")
-    config = SynthConfig(
-        count=2, mix={"1-hop": 1}, split="any", seeds_file=entities, predicates_file=predicates
-    )
+    files = {"seeds_file": entities, "predicates_file": predicates}
+    config = SynthConfig(count=2, mix={"1-hop": 1}, split="any", **files)
     make_walks(graph.path.parent, config, tmp_path / "walks")
-    records = [json.loads(line) for line in (tmp_path / "walks/walks.jsonl").open()]
+    records = list(read_jsonl(tmp_path / "walks/walks.jsonl"))
     topics = {record["query"]["branches"][0]["topic"]["id"] for record in records}
     assert len(records) == 2 and topics <= {"m.0ada", "m.0genre1", "m.0lang"}
 
@@ -145,9 +144,8 @@ def test_a_whitelist_is_a_list_of_ids_or_of_iris(tmp_path):
     as_json = tmp_path / "whitelist.json.gz"
     as_json.write_bytes(gzip.compress(b'["http://rdf.freebase.com/ns/film.film.genre"]'))
     as_text = tmp_path / "whitelist.txt"
-    as_text.write_text(
-        "# ours\n<http://rdf.freebase.com/ns/film.film.language>\na.b..c.d\nm.0ada\n"
-    )
+    iri = "<http://rdf.freebase.com/ns/film.film.language>"
+    as_text.write_text(f"# ours\n{iri}\na.b..c.d\nm.0ada\n")
     found = read_seeds([as_json, as_text])
     assert set(found.predicates) == {"film.film.genre", "film.film.language", "a.b..c.d"}
     assert set(found.entities) == {"m.0ada"}
@@ -172,9 +170,9 @@ def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entitie
 def test_a_whitelist_that_matches_nothing_is_one_line_and_exit_code_2(graph, tmp_path, capsys):
     whitelist = tmp_path / "whitelist.txt"
     whitelist.write_text("no.such.relation\n")
-    where = ("--graph", str(graph.path.parent), "--out", str(tmp_path / "out"))
-    for arguments in (("seeds", str(whitelist)), ("walk", f"predicates_file={whitelist}")):
-        assert run(lambda a=arguments: app([*a, *where], standalone_mode=False)) == 2
+    where = ("--graph", graph.path.parent, "--out", tmp_path / "out")
+    for arguments in (("seeds", whitelist), ("walk", f"predicates_file={whitelist}")):
+        assert code(*arguments, *where) == 2
         error = capsys.readouterr().err.strip()
         assert error.count("\n") == 0 and "none of" in error and "relation of" in error
 

@@ -1,6 +1,5 @@
 """What stands beside an agent: baselines without a model and the ceiling, in run and report."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,11 +8,11 @@ from eval.report.report import render_markdown, stages_of, write_report
 from eval.run.beside import write_beside
 from eval.run.evaluate import evaluate
 from graphwalker.agents.environment import Environment, EnvironmentConfig
-from graphwalker.cli import app as cli
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import read_json, read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.scripted import ScriptedPolicy
-from graphwalker.question import Answer
+from graphwalker.question import Answer, Question
+from support.commands import code
 from support.eval_toy import toy_environment, toy_questions, trained_script
 from support.toy import toy_graph
 
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """An agent's run with all that stands beside it."""
     out = tmp_path_factory.mktemp("run") / "agent"
     questions, environment = toy_questions(), toy_environment()
     evaluate(questions, environment, ScriptedPolicy(trained_script()), out)
@@ -31,7 +29,7 @@ def run(tmp_path_factory):
 
 
 def test_baselines_answer_the_same_questions_and_the_ceiling_is_kept_by_question(run):
-    beside = json.loads((run / "beside.json").read_text())
+    beside = read_json(run / "beside.json")
     assert beside["baselines"] == ["first-relation", "random-relation"]
     assert beside["ceiling"]["questions"] == 8
     assert beside["ceiling"]["gold_relation_listed"] is None
@@ -86,36 +84,26 @@ def test_an_environment_without_tools_says_that_nothing_can_be_computed(tmp_path
     assert "not computable: the preset io-prompt" in text
 
 
-def command(*arguments):
-    return cli.run(lambda: cli.app(("eval", *arguments), standalone_mode=False))
-
-
 def test_the_command_plays_them_by_itself(tmp_path, capsys):
     path = tmp_path / "q.jsonl"
-    write_jsonl(path, [question.to_json() for question in toy_questions()])
-    given = ("--graph", "support.toy:toy_graph", "--questions", str(path), "--model")
-    out = ("--out", str(tmp_path / "run"))
-    assert command(*given, "first-relation", *out, "baselines=always") == 0
+
+    def played(questions: list[Question], out: str, *settings: str) -> int:
+        write_jsonl(path, [question.to_json() for question in questions])
+        given = ("--graph", "support.toy:toy_graph", "--questions", path)
+        return code("eval", *given, "--model", "first-relation", "--out", tmp_path / out, *settings)
+
+    assert played(toy_questions(), "run", "baselines=always") == 0
     printed = capsys.readouterr().out
     assert "no model: first-relation, random-relation" in printed
     assert "ceiling:" in printed
-    out = ("--out", str(tmp_path / "bare"))
-    assert command(*given, "first-relation", *out, "ceiling=never") == 0
-    beside = json.loads((tmp_path / "bare" / "beside.json").read_text())
-    assert beside == {
-        "baselines": [],
-        "ceiling": None,
-        "no_baselines": "is one",
-        "no_ceiling": "not asked for",
-    }
+    assert played(toy_questions(), "bare", "ceiling=never") == 0
+    said = {"no_baselines": "is one", "no_ceiling": "not asked for"}
+    assert read_json(tmp_path / "bare/beside.json") == {"baselines": [], "ceiling": None, **said}
     wrong = [replace(q, answers=(Answer("Nobody", "m.none"),)) for q in toy_questions()]
-    write_jsonl(path, [question.to_json() for question in wrong])
-    out = ("--out", str(tmp_path / "foreign"))
-    assert command(*given, "first-relation", *out) == 2
+    assert played(wrong, "foreign") == 2
     assert "ceiling 0" in (told := capsys.readouterr().err) and "are they of this graph?" in told
     far = [replace(q, topic_entities=(Entity(f"m.far{q.id}", "Far"),)) for q in toy_questions()[1:]]
-    write_jsonl(path, [question.to_json() for question in [toy_questions()[0], *far]])
-    assert command(*given, "first-relation", "--out", str(tmp_path / "far")) == 2
+    assert played([toy_questions()[0], *far], "far") == 2
     assert "topic entities of 7 of 8 questions looked for" in capsys.readouterr().err
-    assert command(*given, "first-relation", *out, "ceiling=perhaps") == 2
+    assert played(wrong, "foreign", "ceiling=perhaps") == 2
     assert "ceiling" in capsys.readouterr().err

@@ -2,16 +2,15 @@
 
 import base64
 import hashlib
-import json
 import re
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.analysis.error_kinds import KINDS
@@ -22,12 +21,12 @@ from eval.report.training import DrawnLine, Panel
 from eval.run.evaluate import evaluate
 from eval.run.records import PREDICTIONS, read_run
 from eval.tables import as_terminal, pass_table
-from graphwalker.cli.app import app
 from graphwalker.errors import UserError
-from graphwalker.files import write_jsonl
+from graphwalker.files import read_json, write_jsonl
 from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.policies.scripted import ScriptedPolicy
 from graphwalker.viewer.record import outcome
+from support.commands import run
 from support.eval_toy import toy_environment, toy_questions, trained_script, untrained_script
 from support.viewer_toy import HOSTILE, hostile_run
 
@@ -56,16 +55,17 @@ def folder(stages: list[StageResult], tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-def hostile_stages(stages: list[StageResult], folder: Path) -> list[StageResult]:
-    """The trained run again, with hostile text wherever a name, a question or a model can write."""
-    run = hostile_run(stages[1].folder, folder / "hostile <run> & co")
-    again = StageResult(f"{HOSTILE} 2", run, stages[1].train_metrics)
-    return [replace(stages[0], name=HOSTILE), again]
+@pytest.fixture
+def report(folder: Path) -> dict[str, Any]:
+    return read_json(folder / "report.json")
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 class Reader(HTMLParser):
-    """Tags, attributes and text of a page."""
-
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[str] = []
@@ -81,19 +81,12 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def test_the_json_holds_a_record_per_stage(folder: Path) -> None:
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+def test_the_json_holds_a_record_per_stage(report) -> None:
     first, last = report["stages"]
     assert (first["name"], first["questions"], first["em"]) == ("untrained", 8, 0)
-    assert last["em"] == 0.75 and len(last["em_interval"]) == 2
-    assert last["pass@4"] == 0.75 and last["pass@1_interval"][0] < 0.75
-    assert set(last["by_structure"]) == {"1-hop", "2-hop", "3-hop", "2I"}
-    assert last["gain_over_previous"]["em"] == last["gain"] == 0.75
+    assert last["em"] == last["pass@4"] == last["gain"] == 0.75
+    assert last["pass@1_interval"][0] < 0.75 and "gain_over_previous" not in first
     assert (report["baselines"], report["ceiling"]) == (last["baselines"], last.get("ceiling"))
-    low, high = last["gain_interval"]
-    assert low < 0.75 < high
-    assert last["gain_over_previous"]["p"] == pytest.approx(2 / 2**6)
-    assert "gain_over_previous" not in first
     assert (report["seed"], report["config"]["sft"]["learning_rate"]) == (7, 0.003)
     assert report["seconds"] == {"world": 2.0, "untrained": 1.5, "stage 1": 20.0}
     assert report["versions"]["python"] and report["hardware"]["cores"]
@@ -107,31 +100,29 @@ def test_the_markdown_holds_the_tables_those_of_sampled_questions_apart(folder: 
     assert "Pass@4" not in heads[0] and "Pass@4" in heads[1]
 
 
-def test_the_page_stands_alone_and_only_our_own_script_may_run(folder: Path) -> None:
-    text = (folder / "report.html").read_text(encoding="utf-8")
-    page = Reader(text)
-    assert not {"link", "img", "iframe", "object"} & set(page.tags)
-    for key, value in page.attributes:
+def test_the_page_stands_alone_and_only_our_own_script_may_run(page) -> None:
+    read = Reader(page)
+    assert not {"link", "img", "iframe", "object"} & set(read.tags)
+    for key, value in read.attributes:
         assert not key.startswith("on")
         if key in ("href", "src", "xlink:href", "action"):
             assert value.startswith("#")
-    assert page.tags.count("svg") == 3 and "#0102" not in text and "var(--ink)" in text
-    ids = [value for key, value in page.attributes if key == "id"]
+    assert read.tags.count("svg") == 3 and "#0102" not in page and "var(--ink)" in page
+    ids = [value for key, value in read.attributes if key == "id"]
     assert len(ids) == len(set(ids))
-    (code,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
-    allowed = re.search(r"script-src ([^;]*);", text)
+    (code,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    allowed = re.search(r"script-src ([^;]*);", page)
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     assert allowed and allowed[1] == f"'sha256-{digest}'"
-    data = re.findall(r'<script type="application/octet-stream" id="[a-z0-9-]+">([^<]*)<', text)
-    assert len(data) + 1 == text.count("</script>")
+    data = re.findall(r'<script type="application/octet-stream" id="[a-z0-9-]+">([^<]*)<', page)
+    assert len(data) + 1 == page.count("</script>")
     assert all(re.fullmatch(r"[A-Za-z0-9+/]+=*", block) for block in data)
 
 
-def test_every_reference_of_a_plot_is_defined(folder: Path) -> None:
-    text = (folder / "report.html").read_text(encoding="utf-8")
-    plots = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+def test_every_reference_of_a_plot_is_defined(page) -> None:
+    plots = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', plots))
-    assert used and used <= set(re.findall(r'\bid="([^"]+)"', text))
+    assert used and used <= set(re.findall(r'\bid="([^"]+)"', page))
 
 
 def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: Path) -> None:
@@ -141,19 +132,19 @@ def test_the_same_runs_give_the_same_page(stages: list[StageResult], tmp_path: P
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_the_first_screen_says_what_was_run_and_what_went_wrong_most(folder: Path) -> None:
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+def test_the_first_screen_says_what_was_run_and_what_went_wrong_most(report, page) -> None:
     kinds = report["stages"][-1]["error_kinds"]
     assert sum(kinds.values()) == 2
-    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    text = Reader(page).text
     first = text.partition("Figures")[2]
     assert first.index("Agent") < first.index("Strict EM") < first.index("What went wrong")
-    assert all(kind in first for kind in kinds)
     assert "recovered: " in text and "wrong: " in text
+    for kind in kinds:
+        assert kind in first and f">{kind}</a><small>{KINDS[kind]}</small>" in page
 
 
-def test_em_is_stated_once_on_the_first_screen_and_in_no_table(folder: Path) -> None:
-    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+def test_em_is_stated_once_on_the_first_screen_and_in_no_table(page) -> None:
+    text = Reader(page).text
     first = text[text.index("Summary") : text.index("EM by structure")]
     assert first.count("0.750 [0.41, 0.93]") == first.count("[0.41, 0.93]") == 1
     lead = first[: first.index("Strict EM")]
@@ -173,16 +164,7 @@ def test_a_stage_has_one_colour_in_every_plot(stages: list[StageResult], tmp_pat
     assert found == [{"--series-1", "--series-2"}] * 2 + [{"--series-2"}]
 
 
-def test_kinds_of_errors_say_what_they_mean_where_they_stand(folder: Path) -> None:
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    kinds = json.loads((folder / "report.json").read_text())["stages"][-1]["error_kinds"]
-    assert kinds
-    for kind in kinds:
-        assert f">{kind}</a><small>{KINDS[kind]}</small>" in page
-
-
-def test_a_pass_at_k_carries_its_number_of_questions(folder: Path) -> None:
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+def test_a_pass_at_k_carries_its_number_of_questions(report) -> None:
     for stage in report["stages"]:
         stage["pass@4_questions"] = 6
     console = Console(width=80)
@@ -195,21 +177,20 @@ def test_a_pass_at_k_carries_its_number_of_questions(folder: Path) -> None:
 
 
 def test_the_page_names_the_model_and_a_rule_as_a_rule(source: Path, tmp_path: Path) -> None:
-    words = ["eval", "--graph", source / "graph", "--questions", source / "q.jsonl"]
-    more = ["--model", "first-relation", "--out", tmp_path / "run", "ceiling=never"]
-    assert not CliRunner().invoke(app, list(map(str, [*words, *more]))).exception
+    words = ["--graph", source / "graph", "--questions", source / "q.jsonl"]
+    run("eval", *words, "--model", "first-relation", "--out", tmp_path / "run", "ceiling=never")
     text = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).text
     assert "run (first-relation, a rule without a model) answers 8 questions." in text
     assert "Rule, no model" in text and "Model\n" not in text
-    assert policy_name(PolicyConfig(model="runs/demo/sft1/final")) == "sft1/final"
-    assert policy_name(PolicyConfig(model="runs/demo/model")) == "demo/model"
-    assert policy_name(PolicyConfig(model="models/SmolLM2")) == "SmolLM2"
+    names = {"runs/demo/sft1/final": "sft1/final", "runs/demo/model": "demo/model"}
+    for model, name in {**names, "models/SmolLM2": "SmolLM2"}.items():
+        assert policy_name(PolicyConfig(model=model)) == name
 
 
-def test_hostile_text_adds_no_element_and_loses_no_character(
-    stages: list[StageResult], tmp_path: Path
-) -> None:
-    write_report(tmp_path / "out", hostile_stages(stages, tmp_path), title=HOSTILE)
+def test_hostile_text_adds_no_element_and_loses_no_character(stages, tmp_path) -> None:
+    run = hostile_run(stages[1].folder, tmp_path / "hostile <run> & co")
+    again = StageResult(f"{HOSTILE} 2", run, stages[1].train_metrics)
+    write_report(tmp_path / "out", [replace(stages[0], name=HOSTILE), again], title=HOSTILE)
     text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     page = Reader(text)
     assert "img" not in page.tags and page.tags.count("script") == text.count("<script") == 6
@@ -223,8 +204,7 @@ def test_hostile_text_adds_no_element_and_loses_no_character(
     assert set(tables[:4]) == {tables[0]}  # names stay in their Markdown cell
 
 
-def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], folder: Path) -> None:
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+def test_the_console_tables_show_names_as_they_are(stages, report) -> None:
     report["stages"][0]["name"] = "[red]x[/red]"
     console = Console(width=80, record=True, file=None, quiet=False)
     with console.capture() as shown:
@@ -236,9 +216,7 @@ def test_the_console_tables_show_names_as_they_are(stages: list[StageResult], fo
     assert "+0.750" in text and max(map(len, text.splitlines())) <= 80
 
 
-def test_a_report_of_a_run_without_questions_says_so_and_one_of_no_run_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_report_of_a_run_without_questions_says_so_and_one_of_no_run_is_refused(tmp_path):
     write_jsonl(tmp_path / "run" / PREDICTIONS, [])
     report = write_report(tmp_path / "out", [StageResult("empty", tmp_path / "run")])
     assert report["stages"][0]["questions"] == 0
@@ -247,18 +225,14 @@ def test_a_report_of_a_run_without_questions_says_so_and_one_of_no_run_is_refuse
         write_report(tmp_path, [])
 
 
-def test_without_matplotlib_the_report_has_its_tables(
-    stages: list[StageResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_report_has_its_tables(stages, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_report(tmp_path, stages)
     page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "svg" not in page.tags and "Where it is right" in page.text
 
 
-def test_the_walks_to_read_vary_and_do_not_depend_on_the_file_order(
-    stages: list[StageResult],
-) -> None:
+def test_the_walks_to_read_vary_and_do_not_depend_on_the_file_order(stages) -> None:
     found = read_run(stages[1].folder).trajectories
     chosen = choose(found, 5)
     assert [outcome(t) for t in chosen[:3]] != [outcome(chosen[0])] * 3
@@ -267,9 +241,7 @@ def test_the_walks_to_read_vary_and_do_not_depend_on_the_file_order(
     assert [t.id for t in chosen] == [t.id for t in choose(found[::-1], 5)]
 
 
-def test_training_logs_give_the_curves_they_hold_and_a_reward_that_is_the_em_once(
-    tmp_path: Path,
-) -> None:
+def test_training_logs_give_the_curves_they_hold_and_a_reward_that_is_the_em_once(tmp_path):
     log, same = tmp_path / "metrics.jsonl", tmp_path / "same.jsonl"
     records = [{"step": 1, "reward": 0.1}, {"step": 2, "reward": 0.2}, {"step": 2, "reward": 0.3},
                {"step": 3, "reward": float("nan")}, {"note": "resumed"}]  # fmt: skip

@@ -47,9 +47,7 @@ def test_the_files_are_the_same_bytes_whatever_the_order_of_completions(tmp_path
 
 
 @pytest.mark.parametrize("completions", [2, 7, 13, 30])
-def test_a_killed_run_goes_on_and_ends_as_an_undisturbed_one(
-    tmp_path: Path, completions: int
-) -> None:
+def test_a_killed_run_goes_on_and_ends_as_an_undisturbed_one(tmp_path, completions):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "a", DyingPolicy(completions), samples=3, concurrency=2)
     kept = tmp_path / "a" / PREDICTIONS

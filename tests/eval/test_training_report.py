@@ -16,7 +16,6 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """What a GRPO run of four steps with evaluations leaves, in a folder with a hostile name."""
     folder = tmp_path / HOSTILE.replace("/", "")
     folder.mkdir()
     (folder / "config.yaml").write_text("lr: 1\n")

@@ -24,32 +24,17 @@ def entity(mid: str, name: str | None) -> dict[str, Any]:
     return {"AnswerType": "Entity", "AnswerArgument": mid, "EntityName": name}
 
 
+SPOKEN = [entity("m.0a", "Velish"), entity("m.0b", "Old Velish")]
+LANGUAGES = ("location.country.languages", "location.country.official")
+BIRTHDAY = {"AnswerType": "Value", "AnswerArgument": "1961-08-04", "EntityName": None}
+BORN = parse_of(BRAND, "Anna Brand", [BIRTHDAY], ["people.person.date_of_birth"])
 WEBQSP = [
     {
         "QuestionId": "WebQTest-900",
         "RawQuestion": "what do people in velin speak?",
-        "Parses": [
-            parse_of(VELIN, "Velin", [entity("m.0a", "Velish")], ["location.country.languages"]),
-            parse_of(
-                VELIN,
-                "Velin",
-                [entity("m.0a", "Velish"), entity("m.0b", "Old Velish")],
-                ["location.country.official"],
-            ),
-        ],
+        "Parses": [parse_of(VELIN, "Velin", SPOKEN[:n], [r]) for n, r in enumerate(LANGUAGES, 1)],
     },
-    {
-        "QuestionId": "WebQTest-901",
-        "RawQuestion": "when was anna brand born?",
-        "Parses": [
-            parse_of(
-                BRAND,
-                "Anna Brand",
-                [{"AnswerType": "Value", "AnswerArgument": "1961-08-04", "EntityName": None}],
-                ["people.person.date_of_birth"],
-            )
-        ],
-    },
+    {"QuestionId": "WebQTest-901", "RawQuestion": "when was anna brand born?", "Parses": [BORN]},
 ]
 
 CWQ_QUERY = (
@@ -82,38 +67,25 @@ CWQ_TOPICS = [
 CWQ_MIDS = [cwq(1, answer=["m.0cup"]), cwq(2, answer=["m.0y", "m.0z"])]
 CWQ_SEVERAL = [cwq(1, topic_entity={"m.0luno": "Luno"}, answer=["Velin Cup", "Brel Cup"])]
 
+PLAY_NODES = [
+    {"nid": 0, "node_type": "class", "id": "theater.play", "friendly_name": "Play"},
+    {"nid": 1, "node_type": "entity", "id": BRAND, "friendly_name": "anna brand"},
+    {"nid": 2, "node_type": "literal", "id": "1^^xsd:int", "friendly_name": "1"},
+]
+QUAY = {"answer_type": "Entity", "answer_argument": "m.0p", "entity_name": "The Quay"}
 GRAILQA = [
     {
-        "qid": 2100000001000,
-        "question": "which play did anna brand produce?",
-        "answer": [{"answer_type": "Entity", "answer_argument": "m.0p", "entity_name": "The Quay"}],
-        "function": "none",
-        "num_node": 2,
-        "num_edge": 1,
-        "graph_query": {
-            "nodes": [
-                {"nid": 0, "node_type": "class", "id": "theater.play", "friendly_name": "Play"},
-                {"nid": 1, "node_type": "entity", "id": BRAND, "friendly_name": "anna brand"},
-                {"nid": 2, "node_type": "literal", "id": "1^^xsd:int", "friendly_name": "1"},
-            ],
-            "edges": [],
-        },
-        "sparql_query": "SELECT ?x0",
-        "domains": ["theater"],
-        "level": "zero-shot",
+        **{"qid": 2100000001000, "question": "which play did anna brand produce?"},
+        **{"answer": [QUAY], "function": "none", "num_node": 2, "num_edge": 1},
+        "graph_query": {"nodes": PLAY_NODES, "edges": []},
+        **{"domains": ["theater"], "level": "zero-shot", "sparql_query": "SELECT ?x0"},
         "s_expression": "(AND theater.play)",
     },
     {
-        "qid": 2100000002000,
-        "question": "how many plays are there?",
+        **{"qid": 2100000002000, "question": "how many plays are there?", "function": "count"},
         "answer": [{"answer_type": "Value", "answer_argument": "31"}],
-        "function": "count",
-        "num_node": 1,
-        "num_edge": 2,
-        "graph_query": {"nodes": [], "edges": []},
-        "sparql_query": "SELECT COUNT",
-        "domains": ["theater"],
-        "level": "i.i.d.",
+        **{"num_node": 1, "num_edge": 2, "graph_query": {"nodes": [], "edges": []}},
+        **{"domains": ["theater"], "level": "i.i.d.", "sparql_query": "SELECT COUNT"},
         "s_expression": "(COUNT theater.play)",
     },
 ]
@@ -125,68 +97,50 @@ SIMPLE_LINES = (
     "www.freebase.com/m/0quay\twww.freebase.com/theater/play/genre\twww.freebase.com/m/0g\t"
     "what kind of play is the quay?\n"
 )
-SIMPLE_TOPICS = [
-    {
-        "topic_entity": {BRAND: "Anna Brand"},
-        "answer": "Velin",
-        "question": "where was anna brand born",
-        "relation": "place_of_birth",
-    }
-]
+ASKED_BIRTH = {"question": "where was anna brand born", "relation": "place_of_birth"}
+SIMPLE_TOPICS = [{"topic_entity": {BRAND: "Anna Brand"}, "answer": "Velin", **ASKED_BIRTH}]
 
 
 def result(**value: Any) -> dict[str, Any]:
     return {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": value}]}}
 
 
+RULES = "SELECT ?x { wd:Q900002 wdt:P6 ?x }"
+PEOPLED = "SELECT ?x { wd:Q900002 wdt:P1082 ?x }"
+DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
+
+
 def qald(languages: tuple[str, ...]) -> dict[str, Any]:
     texts = [{"language": code, "string": f"Who rules Velin? ({code})"} for code in languages]
-    item = "http://www.wikidata.org/entity/Q900001"
     rows = [
-        ({"sparql": "SELECT ?x { wd:Q900002 wdt:P6 ?x }"}, result(type="uri", value=item)),
-        ({"sparql": "ASK { wd:Q900002 wdt:P6 wd:Q900001 }"}, {"head": {}, "boolean": True}),
-        (
-            {"sparql": "SELECT ?x { wd:Q900002 wdt:P1082 ?x }"},
-            result(
-                type="literal", value="+100", datatype="http://www.w3.org/2001/XMLSchema#decimal"
-            ),
-        ),
+        (RULES, result(type="uri", value="http://www.wikidata.org/entity/Q900001")),
+        ("ASK { wd:Q900002 wdt:P6 wd:Q900001 }", {"head": {}, "boolean": True}),
+        (PEOPLED, result(type="literal", value="+100", datatype=DECIMAL)),
     ]
     return {
         "questions": [
-            {"id": str(n), "question": texts, "query": query, "answers": [answers]}
+            {"id": str(n), "question": texts, "query": {"sparql": query}, "answers": [answers]}
             for n, (query, answers) in enumerate(rows)
         ]
     }
 
 
 QALD10_TOPICS = [
-    {
-        "answer": {"Q900001": "Mira Tal"},
-        "question": "Who rules Velin? (en)",
-        "sparql": "SELECT ?x { wd:Q900002 wdt:P6 ?x }",
-        "qid_topic_entity": {"Q900002": "Velin"},
-    },
-    {
-        "answer": {"+100": "+100"},
-        "question": "How many live in Velin?",
-        "sparql": "SELECT ?x { wd:Q900002 wdt:P1082 ?x }",
-        "qid_topic_entity": {"Q900002": "Velin"},
-    },
+    {"answer": answer, "question": text, "sparql": sparql, "qid_topic_entity": {"Q900002": "Velin"}}
+    for answer, text, sparql in (
+        ({"Q900001": "Mira Tal"}, "Who rules Velin? (en)", RULES),
+        ({"+100": "+100"}, "How many live in Velin?", PEOPLED),
+    )
 ]
 
 METAQA_LINES = "who directed [The Quay]\tAnna Brand|Mira Tal\n[Mira Tal] acted in what\tThe Quay\n"
+RELEASED_WHEN = {
+    "question": "when were films by Anna Brand released",
+    "relation_path": ["~directed_by", "release_year"],
+}
 METAQA = [
-    {
-        "id": "metaqa_2hop_dev_0",
-        "question": "when were films by Anna Brand released",
-        "topic_entity": "Anna Brand",
-        "answers": ["1999"],
-        "qtype": "director_to_movie_to_year",
-        "relation_path": ["~directed_by", "release_year"],
-        "hops": 2,
-        "split": "dev",
-    }
+    {"id": "metaqa_2hop_dev_0", **RELEASED_WHEN, "topic_entity": "Anna Brand", "answers": ["1999"]}
+    | {"qtype": "director_to_movie_to_year", "hops": 2, "split": "dev"}
 ]
 
 PATHQUESTION = (
@@ -195,11 +149,12 @@ PATHQUESTION = (
     "what is anna_brand 's place ?\tvelin(velin/)\tanna_brand#place#velin\n"
 )
 
+VOTED = {"id": "S900", "query": "Could Anna Brand have voted in Velin?", "answer": True}
+OLDER = {"id": "S901", "query": "Is the Quay older than Velin?", "answer": False}
+STARVED = {"qid": "00ff", "question": "Would a sailor starve in Velin?", "answer": False}
 COLOTA = [
     {
-        "id": "S900",
-        "query": "Could Anna Brand have voted in Velin?",
-        "answer": True,
+        **VOTED,
         "kg_entities": {"Anna Brand": "Q900003"},
         "kg_triples": ["(Anna Brand, country, Velin)"],
         "inference_rule": "One votes at home.",
@@ -209,9 +164,7 @@ COLOTA = [
 ]
 CR_LT = [
     {
-        "id": "S901",
-        "query": "Is the Quay older than Velin?",
-        "answer": False,
+        **OLDER,
         "KG Entities": {"The Quay": "Q900004"},
         "KG Triples": "1- (The Quay, inception, 1999)",
         "Inference Rule": "Older things begin earlier.",
@@ -221,14 +174,10 @@ CR_LT = [
 ]
 STRATEGYQA = [
     {
-        "qid": "00ff",
-        "term": "Velin",
-        "description": "A country that is not",
-        "question": "Would a sailor starve in Velin?",
-        "answer": False,
+        **STARVED,
+        **{"term": "Velin", "description": "A country that is not", "evidence": []},
         "facts": ["Velin has a coast."],
         "decomposition": ["Does Velin have a coast?", "Is #1 yes?"],
-        "evidence": [],
     }
 ]
 GRBENCH = [
@@ -237,57 +186,34 @@ GRBENCH = [
 ]
 BENCH = [
     {
-        "index": 0,
-        "type": "3-hop",
+        **{"index": 0, "type": "3-hop", "question": "Where does it end?", "answers": ["Velin"]},
         "name_path": "Anna Brand -> a.b.c -> X -> d.e.f -> Y -> g.h.i -> Velin",
-        "question": "Where does it end?",
         "topic_entity": {BRAND: "Anna Brand"},
-        "answers": ["Velin"],
     },
     {
-        "index": 1,
-        "type": "2i",
+        **{"index": 1, "type": "2i", "question": "Which play is of both?"},
         "name_path1": "Anna Brand -> a.b.c -> The Quay",
         "name_path2": "Mira Tal -> d.e.f -> The Quay",
-        "question": "Which play is of both?",
         "topic_entities": {BRAND: "Anna Brand", "m.0tal": "Mira Tal"},
         "answers": {"m.0p": "The Quay"},
     },
     {
-        "index": 2,
-        "type": "pi",
+        **{"index": 2, "type": "pi", "question": "Which town?", "answers": ["Brel"]},
+        **{"id": "conj_pi_2", "path_id": 9, "topic_entity": {"Velin": "Velin"}},
         "name_path1": "Velin -> a.b.c -> X -> d.e.f -> Brel",
         "name_path2": "Quay -> g.h.i -> Brel",
-        "question": "Which town?",
-        "topic_entity": {"Velin": "Velin"},
-        "answers": ["Brel"],
-        "id": "conj_pi_2",
-        "path_id": 9,
     },
 ]
 
 
 def released(id: str, kind: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": id,
-            "question": "Which team won?",
-            "compositionality_type": kind,
-            "answers": ["Brel United", "Velin City"],
-            "topic_entity": {VELIN: "Velin"},
-        }
-    ]
+    found = {"answers": ["Brel United", "Velin City"], "topic_entity": {VELIN: "Velin"}}
+    return [{"id": id, "question": "Which team won?", "compositionality_type": kind, **found}]
 
 
-OURS = [
-    {
-        "id": "q1",
-        "question": "Who?",
-        "topic_entities": [{"id": "m.1", "name": "A"}],
-        "answers": [{"id": "m.2", "name": "B", "aliases": ["b"]}],
-        "hops": 1,
-    }
-]
+TOPICS = [{"id": "m.1", "name": "A"}]
+NAMED = [{"id": "m.2", "name": "B", "aliases": ["b"]}]
+OURS = [{"id": "q1", "question": "Who?", "topic_entities": TOPICS, "answers": NAMED, "hops": 1}]
 
 
 def write(path: Path, records: Any) -> Path:
@@ -301,16 +227,9 @@ def write(path: Path, records: Any) -> Path:
     return path
 
 
-OWN_GRAPHS = [
-    {
-        "id": "q-1",
-        "question": "which river flows through Velin",
-        "answer": ["Mira"],
-        "q_entity": ["Velin"],
-        "a_entity": ["Mira"],
-        "graph": [["Velin", "location.citytown.river", "Mira"]],
-    }
-]
+FLOWS = {"question": "which river flows through Velin", "answer": ["Mira"], "q_entity": ["Velin"]}
+RIVER = ["Velin", "location.citytown.river", "Mira"]
+OWN_GRAPHS = [{"id": "q-1", **FLOWS, "a_entity": ["Mira"], "graph": [RIVER]}]
 LCQUAD = [
     {
         "uid": 7, "question": "Where was Ana born?", "paraphrased_question": [], "answer": [],

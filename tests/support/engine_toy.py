@@ -51,20 +51,13 @@ def make_tokenizer() -> Any:
 def make_model(tokenizer: Any, key_value_heads: int = 2) -> Any:
     """Heads of 32: the smallest that vLLM has kernels for."""
     torch.manual_seed(1)
+    sizes = {"hidden_size": 128, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": key_value_heads}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    weights = {"tie_word_embeddings": True, "initializer_range": 0.15, "dtype": "float32"}
     config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=128,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=key_value_heads,
-        max_position_embeddings=CONTEXT,
-        tie_word_embeddings=True,
-        initializer_range=0.15,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
+        **{"vocab_size": len(tokenizer), "max_position_embeddings": CONTEXT, "bos_token_id": None},
+        **{**sizes, **heads, **ends, **weights},
     )
     return Qwen2ForCausalLM(config).eval()
 

@@ -1,6 +1,7 @@
 """Questions on the toy graph; scripts of an agent that knows the way and of one that babbles."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from graphwalker.agents.environment import Environment
@@ -43,19 +44,13 @@ def toy_environment() -> Environment:
 
 
 def toy_questions() -> list[Question]:
-    return [
-        Question(
-            name,
-            text,
-            (Entity(topic, TOY_NAMES[topic]),),
-            tuple(Answer(TOY_NAMES[a], a) for a in answers),
-            "toy",
-            structure,
-            len(relations),
-            "test-path" if name in ("q04", "q08") else "test-entity",
-        )
-        for name, text, topic, relations, answers, structure, _ in ROWS
-    ]
+    found: list[Question] = []
+    for name, text, topic, relations, answers, structure, _ in ROWS:
+        gold = tuple(Answer(TOY_NAMES[a], a) for a in answers)
+        asked = Question(name, text, (Entity(topic, TOY_NAMES[topic]),), gold, "toy", structure)
+        split = "test-path" if name in ("q04", "q08") else "test-entity"
+        found.append(replace(asked, hops=len(relations), split=split))
+    return found
 
 
 def make_toy(folder: Path) -> Path:

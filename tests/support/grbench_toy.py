@@ -2,12 +2,13 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 Graph = dict[str, dict[str, Any]]
 Record = dict[str, Any]
+Asked = tuple[str, str, list[Record]]
 _WORDS = ("graph", "river", "signal", "copper", "orbit", "garden", "lattice", "harbour", "enzyme")
 
 
@@ -42,11 +43,8 @@ def commerce(seed: int = 0) -> Graph:
     items: dict[str, Any] = {}
     for i in range(40):
         title = f'{_WORDS[i % 9].title()} lamp, 12" model {i}'
-        features = {
-            "title": title,
-            "price": f"{5 + i}.50",
-            "category": f"Home,Lamps,{_WORDS[i % 7]}",
-        }
+        category = f"Home,Lamps,{_WORDS[i % 7]}"
+        features = {"title": title, "price": f"{5 + i}.50", "category": category}
         viewed = [f"i{j}" for j in rng.sample(range(40), 3) if j != i]
         neighbors = {"brand": [f"b{i % 9}"], "also_viewed_item": viewed}
         items[f"i{i}"] = {"features": features, "neighbors": neighbors}
@@ -86,44 +84,37 @@ def academic_questions(graph: Graph) -> list[Record]:
     """Six templates of ten questions each; easy ones, then those of several hops."""
     papers, authors = graph["paper_nodes"], graph["author_nodes"]
 
-    def authors_of(i: int) -> tuple[str, str, list[Record]]:
+    def authors_of(i: int) -> Asked:
         paper = papers[f"p{i}"]
         answer = _names(graph, paper["neighbors"]["author"])
         title = paper["features"]["title"]
         return f"Who wrote {title}?", answer, [find(title, "paper"), edge("author")]
 
-    def year_of(i: int) -> tuple[str, str, list[Record]]:
+    def year_of(i: int) -> Asked:
         features = papers[f"p{i}"]["features"]
-        return (
-            f"When was {features['title']} out?",
-            features["year"],
-            [find(features["title"], "paper")],
-        )
+        title = features["title"]
+        return f"When was {title} out?", features["year"], [find(title, "paper")]
 
-    def venue_of(i: int) -> tuple[str, str, list[Record]]:
+    def venue_of(i: int) -> Asked:
         paper = papers[f"p{i}"]
         title, answer = paper["features"]["title"], _names(graph, paper["neighbors"]["venue"])
         plan = [find(title, "paper"), kind("venue")]
         return f"Where was {title} published?", answer, plan
 
-    def count_of(i: int) -> tuple[str, str, list[Record]]:
+    def count_of(i: int) -> Asked:
         author = authors[f"a{i}"]
         name, count = author["features"]["name"], len(author["neighbors"]["paper"])
         return f"How many papers has {name}?", str(count), [find(name, "author"), edge("paper")]
 
-    def common_of(i: int) -> tuple[str, str, list[Record]]:
+    def common_of(i: int) -> Asked:
         pair = papers[f"p{i}"]["neighbors"]["author"][:2]
         sets = [authors[one]["neighbors"]["paper"] for one in pair]
         answer = _names(graph, [p for p in sets[0] if p in sets[1]])
         names = [_name(graph, one) for one in pair]
-        plan = [
-            find(names[0], "author"),
-            find(names[1], "author"),
-            common(("$1", "paper"), ("$2", "paper")),
-        ]
+        plan = [*(find(n, "author") for n in names), common(("$1", "paper"), ("$2", "paper"))]
         return f"What did {names[0]} and {names[1]} write together?", answer, plan
 
-    def venues_of(i: int) -> tuple[str, str, list[Record]]:
+    def venues_of(i: int) -> Asked:
         author = authors[f"a{i}"]
         found = [v for p in author["neighbors"]["paper"] for v in papers[p]["neighbors"]["venue"]]
         name = author["features"]["name"]
@@ -138,24 +129,24 @@ def commerce_questions(graph: Graph) -> list[Record]:
     """Four templates of ten questions each."""
     items = graph["item_nodes"]
 
-    def brand_of(i: int) -> tuple[str, str, list[Record]]:
+    def brand_of(i: int) -> Asked:
         item = items[f"i{i}"]
         title, answer = item["features"]["title"], _names(graph, item["neighbors"]["brand"])
         return f"Of which brand is {title}?", answer, [find(title, "item"), edge("brand")]
 
-    def category_of(i: int) -> tuple[str, str, list[Record]]:
+    def category_of(i: int) -> Asked:
         features = items[f"i{i}"]["features"]
         question = f"What kind of thing is {features['title']}?"
         return question, features["category"], [find(features["title"], "item")]
 
-    def count_of(i: int) -> tuple[str, str, list[Record]]:
+    def count_of(i: int) -> Asked:
         brand = f"b{i % 9}"
         name = _name(graph, brand)
         count = sum(brand in item["neighbors"]["brand"] for item in items.values())
         # `brand` stands at items alone: from a brand it is followed against its direction.
         return f"How many items has {name}?", str(count), [find(name, "brand"), edge("brand")]
 
-    def viewed_brands(i: int) -> tuple[str, str, list[Record]]:
+    def viewed_brands(i: int) -> Asked:
         item = items[f"i{i}"]
         viewed = item["neighbors"]["also_viewed_item"]
         found = [b for one in viewed for b in items[one]["neighbors"]["brand"]]
@@ -167,17 +158,12 @@ def commerce_questions(graph: Graph) -> list[Record]:
     return _records(made, ("easy", "easy", "easy", "medium"))
 
 
-def _records(
-    made: tuple[Callable[[int], tuple[str, str, list[Record]]], ...], levels: tuple[str, ...]
-) -> list[Record]:
+def _records(made: Sequence[Callable[[int], Asked]], levels: Sequence[str]) -> list[Record]:
     records: list[Record] = []
     for template, level in zip(made, levels, strict=True):
         for i in range(10):
-            question, answer, plan = template(i)
-            qid = str(len(records))
-            records.append(
-                {"qid": qid, "question": question, "answer": answer, "level": level, "plan": plan}
-            )
+            told = dict(zip(("question", "answer", "plan"), template(i), strict=True))
+            records.append({"qid": str(len(records)), "level": level, **told})
     return records
 
 

@@ -8,12 +8,8 @@ from pathlib import Path
 
 from graphwalker.graphs.memory import MemoryGraph
 
-LIVES, RIVER, SPOUSE, HELD = (
-    "people.person.place_of_birth",
-    "location.citytown.river",
-    "people.person.spouse_s",
-    "people.marriage.spouse",
-)
+LIVES, RIVER = "people.person.place_of_birth", "location.citytown.river"
+SPOUSE, HELD = "people.person.spouse_s", "people.marriage.spouse"
 
 
 @dataclass(frozen=True)
@@ -32,22 +28,17 @@ def brought(count: int, size: int = 6, seed: int = 0) -> list[Brought]:
     """Questions about people of their own, each in a graph of `size` and some more triples; every
     third is of two hops, and each graph has one marriage, a node without a name."""
     rng, found = random.Random(seed), []
-    for number in range(count):
-        person, town, river = f"Ana {number}", f"Kestrup {number}", f"Ombra {number}"
+    for n in range(count):
+        person, town, river = f"Ana {n}", f"Kestrup {n}", f"Ombra {n}"
         graph = [[person, LIVES, town], [town, RIVER, river]]
-        graph += [[person, SPOUSE, f"m.0x{number}"], [f"m.0x{number}", HELD, f"Ben {number}"]]
-        graph += [
-            [town, f"location.citytown.sight_{k}", f"Sight {number} {k}"] for k in range(size)
-        ]
+        graph += [[person, SPOUSE, f"m.0x{n}"], [f"m.0x{n}", HELD, f"Ben {n}"]]
+        graph += [[town, f"location.citytown.sight_{k}", f"Sight {n} {k}"] for k in range(size)]
         rng.shuffle(graph)
-        two = number % 3 == 2
-        text = f"which river flows through the birth place of {person}" if two else (
-            f"which place of birth has {person}"
-        )  # fmt: skip
-        path = [LIVES, RIVER] if two else [LIVES]
-        found.append(
-            Brought(f"WebQTest-{number}", text, person, [river if two else town], graph, path)
-        )
+        asked = (f"which place of birth has {person}", person, [town], graph, [LIVES])
+        if n % 3 == 2:
+            text = f"which river flows through the birth place of {person}"
+            asked = (text, person, [river], graph, [LIVES, RIVER])
+        found.append(Brought(f"WebQTest-{n}", *asked))
     return found
 
 
@@ -93,9 +84,8 @@ def write_scored(questions: list[Brought], folder: Path) -> Path:
 def write_subgraph_rag(questions: list[Brought], folder: Path) -> Path:
     rows = []
     for q in questions:
-        nodes = sorted(
-            {n for h, _, t in q.graph for n in (h, t)}, key=lambda n: (n[:3] == "m.0", n)
-        )
+        ends = {n for h, _, t in q.graph for n in (h, t)}
+        nodes = sorted(ends, key=lambda n: (n[:3] == "m.0", n))
         relations = sorted({r for _, r, _ in q.graph})
         rows.append(
             {

@@ -13,11 +13,7 @@ START = rf"(?:\$ )?(?:[A-Z_0-9]+=\S+ )*(?:\.venv/bin/)?(?={COMMANDS}\b)"
 
 
 def links(text: str) -> list[tuple[str, str]]:
-    """Return file and anchor of every link to another page or within the page.
-
-    >>> links("[a](b.md#c), [d](#e), [f](https://g.org)")
-    [('b.md', 'c'), ('', 'e')]
-    """
+    """Return file and anchor of every link to another page or within the page."""
     prose = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
     found = re.findall(r"\]\(([^)\s]+)\)", prose)
     own = [target for target in found if not re.match(r"[a-z]+:", target)]
@@ -25,11 +21,7 @@ def links(text: str) -> list[tuple[str, str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of the headings, as the site makes them.
-
-    >>> sorted(anchors("# What it costs, measured\\n## `x` first"))
-    ['what-it-costs-measured', 'x-first']
-    """
+    """Return the anchors of the headings, as the site makes them."""
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
     plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
@@ -51,11 +43,7 @@ def command_lines(text: str) -> Iterator[list[str]]:
 
 
 def settings_given(text: str) -> list[str]:
-    """Return the names of settings in code within sentences, such as `lora.r=64`.
-
-    >>> settings_given("set `lora.r=64` or `--out=x`")
-    ['lora.r']
-    """
+    """Return the names of settings in code within sentences, such as `lora.r=64`."""
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     return re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)*)=[^`\s=][^`\n]*`", text)
 
@@ -67,16 +55,8 @@ def _words(line: str) -> list[str]:
 
 
 def is_placeholder(word: str) -> bool:
-    """Whether a word stands for something of the reader's: FILE, RUN, [STAGE], a.b.
-
-    >>> [is_placeholder(word) for word in ("RUN", "F#S", "[STAGE]", "configs/sft.yaml")]
-    [True, True, True, False]
-    """
-    return (
-        word == "a.b"
-        or bool(re.fullmatch(r"[A-Z][A-Z_0-9.#]*", word))
-        or bool(set(word) & set("[]{}|"))
-    )
+    """Whether a word stands for something of the reader's: FILE, RUN, [STAGE], a.b."""
+    return bool(re.fullmatch(r"a\.b|[A-Z][A-Z_0-9.#]*", word) or set(word) & set("[]{}|"))
 
 
 def section_of(path: Path, section: str) -> bool:

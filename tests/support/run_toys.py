@@ -53,20 +53,10 @@ def make_sft_place(folder: Path) -> Path:
 
 
 def sft_config(place: Path, out: Path, **values: Any) -> SftConfig:
-    data = {
-        "model": str(place / "model"),
-        "data": (str(place / "walks.jsonl"),),
-        "output_dir": str(out),
-        "format": "inline",
-        "tokens_per_step": 512,
-        "lr": 3e-3,
-        "schedule": "linear",
-        "max_steps": 12,
-        "save_steps": 4,
-        "log_steps": 1,
-        "progress": False,
-    }
-    return SftConfig(**(data | values))
+    data = {"model": str(place / "model"), "data": (str(place / "walks.jsonl"),)}
+    steps = {"max_steps": 12, "save_steps": 4, "log_steps": 1, "progress": False}
+    plain = {"format": "inline", "tokens_per_step": 512, "lr": 3e-3, "schedule": "linear"}
+    return SftConfig(**({**data, **steps, **plain, "output_dir": str(out)} | values))
 
 
 def make_toy_graph(folder: Path, config: EnvironmentConfig = SMALL) -> Environment:
@@ -90,25 +80,12 @@ def make_grpo_world(
 
 
 def grpo_config(world: Path, out: Path, **settings: Any) -> GrpoConfig:
-    values = {
-        "model": str(world / "model"),
-        "questions": str(world / "questions.jsonl"),
-        "graph": str(world / "graph"),
-        "output_dir": str(out),
-        "format": "inline",
-        "environment": SMALL,
-        "prompts_per_step": 4,
-        "samples": 4,
-        "micro_batch": 8,
-        "steps": 4,
-        "lr": 1e-3,
-        "beta": 0.0,
-        "max_turn_tokens": 40,
-        "max_prompt_tokens": 128,
-        "max_response_tokens": 384,
-        "save_steps": 2,
-    }
-    return GrpoConfig(**values | settings)
+    paths = {"model": world / "model", "graph": world / "graph", "output_dir": out}
+    values = {name: str(path) for name, path in paths.items()}
+    values |= {"questions": str(world / "questions.jsonl"), "environment": SMALL, "beta": 0.0}
+    values |= {"prompts_per_step": 4, "samples": 4, "micro_batch": 8, "steps": 4, "save_steps": 2}
+    values |= {"max_turn_tokens": 40, "max_prompt_tokens": 128, "max_response_tokens": 384}
+    return GrpoConfig(**{"format": "inline", "lr": 1e-3, **values} | settings)
 
 
 def _imitate(path: Path, examples: list[Trajectory]) -> None:
@@ -177,11 +154,9 @@ def kill_after(script: str, config: SftConfig | GrpoConfig, step: int) -> None:
     """Run a training script in a process of its own; `kill -9` it once it has logged `step`."""
     out = Path(config.output_dir)
     path = write_config(config, out.with_suffix(".json"))
+    line = [sys.executable, str(ROOT / "training" / script), "--config", str(path)]
     with out.with_suffix(".log").open("wb") as log:
-        run = subprocess.Popen(
-            [sys.executable, str(ROOT / "training" / script), "--config", str(path)],
-            stdout=log, stderr=log, cwd=ROOT,
-        )  # fmt: skip
+        run = subprocess.Popen(line, stdout=log, stderr=log, cwd=ROOT)
         metrics, deadline = out / "metrics.jsonl", time.monotonic() + 240
         while not (metrics.is_file() and metrics.read_bytes().count(b"\n") >= step):
             assert run.poll() is None, out.with_suffix(".log").read_text()

@@ -1,7 +1,8 @@
-"""A model carries its environment through SFT, GRPO and merging; GRPO takes it as default."""
+"""A model carries its environment through SFT, GRPO and merging; episodes walk any graph."""
 
 import json
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.model_environment import read_environment, write_environment
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.trajectory import Trajectory
+from support.backends import compiled, write
 from support.grpo_batches import environment_of
 from support.grpo_toy import SMALL, played
-from support.run_toys import grpo_config, make_grpo_world, sft_config
-from support.toy import toy_graph
+from support.run_toys import curve, grpo_config, lines, make_grpo_world, sft_config
+from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES, toy_graph
 from training.dry_run import dry_run
 from training.grpo import run_grpo
 from training.runs.environment import in_its_environment, in_their_environment
@@ -24,7 +27,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
-    """The toy world, with demonstrations beside the config of the run that made them."""
     world = make_grpo_world(tmp_path_factory.mktemp("carried"))
     walks = [t.to_json() for t in played(environment_of(world), "Verria")]
     write_jsonl(world / "data" / "walks.jsonl", walks)
@@ -46,7 +48,6 @@ def evaluation(world: Path, cap: int = 60) -> dict:
 
 @pytest.fixture(scope="module")
 def trained(world) -> Path:
-    """A run of SFT that names no environment."""
     config = demonstrations(world, world / "sft", evaluation=evaluation(world))
     run_sft(config)
     return world / "sft"
@@ -85,10 +86,8 @@ def test_grpo_lives_in_its_models_environment_and_passes_it_on(world, trained, t
         assert carried == read_environment(trained / "final")
 
 
-def test_a_setting_that_differs_is_said_and_another_preset_refused(
-    world, trained, tmp_path, caplog
-):
-    config = grpo_config(world, tmp_path / "run", model=str(trained / "final"))
+def test_a_setting_that_differs_is_said_and_another_preset_refused(world, trained, caplog):
+    config = grpo_config(world, world / "none", model=str(trained / "final"))
     fewer = config.model_copy(update={"environment": EnvironmentConfig(max_turns=5)})
     with caplog.at_level(logging.WARNING):
         assert in_its_environment(fewer).environment == SMALL.model_copy(update={"max_turns": 5})
@@ -103,9 +102,6 @@ def test_a_setting_that_differs_is_said_and_another_preset_refused(
         in_their_environment(other)
 
 
-# --- the cap of a turn
-
-
 def test_an_evaluation_that_would_cut_a_demonstrated_turn_is_refused(world, tmp_path):
     config = demonstrations(world, tmp_path / "run", evaluation=evaluation(world, cap=8))
     for start in (run_sft, dry_run):
@@ -114,10 +110,7 @@ def test_an_evaluation_that_would_cut_a_demonstrated_turn_is_refused(world, tmp_
 
 
 def test_grpo_below_the_longest_demonstrated_turn_is_refused(world, tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
-    for file in (world / "model").iterdir():
-        (model / file.name).write_bytes(file.read_bytes())
+    model = Path(shutil.copytree(world / "model", tmp_path / "model"))
     write_environment(model, SMALL, format="inline", max_tokens=99, longest_turn=85)
     for cap in ("max_turn_tokens", "max_episode_tokens"):
         caps = {"max_turn_tokens": 99, "max_episode_tokens": 99, cap: 64}
@@ -126,3 +119,41 @@ def test_grpo_below_the_longest_demonstrated_turn_is_refused(world, tmp_path):
             with pytest.raises(UserError, match=rf"{cap} = 64 is below .* \(85 tokens\)"):
                 start(config)
         assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+@pytest.fixture(scope="module")
+def graphs(world) -> dict[str, str]:
+    """The toy graph by two names: compiled from N-Triples, and a function of a module."""
+    compiled(write(world / "nt", TOY_TRIPLES, TOY_NAMES, TOY_TYPES))
+    return {"compiled": str(world / "nt" / "graph"), "other": "support.toy:toy_graph"}
+
+
+def episodes(run: Path) -> list[tuple]:
+    found = read_records(run / "trajectories.jsonl", Trajectory.from_json)
+    return [
+        (t.id, t.scores, [(turn.completion, turn.observation, turn.token_ids) for turn in t.turns])
+        for t in found
+    ]
+
+
+def test_grpo_runs_the_same_episodes_on_any_graph_that_can_be_named(world, graphs, tmp_path):
+    for name, graph in graphs.items():
+        settings = {"graph": graph, "steps": 2, "samples": 8, "trajectories_per_step": 32}
+        run_grpo(grpo_config(world, tmp_path / name, **settings))
+    ours, theirs = (episodes(tmp_path / name) for name in graphs)
+    assert len(ours) == 64 and ours == theirs
+    keys = ("em", "turns", "valid_actions", "entropy", "failed")
+    assert curve(tmp_path / "compiled", *keys) == curve(tmp_path / "other", *keys)
+    assert lines(tmp_path / "other")[0]["em"] > 0
+    assert dry_run(grpo_config(world, tmp_path / "dry", graph=graphs["other"]))["questions"] == 8
+
+
+def test_sft_evaluates_on_any_graph_that_can_be_named(world, graphs, tmp_path):
+    figures = []
+    for name, graph in graphs.items():
+        asked = evaluation(world) | {"graph": graph, "limit": 8}
+        data = (str(world / "bare/walks.jsonl"),)
+        run_sft(sft_config(world, tmp_path / name, data=data, max_steps=4, evaluation=asked))
+        figures.append([(line["eval_em"], line["eval_f1"], line["eval_failed"])
+                        for line in lines(tmp_path / name) if "eval_em" in line])  # fmt: skip
+    assert figures[0] == figures[1] and figures[0][0][0] > 0

@@ -2,13 +2,20 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils import FullyShardedDataParallelPlugin
+from accelerate.utils.launch import prepare_multi_gpu_env
 
 from graphwalker.errors import UserError
+from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.jobs.local import run_section
 from graphwalker.jobs.sections import ChainSection
+from support.grpo_batches import environment_of
+from support.grpo_toy import SMALL, played
 from support.paths import ROOT
 from support.run_toys import (
     curve,
@@ -35,7 +42,6 @@ ROUNDING = 2e-4
 
 @pytest.fixture(scope="module")
 def one_sft(place) -> Path:
-    """SFT by one process."""
     run_sft(sft_config(place, place / "one"))
     return place / "one"
 
@@ -47,7 +53,6 @@ def world(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def one_grpo(world) -> Path:
-    """GRPO with a KL term by one process."""
     run_grpo(grpo_config(world, world / "one", beta=0.1))
     return world / "one"
 
@@ -64,9 +69,6 @@ def close(left: Path, right: Path, keys: tuple[str, ...]) -> bool:
     )
 
 
-# --- what the layout must allow
-
-
 def test_a_run_under_fsdp_1_is_refused_before_it_writes(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     monkeypatch.setenv("FSDP_VERSION", "1")
@@ -77,10 +79,6 @@ def test_a_run_under_fsdp_1_is_refused_before_it_writes(tmp_path, monkeypatch):
 
 def test_the_layout_of_fsdp2_is_what_accelerate_is_told(monkeypatch):
     """As on GPUs: the two processes on CPUs below get by what accelerate refuses there."""
-    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-    from accelerate.utils import FullyShardedDataParallelPlugin
-    from accelerate.utils.launch import prepare_multi_gpu_env
-
     file = str(ROOT / "configs" / "accelerate" / "fsdp2.yaml")
     given = ["--config_file", file, "--num_processes", "2", "training/sft.py"]
     args, _, _ = _validate_launch_command(launch_command_parser().parse_args(given))
@@ -112,9 +110,6 @@ def test_a_command_that_ended_well_leaves_its_process_group(tmp_path):
     arguments = [*values, "data=[x]"]
     assert run_command("sft", SftConfig, lambda config: tmp_path, arguments) == 0
     assert not torch.distributed.is_initialized()
-
-
-# --- two processes
 
 
 @pytest.mark.long
@@ -192,3 +187,66 @@ def test_two_processes_that_go_on_end_bit_equal(place, tmp_path, layout):
     launch("sft.py", again, layout, **ON_CPU)
     assert largest_difference(tmp_path / "stopped", tmp_path / "whole") == 0
     assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")
+
+
+TESTS = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+"""Where processes of their own find the preset of a test."""
+KEYS = ("em", "turns", "tokens", "entropy", "loss", "grad_norm")
+
+
+@pytest.fixture(scope="module")
+def shown(grpo_world) -> str:
+    path = grpo_world / "shown.jsonl"
+    write_jsonl(path, [t.to_json() for t in played(environment_of(grpo_world), "Verria")[:5]])
+    return str(path)
+
+
+def both(world: Path, folder: Path, layout: str = "ddp", **settings: Any) -> tuple[Path, Path]:
+    """The run by one process, and by two; figures and final weights are checked to be equal."""
+    one, two = folder / "one", folder / "two"
+    run_grpo(grpo_config(world, one, **settings))
+    launch("grpo.py", grpo_config(world, two, **settings), layout, DS_ACCELERATOR="cpu", **TESTS)
+    for left, right in zip(lines(two), lines(one), strict=True):
+        for key in KEYS:
+            assert left[key] == pytest.approx(right[key], rel=1e-3, abs=1e-5), key
+    assert largest_difference(two, one) < ROUNDING
+    return one, two
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["grpo", "dapo"])
+def test_contexts_that_begin_anew(grpo_world, tmp_path, objective) -> None:
+    """Each process has another number of them."""
+    preset = SMALL.model_copy(update={"preset": "support.forgetful_agent:FORGETFUL"})
+    settings = {"environment": preset, "force_environment": True, "loss_type": objective}
+    one, _ = both(grpo_world, tmp_path, beta=0.1, temperature=1.5, **settings)
+    episodes = list(read_jsonl(one / "trajectories.jsonl"))
+    assert any(turn.get("restart") for episode in episodes for turn in episode["turns"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
+def test_replay(grpo_world, shown, tmp_path, layout) -> None:
+    needs(layout)
+    replay = {"data": (shown,), "rows": 5, "weight": 0.2}  # five rows for four passes
+    one, two = both(grpo_world, tmp_path, layout, replay=replay)
+    replayed = [[line["replay_loss"] for line in lines(run)] for run in (one, two)]
+    assert replayed[0] == pytest.approx(replayed[1], rel=1e-4) and min(replayed[0]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "zero2", "fsdp2"])
+def test_evaluation(grpo_world, tmp_path, layout) -> None:
+    needs(layout)
+    dev = {"questions": str(grpo_world / "questions.jsonl"), "every_steps": 2, "samples": 2}
+    settings = {"evaluation": {**dev, "choose_best": False}}
+    one, two = both(grpo_world, tmp_path, layout, **settings)
+    first, second = (list(read_jsonl(run / "evaluations.jsonl")) for run in (one, two))
+    for key in ("step", "em", "sampled_em", "em_by_question"):
+        assert [line[key] for line in first] == [line[key] for line in second]
+    assert len(first) == 3
+
+
+@pytest.mark.slow
+def test_groups_drawn_again(grpo_world, tmp_path) -> None:
+    both(grpo_world, tmp_path, zero_variance="resample", resample_tries=1)

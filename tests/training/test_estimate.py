@@ -1,21 +1,28 @@
-"""The estimate of a run's memory, against what a tiny model really takes."""
+"""What a run will take and begin with: its memory, the shipped configs, the dry run."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
 import torch
+from omegaconf import OmegaConf
 from torch.autograd.graph import saved_tensors_hooks
-from transformers import AutoModelForCausalLM
-from typer.testing import CliRunner
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from graphwalker.cli.app import app
+from graphwalker.cli.config import _training
 from graphwalker.errors import UserError
 from graphwalker.policies.local.kv_cache import Placement
 from graphwalker.policies.vllm.config import VllmConfig
+from support.commands import run
 from support.grpo_batches import first_batch
+from support.paths import ROOT
+from support.poison import refusal
+from support.run_toys import SHAPE, grpo_config, sft_config
 from training.config import SftConfig
+from training.dry_run import dry_run
 from training.estimate import (
     ASLEEP,
     DEV_CACHE,
@@ -29,7 +36,10 @@ from training.estimate import (
 )
 from training.grpo_config import GrpoConfig, GrpoEvaluation
 from training.host_memory import host_memory
+from training.models.lora import lora_config
 from training.models.shapes import empty_model, model_shape
+from training.supervised.batches import plan_steps
+from training.supervised.rows import read_rows
 
 ROWS, LENGTH = 3, 96
 PUBLISHED = {
@@ -44,21 +54,10 @@ PUBLISHED = {
 
 @pytest.fixture(scope="module", params=["qwen2", "qwen3", "llama"])
 def folder(request, tmp_path_factory) -> Path:
-    """A tiny model of each family, on disk."""
-    from transformers import AutoConfig
-
-    sizes = {
-        "hidden_size": 64,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 192,
-        "vocab_size": 400,
-        "tie_word_embeddings": request.param == "qwen2",
-        "head_dim": 16,
-    }
-    path = tmp_path_factory.mktemp(request.param)
-    shape = AutoConfig.for_model(request.param, **sizes)
+    sizes = {"hidden_size": 64, "intermediate_size": 192, "vocab_size": 400, "head_dim": 16}
+    sizes |= {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
+    path, tied = tmp_path_factory.mktemp(request.param), request.param == "qwen2"
+    shape = AutoConfig.for_model(request.param, **sizes, tie_word_embeddings=tied)
     AutoModelForCausalLM.from_config(shape).save_pretrained(path)
     return path
 
@@ -66,6 +65,11 @@ def folder(request, tmp_path_factory) -> Path:
 def sft(model: Path | str, **more: Any) -> SftConfig:
     values = {"batch_size": ROWS, "max_length": LENGTH, "dtype": "float32"} | more
     return SftConfig(model=str(model), data=("a.jsonl",), output_dir="out", **values)
+
+
+def grpo(**more: Any) -> GrpoConfig:
+    paths = {"questions": "q", "graph": "g", "output_dir": "o"}
+    return GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", **paths, **more)
 
 
 def sizes(parts: list[Part]) -> dict[str, int]:
@@ -142,10 +146,6 @@ def test_zero_shares_out_what_it_shares_and_lora_keeps_no_gradients_of_the_model
 
 @pytest.mark.parametrize("targets", [(), ("q_proj", "down_proj")])
 def test_adapters_are_as_many_as_peft_makes(folder, targets):
-    import peft
-
-    from training.models.lora import lora_config
-
     config = sft(folder, lora={"r": 4, "targets": targets})
     assert config.lora is not None
     model = AutoModelForCausalLM.from_pretrained(folder)
@@ -155,8 +155,7 @@ def test_adapters_are_as_many_as_peft_makes(folder, targets):
 
 
 def test_grpo_counts_the_rollouts_and_the_reference():
-    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o"}
-    config = GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", **given)
+    config = grpo()
     told = sizes(estimate(config, 8, "zero2"))
     free = sizes(estimate(config.model_copy(update={"beta": 0.0}), 8, "zero2"))
     assert told["reference model"] == told["weights"] and "reference model" not in free
@@ -169,9 +168,7 @@ def estimated_peak(config: GrpoConfig) -> float:
 
 
 def test_a_share_of_vllm_counts_beside_the_states_and_in_the_update_unless_it_sleeps():
-    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o", "micro_batch": 1}
-    vllm = {"gpu_memory": 0.35, "sleep": True}
-    config = GrpoConfig(model="Qwen/Qwen2.5-7B-Instruct", engine="vllm", vllm=vllm, **given)
+    config = grpo(engine="vllm", vllm={"gpu_memory": 0.35, "sleep": True}, micro_batch=1)
     awake = config.model_copy(update={"vllm": VllmConfig(gpu_memory=0.35)})
     server = config.model_copy(update={"engine": "vllm-server"})
     parts = sizes(estimate(config, 8, "zero2"))
@@ -184,10 +181,8 @@ def test_a_share_of_vllm_counts_beside_the_states_and_in_the_update_unless_it_sl
 
 
 def test_an_evaluation_beside_a_sleeping_vllm_counts_its_own_cache():
-    given: dict[str, Any] = {"questions": "q", "graph": "g", "output_dir": "o", "micro_batch": 1}
     vllm, dev = VllmConfig(sleep=True, gpu_memory=0.3), GrpoEvaluation(questions="dev", limit=2000)
-    model = "Qwen/Qwen2.5-7B-Instruct"
-    config = GrpoConfig(model=model, engine="vllm", vllm=vllm, evaluation=dev, **given)
+    config = grpo(engine="vllm", vllm=vllm, evaluation=dev, micro_batch=1)
     parts = sizes(estimate(config, 8, "zero2"))
     one = config.max_context * cache_bytes(model_shape(config.model), half=True)
     assert parts[DEV_CACHE] == pytest.approx(min(config.engine_batch, 250) * one * (1 + 1 / 56))
@@ -195,16 +190,23 @@ def test_an_evaluation_beside_a_sleeping_vllm_counts_its_own_cache():
 
 
 def test_the_cluster_config_fits_its_gpus_by_the_command():
-    asked = ["configs/cluster.yaml#grpo", "--estimate", "--gpus", "8", "--layout", "zero2"]
-    done = CliRunner().invoke(app, ["config", *asked])
-    found = re.search(r"^peak ([\d.]+) GiB", done.output, re.M)
-    assert found and 60 < float(found[1]) < 78
+    told = told_by_the_command("zero2")
+    assert 60 < told["peak"] < 78
     # Checkpoints of about 106 GB (14 bytes a parameter): two, the next one, and the model itself.
-    disk = re.search(r"^disk ([\d.]+) GiB", done.output, re.M)
-    assert disk and float(disk[1]) == pytest.approx((3 * 106.6e9 + 15.2e9) / GIB, rel=0.02)
-    assert re.search(r"^time \d+\.\d h", done.output, re.M)
-    little = CliRunner().invoke(app, ["config", asked[0], "vllm.gpu_memory=0.1", *asked[1:]])
-    assert "cannot hold the model" in str(little.exception)
+    assert told["disk"] == pytest.approx((3 * 106.6e9 + 15.2e9) / GIB, rel=0.02)
+    assert told["time"] > 0
+    little = [*ESTIMATED, "zero2", "vllm.gpu_memory=0.1"]
+    assert "cannot hold the model" in refusal(*little)
+
+
+ESTIMATED = ("config", "configs/cluster.yaml#grpo", "--estimate", "--gpus", "8", "--layout")
+
+
+@cache
+def told_by_the_command(layout: str) -> dict[str, float]:
+    """The figures at the ends of the command's lines, in GiB or hours."""
+    found = re.findall(r"^([a-z ]+) ([\d.]+) (?:GiB|h)\b", run(*ESTIMATED, layout), re.M)
+    return {name: float(figure) for name, figure in found}
 
 
 def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world, tmp_path):
@@ -217,11 +219,8 @@ def test_the_rollouts_cache_is_no_longer_than_a_context_and_is_freed(grpo_world,
 
 
 def test_seven_billion_parameters_on_eight_gpus_start_with_less_than_200_gb_of_the_host():
-    asked = ["configs/cluster.yaml#grpo", "--estimate", "--gpus", "8", "--layout"]
     for layout in ("zero2", "zero3", "fsdp2"):
-        done = CliRunner().invoke(app, ["config", *asked, layout])
-        found = re.search(r"^host memory ([\d.]+) GiB", done.output, re.M)
-        assert found and 100 < float(found[1]) * GIB / 1e9 < 200, (layout, done.output)
+        assert 100 < told_by_the_command(layout)["host memory"] * GIB / 1e9 < 200, layout
 
 
 def test_a_node_holds_the_file_once_and_its_share_of_the_optimizer(folder):
@@ -231,3 +230,55 @@ def test_a_node_holds_the_file_once_and_its_share_of_the_optimizer(folder):
     assert sizes(two)["processes"] == sizes(one)["processes"] == 32 * GIB
     cpu = sizes(host_memory(sft(folder), 0))
     assert cpu["training"] == peak(estimate(sft(folder)))
+
+
+CONFIGS = ROOT / "configs"
+RUNS = [
+    f"{path}#{name}"
+    for path in sorted((CONFIGS / "models").glob("*.yaml"))
+    for name, part in OmegaConf.load(path).items()
+    if OmegaConf.is_dict(part) and name != "shared"
+]
+
+
+def hub_name(run: str) -> str:
+    loaded = OmegaConf.load(run.partition("#")[0])
+    return next(str(part.model) for name, part in loaded.items() if str(name).startswith("sft1"))
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: Path(run).name)
+def test_every_run_loads_as_the_stage_of_its_name_and_fits_its_model_and_gpus(run):
+    """8 x 80 GB with ZeRO-2, or one GPU: of 24 GB in the recipe's file, else of 80 GB."""
+    model = hub_name(run)
+    config = _training(run, [f"model={model}"])
+    assert isinstance(config, GrpoConfig if "#grpo" in run else SftConfig)
+    assert ("-lora" in run or "24gb" in run) == (config.lora is not None)
+    room = 24 if "24gb" in run else 80
+    parts = estimate(config, 1) if config.lora else estimate(config, 8, "zero2")
+    assert peak(parts) < (room - 2) * 1e9, [(p.name, round(p.bytes / GIB, 1)) for p in parts]
+    grpo = isinstance(config, GrpoConfig)
+    length = config.max_prompt_tokens + config.max_response_tokens if grpo else config.max_length
+    assert length <= model_shape(model).max_position_embeddings
+
+
+def test_the_first_batch_is_that_of_the_run(place, tmp_path) -> None:
+    config = sft_config(place, tmp_path / "run", batch_size=8, tokens_per_step=0)
+    told = dry_run(config)
+    rows = read_rows(config, AutoTokenizer.from_pretrained(place / "model"), tmp_path / "rows")
+    lengths = [rows.lengths[i] for i in plan_steps(rows.lengths, config, 1)[0][0]]
+    assert f"input_ids (8, {max(lengths)})" in told["first pass"]
+    assert told["real tokens in it"] == sum(lengths) > told["trained tokens in it"] > 0
+    assert told["steps"] == 12 and not (tmp_path / "run").exists()
+    assert "input_ids (4," in dry_run(config, gpus=2)["first pass"]  # they share a step
+    with pytest.raises(UserError):
+        dry_run(config.model_copy(update={"format": "llama3"}))
+
+
+def test_grpo_tells_episodes_and_prompts(grpo_world, tmp_path) -> None:
+    told = dry_run(grpo_config(grpo_world, tmp_path / "run", max_prompt_tokens=400), gpus=2)
+    assert told["episodes per step"] == "4 x 4 = 16" and told["episodes per process"] == 8
+    assert 0 < told["longest prompt"] <= 400 and told["questions"] == 8
+    longer = {"max_prompt_tokens": 400, "max_response_tokens": SHAPE.max_position}
+    for caps, message in (({"max_prompt_tokens": 5}, "max_prompt_tok"), (longer, "was made for")):
+        with pytest.raises(UserError, match=message):
+            dry_run(grpo_config(grpo_world, tmp_path / "run", **caps))

@@ -1,13 +1,16 @@
 """`graphwalker sft` and `grpo`: the training scripts, by `accelerate launch` where they take more
 than one process."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from graphwalker.cli.runs import train
+from support.commands import code
 from support.paths import ROOT
+from support.poison import refusal
 
 
 def run(*words):
@@ -15,19 +18,19 @@ def run(*words):
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("stage", ["sft", "grpo"])
-def test_one_process_is_the_training_script_itself(stage):
-    done = run(stage, "--config", f"configs/{stage}.yaml", "lrr=3")
-    assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"training/{stage}.py: command line: lrr is not a setting; did you mean lr?\n"
-    )
+def test_one_process_is_the_training_script_itself():
+    done = run("sft", "--config", "configs/sft.yaml", "lrr=3")
+    said = "command line: lrr is not a setting; did you mean lr?"
+    assert (done.returncode, done.stderr) == (2, f"training/sft.py: {said}\n")
 
 
-def test_train_says_which():
-    done = run("train", "--config", "configs/sft.yaml")
-    assert done.returncode == 2 and "`graphwalker grpo` by rewards on questions" in done.stderr
+def test_grpo_becomes_its_script_and_train_says_which(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    started = []
+    monkeypatch.setattr(os, "execv", lambda program, words: started.append(words[1:]))
+    assert code("grpo", "--config", "configs/grpo.yaml", "lrr=3") == 0
+    assert started == [["-m", "training.grpo", "--config", "configs/grpo.yaml", "lrr=3"]]
+    assert "`graphwalker grpo` by rewards on questions" in refusal("train")
 
 
 @pytest.mark.slow

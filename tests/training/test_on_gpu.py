@@ -38,7 +38,6 @@ LORA = {"r": 4, "alpha": 8}
 
 
 def train(script: str, config: Any, gpu: bool = True) -> Path:
-    """A run in a process of its own, which sees the GPU or none."""
     out = Path(config.output_dir)
     path = write_config(config, out.with_suffix(".json"))
     command = [sys.executable, str(ROOT / "training" / script), "--config", str(path)]
@@ -49,7 +48,6 @@ def train(script: str, config: Any, gpu: bool = True) -> Path:
 
 
 def by_rows(place: Path, out: Path, **values: Any) -> Any:
-    """The same rows in a step, whether they are padded or packed."""
     return sft_config(place, out, **{"tokens_per_step": 0, "batch_size": 8, **values})
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
+from transformers.trainer_pt_utils import safe_globals
 
 from graphwalker.errors import UserError
 from support.run_toys import (
@@ -25,6 +27,7 @@ from support.run_toys import (
     write_config,
 )
 from training.grpo import run_grpo
+from training.models.lora import merge_adapter
 from training.runs.checkpoints import (
     check_files,
     last_checkpoint,
@@ -49,9 +52,6 @@ def written(folder: Path, step: int) -> None:
     checkpoint = staging(folder) / f"checkpoint-{step}"
     checkpoint.mkdir(parents=True)
     (checkpoint / "model.safetensors").write_bytes(b"weights")
-
-
-# --- checkpoints as folders
 
 
 def test_checkpoints_are_whole_or_not_there_and_only_the_last_are_kept(tmp_path, caplog):
@@ -83,19 +83,12 @@ def test_a_final_model_that_was_cut_is_refused_in_one_line(tmp_path):
         check_files(tmp_path)
 
 
-# --- what a checkpoint holds
-
-
 class Bomb:
     def __reduce__(self):
         return os.mkdir, (os.environ["BOMB"],)
 
 
-def test_a_checkpoint_holds_state_that_loads_without_running_code(
-    place, whole, tmp_path, monkeypatch
-):
-    from transformers.trainer_pt_utils import safe_globals
-
+def test_state_of_a_checkpoint_loads_without_running_code(place, whole, tmp_path, monkeypatch):
     files = {path.name for path in (whole / "checkpoint-4").iterdir()}
     states = {"optimizer.pt", "scheduler.pt", "rng_state.pth"}
     assert files >= {"model.safetensors", "trainer_state.json", *states}
@@ -114,9 +107,6 @@ def test_a_checkpoint_holds_state_that_loads_without_running_code(
     assert not (tmp_path / "exploded").exists()
 
 
-# --- runs
-
-
 def test_a_run_that_goes_on_from_any_checkpoint_ends_bit_equal(place, whole, tmp_path):
     for step in (4, 8):
         config = sft_config(place, tmp_path / f"from-{step}", keep_checkpoints=9)
@@ -128,10 +118,6 @@ def test_a_run_that_goes_on_from_any_checkpoint_ends_bit_equal(place, whole, tmp
 
 @pytest.mark.slow
 def test_a_lora_run_that_goes_on_ends_bit_equal_and_merges(place, tmp_path):
-    from transformers import AutoModelForCausalLM
-
-    from training.models.lora import merge_adapter
-
     values = {"lora": {"r": 4}, "keep_checkpoints": 9}
     run_sft(sft_config(place, tmp_path / "whole", **values))
     again = sft_config(place, tmp_path / "again", **values)
@@ -158,9 +144,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="no mount here")
-def test_a_full_disk_leaves_the_last_checkpoint_and_more_room_ends_the_run(
-    place, whole, small_disk
-):
+def test_a_full_disk_leaves_a_checkpoint_and_more_room_ends_the_run(place, whole, small_disk):
     config = sft_config(place, small_disk / "run", keep_checkpoints=1)
     with pytest.raises(DiskFullError, match="no room on the disk for checkpoint-8; checkpoint-4"):
         run_sft(config)

@@ -38,18 +38,12 @@ HOSTILE = {
     },
     "in": "nothing",
 }
-
-
 GRAPH = MemoryGraph(TRIPLES, NAMES)
 
 
-def _settings(url: str, **prices: float) -> PhrasesConfig:
-    server = {"base_url": url, "model": "tiny", "api_key_env": "", "prices": prices}
-    return PhrasesConfig.model_validate({"teacher": {**server, "concurrency": 1, "retries": 0}})
-
-
-def _ask(folder: Path, url: str, **prices: float) -> dict[str, Any]:
-    settings = _settings(url, **prices)
+def _ask(folder: Path, url: str) -> dict[str, Any]:
+    server = {"base_url": url, "model": "tiny", "api_key_env": "", "concurrency": 1, "retries": 0}
+    settings = PhrasesConfig.model_validate({"teacher": server})
     return by_model(GRAPH, "toy", folder / "words.toml", settings, lambda done, total: None)
 
 
@@ -63,9 +57,8 @@ def test_what_a_chat_model_writes_is_checked_and_used(tmp_path: Path) -> None:
     text = (tmp_path / "words.toml").read_text()
     mayor, river = tomllib.loads(text)["relation"]
     assert mayor["out_casual"] == ["who runs {x}"] and "out" not in mayor
-    assert river["out"][0] == "the mayor of {x}" and river["in_casual"] == [
-        "what city does {x} run"
-    ]
+    assert river["out"][0] == "the mayor of {x}"
+    assert river["in_casual"] == ["what city does {x} run"]
     for reason in ("form", "no_slot", "instructs", "other_language", "names_an_example", "twice"):
         assert reason in text.partition("refused: ")[2].splitlines()[0]
     lexicon = lexicon_of(GRAPH, str(tmp_path / "words.toml"))

@@ -45,7 +45,6 @@ def usage(folder: Path) -> dict[str, Any]:
 
 
 def answers(folder: Path) -> set[str]:
-    """Under which keys answers are stored."""
     database = sqlite3.connect(folder / "teacher/answers.sqlite")
     with closing(database):
         return {key for (key,) in database.execute("SELECT key FROM answers")}

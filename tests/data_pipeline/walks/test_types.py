@@ -54,7 +54,7 @@ def graph(file):
 def made(file, graph, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("made")
     rules = {"min_degree": 1, "max_path_share": 1.0, "max_relation_share": 1.0}
-    config = SynthConfig(count=5, mix={"type": 1.0}, sparql=True, **rules)  # pyright: ignore[reportArgumentType]
+    config = SynthConfig(count=5, mix={"type": 1.0}, sparql=True, **rules)
     synthesize(file.parent / "graph", config, out)
     return out
 

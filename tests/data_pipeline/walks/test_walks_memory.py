@@ -1,21 +1,29 @@
-"""What makes walks fast changes no walk: remembered steps, hubs crossed by numpy, bare names."""
+"""What makes walks fast changes no walk: remembered steps, crossed hubs, gathered look-ups."""
 
 import random
-from pathlib import Path
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import make_walks
+from data_pipeline.walks.endpoint import EndpointGraph, open_for_walks
 from data_pipeline.walks.memory import RememberedGraph
+from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import Direction, Side
-from graphwalker.graphs.build.build import build_graph
 from graphwalker.graphs.compiled import hops
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.compiled.properties import open_compiled
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.tools.listing import Listing, lister
 from graphwalker.tools.settings import WalkerSettings
+from support.backends import compiled_tsv
+from support.oxigraph import load_store
+from support.sparql_endpoint import serve
 from support.toy import TOY_TRIPLES, toy_graph
 
 HUB, CVTS = "hub", 300
@@ -38,12 +46,8 @@ def hub_facts() -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory) -> tuple[CompiledGraph, MemoryGraph]:
-    folder: Path = tmp_path_factory.mktemp("hub")
     facts, names = hub_facts(), {HUB: "Hub", **{f"e{n}": f"E {n}" for n in range(90)}}
-    (folder / "t.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts))
-    (folder / "n.tsv").write_text("".join(f"{i}\t{name}\n" for i, name in names.items()))
-    build_graph([folder / "t.tsv"], folder / "graph", folder / "n.tsv")
-    return open_compiled(folder / "graph"), MemoryGraph(facts, names)
+    return compiled_tsv(tmp_path_factory.mktemp("hub"), facts, names), MemoryGraph(facts, names)
 
 
 @pytest.mark.parametrize("at_once", [7, 1 << 16])
@@ -60,11 +64,8 @@ def test_a_hub_is_crossed_to_the_same_entities(both, monkeypatch, at_once):
 
 def test_a_hub_lists_what_the_plain_look_ups_give(both):
     compiled, memory = both
-    sides = [
-        Side(entity, way)
-        for entity in (HUB, "cvt005", *(f"e{n}" for n in range(90)))
-        for way in Direction
-    ]
+    entities = (HUB, "cvt005", *(f"e{n}" for n in range(90)))
+    sides = [Side(entity, way) for entity in entities for way in Direction]
     assert compiled.flat_relations_many(sides) == memory.flat_relations_many(sides)
 
 
@@ -100,3 +101,56 @@ def test_a_remembered_step_is_the_step(steps, room):
     remembered = RememberedGraph(graph, room)
     for one in [*steps, *reversed(steps)]:
         assert remembered.step(*one) == graph.step(*one)
+
+
+@pytest.mark.long
+def test_an_endpoint_gives_the_walks_of_the_compiled_graph(world, tmp_path):
+    graph = open_compiled(world / "graph")
+    ids = [graph.entity_at(index).id for index in range(0, graph.size, 7)]
+    files = {"seeds_file": ids, "predicates_file": graph.relation_ids()}
+    for name, lines in files.items():
+        (tmp_path / name).write_text("\n".join(lines))
+    named = {name: str(tmp_path / name) for name in files}
+    config = SynthConfig(count=12, mix={"2-hop": 1, "2I": 1, "date": 1}, **named)
+    make_walks(world / "graph", config, tmp_path / "compiled")
+    with serve(load_store([world / "triples.nt.gz"])) as address:
+        make_walks(address, config, tmp_path / "endpoint")
+    for name in ("walks.jsonl", "dropped.jsonl"):
+        ours, theirs = (tmp_path / place / name for place in ("compiled", "endpoint"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_look_ups_of_many_threads_go_out_together():
+    class Slow(MemoryGraph):
+        calls = 0
+
+        def names_many(self, entity_ids):
+            self.calls += 1
+            assert all_wait.wait(timeout=30)
+            return super().names_many(entity_ids)
+
+    graph, all_wait = Slow([], {f"e{n}": f"E {n}" for n in range(32)}), Event()
+    gathered = EndpointGraph(graph, [])
+    with ThreadPoolExecutor(32) as threads:
+        names = [threads.submit(gathered.name, f"e{n}") for n in range(32)]
+        time.sleep(0.5)
+        all_wait.set()
+        assert [name.result(timeout=30) for name in names] == [f"E {n}" for n in range(32)]
+    assert graph.calls < 16
+
+
+def test_a_failure_reaches_everyone_who_waited():
+    class Failing(MemoryGraph):
+        def names_many(self, entity_ids):
+            raise GraphError("the endpoint is down")
+
+    gathered = EndpointGraph(Failing([], {}), [])
+    with ThreadPoolExecutor(8) as threads:
+        for failed in [threads.submit(gathered.name, "a") for _ in range(16)]:
+            with pytest.raises(GraphError, match="down"):
+                failed.result(timeout=30)
+
+
+def test_an_endpoint_without_seeds_is_told_what_it_needs():
+    with pytest.raises(UserError, match="seeds_file=FILE and predicates_file=FILE"):
+        open_for_walks("http://127.0.0.1:1/sparql", SynthConfig())

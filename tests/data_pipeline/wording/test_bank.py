@@ -124,8 +124,5 @@ def test_every_property_reads_as_an_entry_in_the_directions_that_people_ask() ->
 def test_a_property_without_a_label_in_the_graph_has_its_usual_one() -> None:
     relations = ["http://www.wikidata.org/prop/direct/P749", "P287", "http://own.org/P287"]
     graph = MemoryGraph([("a", relation, "b") for relation in relations], {"P287": "plan of"})
-    assert list(labels_of(graph, relations).values()) == [
-        "parent organization",
-        "plan of",
-        "plan of",
-    ]
+    found = list(labels_of(graph, relations).values())
+    assert found == ["parent organization", "plan of", "plan of"]

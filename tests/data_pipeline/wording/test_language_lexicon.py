@@ -1,17 +1,29 @@
-"""The lexicon: every hop can be worded, and a phrase knows what it may mean."""
+"""The lexicon: every hop has words, a phrase knows what it may mean, some are held out."""
 
 import random
 import re
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from data_pipeline.attempts import Maker
+from data_pipeline.config import SplitConfig, SynthConfig
+from data_pipeline.outcomes import SampledWalk
+from data_pipeline.synthesize import make_questions
 from data_pipeline.wording.composition.openings import of_a_phrase
 from data_pipeline.wording.ids import generated_entry
 from data_pipeline.wording.lexicon import Lexicon, hand_written
+from data_pipeline.wording.paraphrases import held_out, with_wordings
+from graphwalker.files import read_records
 from graphwalker.graphs.base import Direction
+from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import Hop
+from graphwalker.question import Question
 from graphwalker.world.schema import relation_ids
+from support.backends import compiled_tsv
 
 WORLD = Lexicon.for_graph(relation_ids())
 
@@ -69,3 +81,64 @@ def test_a_name_that_ends_in_a_full_stop_gets_no_second_one() -> None:
     }
     assert "Find the owner of Boreal, Inc." in texts
     assert not any(text.endswith("..") for text in texts)
+
+
+@pytest.mark.parametrize("relation", ["interacts_with", "borders", "twinned_with", "sibling"])
+def test_a_phrase_that_fits_both_ends_may_mean_the_hop_from_either(relation):
+    lexicon, hop = Lexicon.for_graph([relation, "parent"]), Hop(relation)
+    phrase = lexicon.entry(hop).phrases[0]
+    assert Hop(relation, Direction.IN) in lexicon.readings_of(phrase, hop)
+    parent = lexicon.entry(Hop("parent")).phrases[0]
+    assert lexicon.readings_of(parent, Hop("parent")) == (Hop("parent"),)
+
+
+def test_no_question_has_other_answers_when_it_is_read_the_other_way(tmp_path: Path):
+    towns = [f"Town {k}" for k in range(40)]
+    facts = [(town, "borders", towns[(k + 1) % 40]) for k, town in enumerate(towns)]
+    facts += [(town, "lies_on", f"River {k % 5}") for k, town in enumerate(towns)]
+    facts += [("Ayton", "borders", "Beeton"), ("Beeton", "borders", "Ayton")]
+    compiled_tsv(tmp_path, facts, {end: end for head, _, tail in facts for end in (head, tail)})
+    config = SynthConfig(count=30, mix={"1-hop": 1.0}, split="any", max_attempts=300)
+    make_questions(tmp_path / "graph", config, tmp_path / "q")
+    made = list(read_records(tmp_path / "q/questions.jsonl", Question.from_json))
+    asked = [question.query.branches[0] for question in made if question.query]
+    both = [branch for branch in asked if branch.hops[0].relation == "borders"]
+    assert {branch.topic.name for branch in both} == {"Ayton", "Beeton"}
+    assert len(asked) > len(both)
+
+
+LEXICON = Lexicon.for_graph(relation_ids())
+HELD = held_out(LEXICON.entries.values(), 0.5, seed=0)
+
+
+def texts(lexicon: Lexicon) -> set[str]:
+    return {
+        text
+        for entry in lexicon.entries.values()
+        for text in (*entry.phrases, *entry.clauses, *entry.questions)
+    }
+
+
+def test_about_that_share_is_held_out_and_never_all_of_a_hop() -> None:
+    assert 0.25 < len(HELD) / len(texts(LEXICON)) < 0.5
+    shown = with_wordings(LEXICON, "shown", 0.5, 0)
+    assert all(entry.phrases for entry in shown.entries.values())
+    assert texts(shown) == texts(LEXICON) - HELD
+
+
+def test_held_out_words_need_a_share() -> None:
+    for asked in ({"wordings": "held-out"}, {"split": "test-wording"}):
+        with pytest.raises(ValidationError, match=r"splits\.wording_share"):
+            SynthConfig.model_validate(asked)
+
+
+def test_a_test_wording_question_starts_at_held_out_entities(graph) -> None:
+    splits = SplitConfig(wording_share=0.5)
+    maker = Maker(open_graph(graph), SynthConfig(split="test-wording", splits=splits))
+    topics = [
+        topic
+        for index in range(20)
+        if isinstance(found := maker.sample("2-hop", index), SampledWalk)
+        for topic in found.walk.query.topics
+    ]
+    assert topics and all(maker._splits.entity_held_out(topic.id) for topic in topics)

@@ -65,8 +65,6 @@ def test_every_form_of_phrase_is_spoken_of() -> None:
 
 
 class Bank(Phrases):
-    """Phrases by relation."""
-
     def __init__(self, **said: str) -> None:
         self.said = said
 

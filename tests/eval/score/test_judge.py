@@ -10,7 +10,10 @@ from eval.score.judge import AnswerJudgeConfig, judge_file, read_verdict
 from eval.score.score import score_file
 from graphwalker.cli.app import app
 from graphwalker.errors import IncompleteError, UserError
+from graphwalker.files import read_jsonl
 from support.chat_server import Act, serve
+from support.commands import run
+from support.dataset_toys import write
 
 RECORDS = [
     {"id": "a", "question": "Where?", "predictions": ["In Oslo"], "answers": ["Oslo"]},
@@ -21,9 +24,7 @@ RECORDS = [
 
 @pytest.fixture
 def predictions(tmp_path: Path) -> Path:
-    path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    return path
+    return write(tmp_path / "p.jsonl", RECORDS)
 
 
 def config(url: str, **settings) -> AnswerJudgeConfig:
@@ -37,14 +38,9 @@ def test_each_answer_gets_a_verdict_and_no_answer_is_wrong_for_free(predictions,
         judged = judge_file(predictions, out, config(server.url))
         assert len(server.requests) == 2
     assert (judged.answers, judged.right, judged.no_answer, judged.unreadable) == (3, 1, 1, ())
-    assert [json.loads(line)["judge"] for line in out.read_text().splitlines()] == [
-        True,
-        False,
-        False,
-    ]
-    assert score_file(out, ["graphrunner_judge"]).metrics["graphrunner_judge"] == pytest.approx(
-        1 / 3
-    )
+    assert [record["judge"] for record in read_jsonl(out)] == [True, False, False]
+    found = score_file(out, ["graphrunner_judge"]).metrics
+    assert found == pytest.approx({"graphrunner_judge": 1 / 3})
 
 
 def test_what_is_judged_stands_in_the_prompt_as_quoted_data(predictions, tmp_path):
@@ -96,7 +92,7 @@ def test_a_verdict_that_is_not_plain_is_asked_again_and_then_null(predictions, t
     both = Act("Yes and no: the name differs")
     with serve(both, Act("No."), both, Act("No doubt about it: yes")) as server:
         judged = judge_file(predictions, tmp_path / "j.jsonl", config(server.url))
-    verdicts = [json.loads(line)["judge"] for line in (tmp_path / "j.jsonl").open()]
+    verdicts = [record["judge"] for record in read_jsonl(tmp_path / "j.jsonl")]
     assert verdicts == [False, None, False] and judged.unreadable == ("b",)
 
 
@@ -109,8 +105,7 @@ def test_an_outage_is_no_verdict(predictions, tmp_path):
 
 
 def test_a_record_without_its_question_is_named(tmp_path):
-    path = tmp_path / "p.jsonl"
-    path.write_text(json.dumps({"id": "a", "predictions": ["x"], "answers": ["y"]}) + "\n")
+    path = write(tmp_path / "p.jsonl", [{"id": "a", "predictions": ["x"], "answers": ["y"]}])
     with pytest.raises(UserError, match="'a' has no question: give --questions"):
         judge_file(path, tmp_path / "j.jsonl", config("http://127.0.0.1:9/v1"))
 
@@ -119,9 +114,8 @@ def test_the_command_judges_a_file(predictions):
     with serve(Act("yes")) as server:
         options = ["--api", server.url, "--model", "m", "--json", "api_key_env="]
         prices = ["prices.prompt_per_million=1", "prices.completion_per_million=2"]
-        done = CliRunner().invoke(app, ["judge", str(predictions), *options, *prices])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["right"] == 2
+        told = run("judge", predictions, *options, *prices)
+    assert json.loads(told)["right"] == 2
     assert predictions.with_name("p.judged.jsonl").is_file()
 
 

@@ -78,9 +78,7 @@ NO_NAME = [{"id": "m.1"}, "Rome"]
         ([1936, 2.5], ["1936", "2.5"], {"em": 1}),
     ],
 )
-def test_names_ids_aliases_and_nothing_count_as_each_metric_sees_them(
-    tmp_path, predictions, answers, scores
-):
+def test_each_metric_sees_names_ids_and_aliases_its_way(tmp_path, predictions, answers, scores):
     found = score_of(tmp_path, {"id": 1, "predictions": predictions, "answers": answers}).metrics
     assert {name: found[name] for name in scores} == scores
 
@@ -258,7 +256,6 @@ QUESTIONS = [
 
 
 def said(capsys: Any, tmp_path: Path, records: list[dict[str, Any]], *more: str) -> tuple[Any, ...]:
-    """Exit code, stdout and stderr of `score` over the records."""
     files = (write(tmp_path / "p.jsonl", records), write(tmp_path / "q.jsonl", QUESTIONS))
     names = ("--predictions", files[0], "--questions", files[1])
     return (code("score", *names, "--metrics", "em,tog_em", *more), *capsys.readouterr())
@@ -287,7 +284,7 @@ def right(*numbers: int) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_missing_doubled_and_unknown_records_are_named_and_end_with_3(
+def test_missing_doubled_and_unknown_records_end_with_3(
     capsys, tmp_path, records, error, counts, em
 ):
     ended, out, said_error = said(capsys, tmp_path, records, "--json")

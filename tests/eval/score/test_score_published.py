@@ -144,7 +144,6 @@ def other_levels(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of the oracle for each kind of table."""
     kinds = ("kgqa", "levels", "ark", "graphwalk", "maze")
     made = {kind: tmp_path_factory.mktemp(kind) for kind in kinds}
     folder, records = make_toy(made["kgqa"]), list(kgqa_records())
@@ -170,7 +169,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def kind_of(name: str) -> str:
-    """Which of the runs has the questions of a table."""
     if name in ("graphwalk-table1", "graphwalker-table3"):
         return "maze" if name == "graphwalk-table1" else "levels"
     return {"ark": "ark", "graphwalk": "graphwalk"}.get(name.partition("-")[0], "kgqa")

@@ -5,15 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from data_pipeline.experts.rejection import fault
-from graphwalker.cli.app import app
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import score
 from graphwalker.trajectory import StopReason, Trajectory, Turn
+from support.commands import run
 from training.rewards.mix import reward_mix, score_episode
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -68,17 +67,15 @@ def test_scores_rewards_and_rejection_agree() -> None:
 def test_score_and_compare_agree_with_them(tmp_path: Path) -> None:
     questions, rows = tmp_path / "questions.jsonl", tmp_path / "spelled.jsonl"
     write_jsonl(questions, [episode.question.to_json() for episode, _ in episodes()])
-    write_jsonl(
-        rows, [{"id": e.question.id, "prediction": (e.answer or ("",))[0]} for e, _ in episodes()]
-    )
+    spelled = [{"id": e.question.id, "prediction": e.answer[0]} for e, _ in episodes()]
+    write_jsonl(rows, spelled)
+    write_jsonl(rows.with_name("same.jsonl"), spelled)
     expected = len(RIGHT) / (len(RIGHT) + len(WRONG))
     for words in (
         ["score", "--predictions", rows, "--questions", questions, "--metrics", "em", "--json"],
         ["compare", rows, rows.with_name("same.jsonl"), "--questions", questions, "--json"],
     ):
-        rows.with_name("same.jsonl").write_bytes(rows.read_bytes())
-        said = CliRunner().invoke(app, list(map(str, words))).output
-        found = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]
+        found = json.loads(run(*words))
         em = found["runs"][0]["em"] if words[0] == "compare" else found["metrics"]["em"]
         assert em == pytest.approx(expected), words[0]
 

@@ -1,6 +1,5 @@
-"""An adapter and its base belong together, or are refused in one line."""
+"""An adapter and its base belong together or are refused in one line, and merge into one folder."""
 
-import json
 import logging
 import shutil
 from pathlib import Path
@@ -9,17 +8,18 @@ import peft
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from typer.testing import CliRunner
 
 from graphwalker.agents.model_environment import write_environment
 from graphwalker.agents.policies import load_policy
-from graphwalker.cli.app import app
 from graphwalker.errors import UserError
+from graphwalker.files import read_json
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.pretrained.adapters import weights_digest
 from graphwalker.pretrained.load import check_pretrained, read_tokenizer
+from support.commands import run
 from support.grpo_toy import SMALL
 from support.hostile_models import edit
+from support.poison import refusal
 from support.run_toys import sft_config
 from training.models.lora import merge_adapter
 from training.sft import run_sft
@@ -42,7 +42,6 @@ def adapter(base, tmp_path) -> Path:
 
 
 def train_again(base: Path) -> None:
-    """Other weights of the same shape at the same place."""
     model = AutoModelForCausalLM.from_pretrained(base)
     with torch.no_grad():
         model.model.norm.weight.add_(0.25)
@@ -86,12 +85,12 @@ def test_a_base_that_was_trained_again_is_refused_unless_it_is_forced(base, adap
 
 def test_ask_and_merge_take_force_base(base, adapter, grpo_world):
     train_again(base)
-    ask = ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki", "--model", str(adapter),
-           "--graph", str(grpo_world / "graph")]  # fmt: skip
-    merge = ["merge", str(adapter), "--out", str(adapter.parent / "merged")]
+    ask = ["ask", "Which land is Ada Mbeki of?", "--topic", "Ada Mbeki", "--model", adapter,
+           "--graph", grpo_world / "graph"]  # fmt: skip
+    merge = ["merge", adapter, "--out", adapter.parent / "merged"]
     for line in (ask, merge):
-        assert "other weights" in str(CliRunner().invoke(app, line).exception)
-        assert CliRunner().invoke(app, [*line, "--force-base"]).exit_code == 0
+        assert "other weights" in refusal(*line)
+        run(*line, "--force-base")
 
 
 def test_an_adapter_that_records_nothing_is_run_with_one_warning(adapter, caplog):
@@ -108,44 +107,36 @@ def test_an_adapter_of_a_tiny_model_without_a_tokenizer_has_that_of_its_base(bas
     assert load_policy(PolicyConfig(model=str(adapter), format="inline")).name == "adapter"
 
 
-def test_an_adapter_of_other_shapes_is_refused(base, adapter):
-    edit(adapter / "adapter_config.json", r=8)
-    refused(adapter, r"lora_A.weight has the shape \(4, .*of another base")
+HOSTILE, SLOW = "(.*)*(.*)*(.*)*(.*)*x", "takes more than .* s of computing"
+UNFIT = [
+    ({"r": 8}, r"lora_A.weight has the shape \(4, .*of another base"),
+    ({"target_modules": ["c_attn"]}, "laying this adapter over .* fails .*Target modules"),
+    ({"megatron_config": {}, "megatron_core": "evil"}, "names code to run .megatron_core: evil"),
+    ({"base_model_name_or_path": "o/b"}, "o/b: no such folder, nor a Hub .*hf download o/b"),
+    ({"target_modules": HOSTILE}, SLOW),
+]
 
 
-def test_an_adapter_of_another_model_is_refused(base, adapter):
-    edit(adapter / "adapter_config.json", target_modules=["c_attn"])
-    refused(adapter, "laying this adapter over .* fails .*Target modules")
+@pytest.mark.parametrize(("change", "said"), UNFIT, ids=lambda value: next(iter(value)))
+def test_an_adapter_whose_settings_do_not_fit_is_refused(adapter, change, said):
+    edit(adapter / "adapter_config.json", **change)
+    refused(adapter, said)
+
+
+@pytest.mark.parametrize("change", [{"exclude_modules": HOSTILE}, {"rank_pattern": {HOSTILE: 2}}])
+def test_a_hostile_pattern_elsewhere_ends_at_once_too(adapter, change):
+    edit(adapter / "adapter_config.json", **change)
+    with pytest.raises(UserError, match=SLOW):
+        check_pretrained(str(adapter))
 
 
 def test_an_adapter_with_another_tokenizer_is_refused(base, adapter):
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    tokenizer.save_pretrained(adapter)
-    text = (adapter / "tokenizer.json").read_text()
-    held = json.loads(text)["model"]["vocab"]
-    one, two = sorted(held)[:2]
-    swapped = {**held, one: held[two], two: held[one]}
-    (adapter / "tokenizer.json").write_text(
-        json.dumps({**json.loads(text), "model": {**json.loads(text)["model"], "vocab": swapped}})
-    )
+    AutoTokenizer.from_pretrained(base).save_pretrained(adapter)
+    model = read_json(adapter / "tokenizer.json")["model"]
+    one, two = sorted(model["vocab"])[:2]
+    model["vocab"] |= {one: model["vocab"][two], two: model["vocab"][one]}
+    edit(adapter / "tokenizer.json", model=model)
     refused(adapter, "its tokenizer is not that of")
-
-
-@pytest.mark.parametrize("key", ["target_modules", "exclude_modules", "rank_pattern"])
-def test_a_hostile_pattern_of_an_adapter_ends_at_once(base, adapter, key):
-    pattern = "(.*)*(.*)*(.*)*(.*)*x"
-    edit(adapter / "adapter_config.json", **{key: {pattern: 2} if "rank" in key else pattern})
-    refused(adapter, "takes more than .* s of computing")
-
-
-def test_an_adapter_may_name_no_module_to_import(base, adapter):
-    edit(adapter / "adapter_config.json", megatron_config={}, megatron_core="evil")
-    refused(adapter, "names code to run .megatron_core: evil")
-
-
-def test_a_base_on_the_hub_that_is_not_here_is_named(base, adapter):
-    edit(adapter / "adapter_config.json", base_model_name_or_path="owner/base")
-    refused(adapter, "owner/base: no such folder, nor a Hub model .*hf download owner/base")
 
 
 def test_an_adapter_of_an_adapter_and_a_folder_with_both_are_refused(base, adapter, tmp_path):
@@ -171,6 +162,65 @@ def test_training_records_the_weights_of_the_base(place, tmp_path):
     config = sft_config(place, tmp_path / "run", lora=lora, max_steps=1, save_steps=1)
     final = run_sft(config)
     for folder in (final, tmp_path / "run" / "checkpoint-1"):
-        record = json.loads((folder / "graphwalker.json").read_text())
+        record = read_json(folder / "graphwalker.json")
         assert record["base_weights"] == weights_digest(place / "model")
     assert load_policy(PolicyConfig(model=str(final))).name == "run/final"
+
+
+IDS = [[5, 9, 40, 7, 300, 12]]
+
+
+def adapted(place: Path):
+    base = AutoModelForCausalLM.from_pretrained(place / "model")
+    torch.manual_seed(0)
+    model = peft.get_peft_model(base, peft.LoraConfig(r=4, target_modules="all-linear"))
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(std=0.1)
+    return model
+
+
+@pytest.fixture(scope="module")
+def adapted_run(place) -> Path:
+    adapted(place).save_pretrained(place / "adapted" / "final")
+    AutoTokenizer.from_pretrained(place / "model").save_pretrained(place / "adapted" / "final")
+    return place / "adapted"
+
+
+def test_a_merged_folder_says_what_base_and_adapter_say_and_holds_no_adapter(adapted_run, tmp_path):
+    out = merge_adapter(adapted_run, tmp_path / "merged")
+    merged = AutoModelForCausalLM.from_pretrained(out)
+    ids = torch.tensor(IDS)
+    with torch.no_grad():
+        theirs, ours = adapted(adapted_run.parent)(ids).logits, merged(ids).logits
+        base = AutoModelForCausalLM.from_pretrained(adapted_run.parent / "model")(ids).logits
+    assert float((ours - theirs).abs().max()) < 1e-5 < 0.01 < float((ours - base).abs().max())
+    files = {path.name for path in out.iterdir()}
+    assert files >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert not any("adapter" in name or name.endswith((".bin", ".pt")) for name in files)
+    text = '<think>I look.</think>\n<kg-query>get_relations("Anna")</kg-query>'
+    tokenizers = [
+        AutoTokenizer.from_pretrained(folder) for folder in (out, adapted_run.parent / "model")
+    ]
+    assert tokenizers[0](text).input_ids == tokenizers[1](text).input_ids
+
+
+def test_the_merged_weights_keep_the_type_of_the_base(adapted_run, tmp_path):
+    base = AutoModelForCausalLM.from_pretrained(adapted_run.parent / "model", dtype=torch.bfloat16)
+    base.save_pretrained(tmp_path / "base")
+    final = tmp_path / "run" / "final"
+    adapted(adapted_run.parent).save_pretrained(final)
+    edit(final / "adapter_config.json", base_model_name_or_path=str(tmp_path / "base"))
+    AutoTokenizer.from_pretrained(adapted_run.parent / "model").save_pretrained(tmp_path / "base")
+    out = merge_adapter(tmp_path / "run", tmp_path / "out")
+    merged = AutoModelForCausalLM.from_pretrained(out, dtype="auto")
+    assert {parameter.dtype for parameter in merged.parameters()} == {torch.bfloat16}
+
+
+def test_what_cannot_be_merged_is_named(adapted_run, tmp_path):
+    whole = tmp_path / "run" / "final"
+    AutoModelForCausalLM.from_pretrained(adapted_run.parent / "model").save_pretrained(whole)
+    with pytest.raises(UserError, match="whole model already"):
+        merge_adapter(whole.parent, tmp_path / "out")
+    with pytest.raises(UserError, match="exists already"):
+        merge_adapter(adapted_run, tmp_path)

@@ -80,9 +80,7 @@ def test_a_reference_in_bfloat16_trains_as_one_in_float32(grpo_world, tmp_path, 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").is_file(), reason="Linux tells the memory")
-def test_two_processes_start_with_a_policy_in_float32_and_one_mapped_reference(
-    grpo_world, tmp_path
-):
+def test_two_processes_start_with_one_mapped_reference(grpo_world, tmp_path):
     """4 bytes for the policy, 2 shared by both for the reference; 12.5 where each loads both in
     float32 and copies them."""
     size = {"hidden_size": 768, "num_hidden_layers": 8, "intermediate_size": 2048}

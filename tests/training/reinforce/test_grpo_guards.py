@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from transformers import TrainerCallback
 
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import UserError
@@ -29,29 +30,18 @@ WATCHED = {
     *("reward", "em", "f1", "entropy", "kl", "ratio_mean", "clip_ratio", "clip_low", "clip_high"),
     *("mismatch_mean", "mismatch_max", "turns", "valid_actions", "forced", "observation_tokens"),
     *("zero_variance", "unwinnable", "always_right", "always_wrong", "resampled", "filtered"),
-    *(
-        "failed",
-        "answered",
-        "errors",
-        "grad_norm",
-        "informative_groups",
-        "tokens_wrong",
-        "cut_turns",
-    ),
+    *("failed", "answered", "errors", "grad_norm", "informative_groups", "tokens_wrong"),
+    "cut_turns",
 }
 
 
 @pytest.fixture(scope="module")
 def two_iterations(grpo_world, tmp_path_factory) -> tuple[Path, list[dict]]:
     """A run of two batches, each trained on twice, and what its trackers were told."""
-    from transformers import TrainerCallback
-
     out = tmp_path_factory.mktemp("runs") / "run"
     settings = {"steps": 4, "iterations": 2, "lr": 1e-2, "beta": 0.1, "trajectories_per_step": 3}
-    trainer = make_trainer(
-        grpo_config(grpo_world, out, **settings), questions(), environment_of(grpo_world)
-    )
-    told = []
+    config, told = grpo_config(grpo_world, out, **settings), []
+    trainer = make_trainer(config, questions(), environment_of(grpo_world))
 
     class Tracker(TrainerCallback):
         def on_log(self, args, state, control, logs=None, **_):
@@ -60,9 +50,6 @@ def two_iterations(grpo_world, tmp_path_factory) -> tuple[Path, list[dict]]:
     trainer.add_callback(Tracker())
     trainer.train()
     return out, [logs for logs in told if "loss" in logs]
-
-
-# --- the record of a step
 
 
 @pytest.mark.long
@@ -120,8 +107,6 @@ def test_drift_adds_up_over_micro_batches_and_processes():
     assert total.facts() == pytest.approx(means)
     assert Drift().facts()["ratio_mean"] is None
 
-
-# --- the monitor
 
 GOOD = {"answered": 1.0, "valid_actions": 1.0, "entropy": 0.5, "kl": 0.01, "mismatch_mean": 1e-6}
 
@@ -190,18 +175,12 @@ def test_a_collapsed_run_says_why_and_keeps_the_last_good_checkpoint(grpo_world,
     assert not (tmp_path / "run" / "final").exists()
 
 
-# --- trackers
-
-
 def test_trackers_that_are_unknown_or_not_installed_are_named(monkeypatch):
     with pytest.raises(UserError, match=r"'tensorbord' is not a tracker; .*tensorboard.*wandb"):
         check_trackers(["tensorbord"])
     monkeypatch.setattr("training.runs.arguments.find_spec", lambda _: None)
     with pytest.raises(UserError, match="pip install trackio"):
         check_trackers(["trackio"])
-
-
-# --- groups without variance
 
 
 def test_groups_without_variance_are_named_by_their_reason():
@@ -245,9 +224,6 @@ def test_questions_of_another_graph_do_not_start_a_run(grpo_world, tmp_path, whi
     with pytest.raises(UserError, match=r"no triple of the topic entities.*m\.elsewhere"):
         run_grpo(config)
     assert not (tmp_path / "run").exists()
-
-
-# --- where the signal is
 
 
 def test_a_step_says_where_the_signal_is():

@@ -1,9 +1,11 @@
-"""The GRPO loss: equal to a hand computation for every objective, and exact however it is cut."""
+"""The GRPO loss: equal to a hand computation for every objective, cut up or begun anew."""
 
 import pytest
 import torch
 
+from support.forgetful_agent import ForgetfulAgent
 from support.grpo_batches import (
+    environment_of,
     first_batch,
     gradients,
     halves,
@@ -12,6 +14,9 @@ from support.grpo_batches import (
     our_loss,
     plain_logps,
 )
+from support.grpo_toy import questions
+from support.run_toys import grpo_config, lines
+from training.grpo import make_trainer
 from training.reinforce.rows import token_logps
 
 BETA, LOW, HIGH, RESPONSE = 0.1, 0.2, 0.28, 384
@@ -94,9 +99,7 @@ def test_gspo_clips_the_ratio_of_the_sequence(grpo_world, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("objective", [*OBJECTIVES, "bnpo"])
-def test_padding_changes_nothing_and_micro_batches_have_the_gradient_of_trls_own(
-    grpo_world, tmp_path, objective
-):
+def test_padding_changes_nothing_and_parts_have_trls_gradient(grpo_world, tmp_path, objective):
     trainer, inputs = first_batch(grpo_world, tmp_path / "run", loss_type=objective, beta=BETA)
     wide = dict(inputs)
     for key, value in inputs.items():
@@ -162,3 +165,47 @@ def test_log_probabilities_are_those_at_the_temperature_of_the_draws(temperature
     found = token_logps(model, ids, torch.ones_like(ids), mask, temperature)
     drawn = (scores / temperature).log_softmax(-1)[:, 1:4].gather(-1, ids[:, 2:, None])[..., 0]
     assert torch.allclose(found, drawn * mask, atol=1e-5)
+
+
+def forgetful(world, contexts: int = 2):
+    environment = environment_of(world)
+    environment.agent = ForgetfulAgent(environment.protocol, contexts)
+    return environment
+
+
+def test_every_context_is_a_row_of_its_episode_and_trained_as_by_hand(grpo_world, tmp_path) -> None:
+    settings = {"rewards": {"em": 1.0, "answered": 0.5}}
+    trainer, inputs = first_batch(grpo_world, tmp_path / "r", forgetful(grpo_world), **settings)
+    batch = trainer.rollouts.batch
+    contexts = [context.episode for context in batch.contexts]
+    assert len(contexts) > 0
+    rows = len(inputs["advantages"])
+    assert rows % 2 == 0 and 16 + len(contexts) <= rows <= 17 + len(contexts)
+    more = inputs["advantages"][16 : 16 + len(contexts)]
+    assert torch.equal(more, inputs["advantages"][contexts])
+    assert (
+        inputs["kept"][: 16 + len(contexts)].all()
+        and not inputs["kept"][16 + len(contexts) :].any()
+    )
+    drawn = sum(len(t.logprobs or ()) for e in batch.trajectories for t in e.turns)
+    mask, kept = loss_mask(inputs), inputs["kept"]
+    assert int(mask.sum()) == drawn == int(inputs["num_items_in_batch"])
+    # Read as it was drawn, trained as by hand.
+    logps = plain_logps(trainer.model, inputs)
+    gap = (logps.detach() - inputs["sampling_per_token_logps"]).abs() * mask
+    assert float(gap.max()) < 1e-4
+    terms = -(logps - logps.detach()).exp() * inputs["advantages"][:, None] * mask
+    by_hand = (terms.sum(1)[kept] / mask.sum(1)[kept].clamp(min=1)).mean()
+    ours = gradients(trainer, our_loss(trainer, inputs))
+    for one, two in zip(ours, gradients(trainer, by_hand), strict=True):
+        assert torch.allclose(one, two, atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("settings", [{"beta": 0.1}, {"iterations": 2}])
+def test_a_run_trains_on_agents_that_begin_anew(grpo_world, tmp_path, settings) -> None:
+    config = grpo_config(grpo_world, tmp_path / "r", steps=2, **settings)
+    make_trainer(config, questions(), forgetful(grpo_world, 3)).train()
+    first = lines(tmp_path / "r")[0]
+    assert first["mismatch_max"] < 1e-4 and first["grad_norm"] >= 0
+    assert first["kl"] is None or first["kl"] == pytest.approx(0, abs=1e-6)

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def world(grpo_world) -> Path:
-    """The toy world, with dev questions in other words and demonstrations."""
     dev = [replace(q, id=f"dev-{q.id}", text=f"Say, {q.text}") for q in questions()]
     write_jsonl(grpo_world / "dev.jsonl", [q.to_json() for q in dev])
     shown = played(environment_of(grpo_world), "Verria")
@@ -45,9 +44,6 @@ def whole(world, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("mechanisms") / "whole"
     run_grpo(everything(world, out))
     return out
-
-
-# --- evaluation
 
 
 def test_dev_questions_are_asked_before_the_first_step_and_the_best_model_is_the_final_one(whole):
@@ -78,9 +74,6 @@ def test_evaluation_leaves_training_as_it_is(world, tmp_path) -> None:
     run_grpo(grpo_config(world, tmp_path / "seen", steps=2, evaluation=rules))
     run_grpo(grpo_config(world, tmp_path / "blind", steps=2))
     assert largest_difference(tmp_path / "seen", tmp_path / "blind") == 0
-
-
-# --- replay
 
 
 def test_replay_adds_the_weighted_mean_cross_entropy_of_its_rows(world, tmp_path) -> None:
@@ -119,9 +112,6 @@ def test_files_of_replay_and_evaluation_are_named_before_anything_is_made(world,
     assert not (tmp_path / "r" / "config.yaml").exists()
 
 
-# --- all of it
-
-
 def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path) -> None:
     step = 2
     config = everything(world, tmp_path / "again")
@@ -136,7 +126,8 @@ def test_a_run_with_all_of_it_resumes_bit_equal(world, whole, tmp_path) -> None:
     assert largest_difference(run, whole) == 0
     name = "evaluations.jsonl"
     assert (run / name).read_text() == (whole / name).read_text()
-    keys = ("loss", "em", "replay_loss", "eval_em")
-    assert [[a.get(k) for k in keys] for a in lines(run)] == [
-        [a.get(k) for k in keys] for a in lines(whole)
-    ]
+    ours, theirs = (
+        [[line.get(key) for key in ("loss", "em", "replay_loss", "eval_em")] for line in lines(at)]
+        for at in (run, whole)
+    )
+    assert ours == theirs

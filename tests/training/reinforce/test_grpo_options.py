@@ -36,8 +36,6 @@ def said(*names: str, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
     return Trajectory(ASKED, "agent", "policy", (), names or None, stop)
 
 
-# --- groups without variance
-
 MIXED = 3
 """A seed that draws groups of either kind."""
 
@@ -99,9 +97,6 @@ def test_filtered_groups_are_neither_in_the_loss_nor_in_its_mean(grpo_world, tmp
         assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-# --- budgets
-
-
 def drawn(trainer) -> list[list[int]]:
     return [[len(t.logprobs) for t in e.turns] for e in trainer.rollouts.batch.trajectories]
 
@@ -124,9 +119,6 @@ def test_a_spent_budget_ends_the_episode_without_asking_the_policy():
     policy.release("q#0")
     policy.submit(replace(request, turns=(said, said)))
     assert policy.collect() == [("q#0", Completion("", "length"))]
-
-
-# --- failures of ours
 
 
 class FailingGraph:
@@ -206,8 +198,6 @@ def test_an_engine_that_fails_twice_in_a_row_stops_the_run_whatever_the_share(gr
         trainer.rollouts(prompts, trainer)
 
 
-# --- settings, batches over steps and processes
-
 TABLE_12 = {
     "prompts_per_step": 64, "samples": 8, "lr": 1e-6, "max_prompt_tokens": 4096,
     "max_response_tokens": 8192, "beta": 0.001, "steps": 100, "temperature": 1.0,
@@ -241,9 +231,7 @@ def test_batches_are_whole_for_processes_and_iterations(grpo_world, tmp_path, mo
         trl_arguments(once)
 
 
-def test_the_first_update_leaves_its_log_probabilities_for_the_second(
-    grpo_world, tmp_path, monkeypatch
-) -> None:
+def test_the_first_update_leaves_its_logps_for_the_second(grpo_world, tmp_path, monkeypatch):
     settings = {"steps": 2, "save_steps": 2, "iterations": 2, "lr": 1e-3}
     run_grpo(grpo_config(grpo_world, tmp_path / "ours", **settings))
     passes = []

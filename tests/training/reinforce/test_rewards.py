@@ -70,8 +70,6 @@ def test_relaxed_em_is_that_of_the_released_evaluator(names) -> None:
     assert found == graphwalker_em(names, ["Verria"])
 
 
-# --- earning without work
-
 BOAST = '<answer> ["Verria"] </answer>'
 SEEN = "<information>[Springfield, location.location.containedby, Verria]</information>"
 EVERYTHING = [name for name in TOY_NAMES.values() if '"' not in name and name != "Verria"]

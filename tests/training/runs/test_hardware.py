@@ -1,4 +1,4 @@
-"""A job that was promised GPUs does not train on a CPU in silence."""
+"""What a script finds on its machine: promised GPUs that are not there, and how threads wait."""
 
 import os
 import subprocess
@@ -63,3 +63,29 @@ def test_a_script_ends_with_one_line_before_anything_is_read(promised, script):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     (line,) = done.stderr.strip().splitlines()
     assert done.returncode == 2 and "promises GPUs" in line and not done.stdout
+
+
+ASK = """
+import os, sys
+import {module}
+assert "torch" not in sys.modules
+print(os.environ.get("OMP_WAIT_POLICY"))
+"""
+
+
+def policy(module: str, **chosen: str) -> str:
+    names = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
+    plain = {key: value for key, value in os.environ.items() if key not in names}
+    command = [sys.executable, "-c", ASK.format(module=module)]
+    run = subprocess.run(
+        command, cwd=ROOT, env=plain | chosen, capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip()
+
+
+@pytest.mark.long
+def test_threads_sleep_while_they_wait_unless_the_user_has_chosen() -> None:
+    for module in ("training.sft", "training.grpo", "graphwalker.policies.local"):
+        assert policy(module) == "passive"
+    assert policy("training.sft", OMP_WAIT_POLICY="active") == "active"
+    assert policy("training.sft", GOMP_SPINCOUNT="100") == "None"

@@ -51,10 +51,8 @@ def test_the_fields_that_are_refused_are_fields_of_trl() -> None:
 @pytest.mark.long
 def test_a_schedule_of_transformers_takes_the_place_of_ours(tmp_path) -> None:
     place = make_sft_place(tmp_path)
-    fields = {
-        "lr_scheduler_type": "cosine_with_min_lr",
-        "lr_scheduler_kwargs": {"min_lr_rate": 0.5},
-    }
+    kind = {"lr_scheduler_type": "cosine_with_min_lr"}
+    fields = {**kind, "lr_scheduler_kwargs": {"min_lr_rate": 0.5}}
     run_sft(sft_config(place, place / "run", trainer=fields, max_steps=6, warmup_ratio=0.0))
     rates = [rate for *_, rate in curve(place / "run", "lr")]
     assert rates[0] > rates[-1] >= 3e-3 * 0.5

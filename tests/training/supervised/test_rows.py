@@ -10,12 +10,23 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from data_pipeline.config import SynthConfig
+from data_pipeline.synthesize import synthesize
 from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.tokens.formats import FORMATS
-from graphwalker.tokens.segments import training_rows
+from graphwalker.tokens.segments import (
+    IGNORED,
+    completion_ids,
+    extension_ids,
+    prompt_ids,
+    training_row,
+    training_rows,
+)
 from graphwalker.trajectory import Trajectory
+from graphwalker.world.generate import make_world
 from support.paths import ROOT
 from support.run_toys import sft_config, write_config
+from support.token_kinds import byte_level
 from training.supervised.rows import Rows, read_rows
 
 READ = """
@@ -103,3 +114,31 @@ def test_a_killed_start_leaves_nothing_that_is_taken_for_whole(place, tokenizer,
         run.wait()
     assert not list((tmp_path / "rows").rglob("dataset_info.json"))
     assert len(read(place, tmp_path / "rows", tokenizer, **data).lengths) == len(many)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> list[Trajectory]:
+    folder = tmp_path_factory.mktemp("corpus")
+    make_world(1000, 0, folder)
+    synthesize(folder / "graph", SynthConfig(count=12), folder / "synth")
+    return list(read_records(folder / "synth" / "graphsynth.jsonl", Trajectory.from_json))
+
+
+@pytest.fixture(scope="module")
+def bytes_tokenizer():
+    return byte_level()
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_all_tokens_of_the_agent_and_no_others_are_trained(name, corpus, bytes_tokenizer):
+    fmt = FORMATS[name]
+    for trajectory in corpus:
+        row = training_row(trajectory, fmt, bytes_tokenizer)
+        ids, labels = [], []
+        for number, turn in enumerate(trajectory.turns):
+            first = prompt_ids if number == 0 else extension_ids
+            context = first(turn.context, fmt, bytes_tokenizer)
+            said = completion_ids(turn.completion, fmt, bytes_tokenizer)
+            ids += [*context, *said]
+            labels += [*[IGNORED] * len(context), *said]
+        assert (row.input_ids, row.labels) == (ids, labels)

@@ -6,18 +6,23 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from graphwalker.config import load_config
 from graphwalker.errors import UserError
-from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.files import read_json, read_jsonl, write_jsonl
 from graphwalker.tokens.formats import FORMATS
-from graphwalker.tokens.segments import IGNORED
+from graphwalker.tokens.segments import IGNORED, prompt_ids
 from graphwalker.trajectory import StopReason
-from support.run_toys import sft_config, walk
+from support.run_toys import curve, lines, sft_config, walk
 from training.config import SftConfig
+from training.models.heads import add_selective_head
 from training.runs.command import parse_arguments
+from training.runs.resuming import claim_run
 from training.sft import run_sft
-from training.supervised.batches import plan_steps
+from training.supervised.batches import Collator, plan_steps
 from training.supervised.rows import read_rows
 
 
@@ -26,38 +31,23 @@ def settings(place: Path, **values) -> SftConfig:
     return sft_config(place, place / "run", **(plain | values))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tokenizer(place):
-    from transformers import AutoTokenizer
-
     return AutoTokenizer.from_pretrained(place / "model")
 
 
 @pytest.fixture
 def model(place):
-    from transformers import AutoModelForCausalLM
-
     return AutoModelForCausalLM.from_pretrained(place / "model", dtype=torch.float32)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def batch(place, tokenizer, tmp_path_factory):
-    from training.supervised.batches import Collator
-
     rows = read_rows(settings(place), tokenizer, tmp_path_factory.mktemp("rows"))
     return Collator(tokenizer.pad_token_id)(list(rows.dataset.take(6)))
 
 
-@pytest.fixture(scope="session")
-def trained(place) -> Path:
-    return run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
-
-
 def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> None:
-    from torch.nn.functional import cross_entropy
-
-    from training.models.heads import add_selective_head
-
     count = (batch["labels"][:, 1:] != IGNORED).sum()
     plain = model(**batch).loss
     plain.backward()
@@ -75,8 +65,6 @@ def test_the_lean_loss_and_its_gradient_equal_the_models_own(model, batch) -> No
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_the_last_layer_feeds_forward_where_it_is_scored(model, batch, checkpointed) -> None:
-    from training.models.heads import add_selective_head
-
     places = (batch["labels"][:, 1:] != IGNORED).nonzero(as_tuple=True)
     wanted = model(input_ids=batch["input_ids"]).logits[places]
     add_selective_head(model)
@@ -96,11 +84,8 @@ def test_the_last_layer_feeds_forward_where_it_is_scored(model, batch, checkpoin
 
 
 @pytest.mark.long
-def test_training_learns_to_write_the_agents_turn(place, trained) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    from graphwalker.tokens.segments import prompt_ids
-
+def test_training_learns_to_write_the_agents_turn(place) -> None:
+    trained = run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100))
     lines = list(read_jsonl(trained.parent / "metrics.jsonl"))
     assert lines[-1]["step"] == 100
     assert lines[-1]["loss"] < 0.3 < 3 < lines[0]["loss"]
@@ -117,8 +102,6 @@ def test_training_learns_to_write_the_agents_turn(place, trained) -> None:
 
 
 def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
-    from training.runs.resuming import claim_run
-
     now = settings(place, output_dir=str(tmp_path))
     claim_run(now, {}, ())
     path = tmp_path / "config.yaml"
@@ -203,10 +186,69 @@ def test_injected_errors_are_context_and_their_recovery_is_trained(place, tokeni
         ({"id": "q", "question": "Who?", "answers": []}, "record 1: a question, where a trajec"),
     ],
 )
-def test_records_of_another_form_name_the_command_that_makes_trajectories(
-    place, tmp_path, record, said
-):
+def test_records_of_another_form_name_the_command_of_trajectories(place, tmp_path, record, said):
     write_jsonl(tmp_path / "own.jsonl", [record])
     config = sft_config(place, tmp_path / "run", data=(str(tmp_path / "own.jsonl"),))
     with pytest.raises(UserError, match=f"{said}.*graphwalker synth.*graphwalker experts"):
+        run_sft(config)
+
+
+LORA = {"r": 8, "alpha": 16}
+
+
+@pytest.fixture(scope="module")
+def adapted(place, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "lora"
+    run_sft(sft_config(place, out, lora=LORA, lr=1e-2, max_steps=30))
+    return out
+
+
+@pytest.mark.long
+def test_an_adapter_of_every_linear_layer_but_the_head_learns(adapted) -> None:
+    losses = [line["loss"] for line in lines(adapted)]
+    assert losses[-1] < 0.7 * losses[0]
+    weights = load_file(adapted / "final" / "adapter_model.safetensors")
+    assert len(weights) == 2 * 2 * 7  # A and B, two layers, seven matrices each
+    assert all(min(tensor.shape) == 8 for tensor in weights.values())
+    assert not (adapted / "final" / "model.safetensors").exists()
+    for folder in (adapted / "final", adapted / "checkpoint-30"):  # equal runs write equal files
+        targets = read_json(folder / "adapter_config.json")["target_modules"]
+        assert targets == sorted(targets) and targets
+
+
+@pytest.mark.long
+def test_the_same_seed_makes_the_same_adapter_of_the_chosen_layers_alone(place, tmp_path) -> None:
+    values = {"lora": {**LORA, "targets": ["q_proj"]}, "max_steps": 4}
+    for name, extra in (("a", {}), ("b", {}), ("c", {"gradient_checkpointing": True})):
+        run_sft(sft_config(place, tmp_path / name, **values, **extra))
+    files = [tmp_path / n / "final" / "adapter_model.safetensors" for n in ("a", "b")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(load_file(files[0])) == 4 and all("q_proj" in name for name in load_file(files[0]))
+    for ours, theirs in zip(curve(tmp_path / "c"), curve(tmp_path / "a"), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+def test_an_adapter_is_not_taken_for_a_model(place, tmp_path) -> None:
+    adapter = tmp_path / "final"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"is a LoRA adapter; .*graphwalker merge"):
+        run_sft(sft_config(place, tmp_path / "r", model=str(adapter)))
+
+
+@pytest.mark.long
+def test_an_adapter_is_trained_on_over_the_same_base(adapted, place, tmp_path):
+    start, out = adapted / "final", tmp_path / "on"
+    run_sft(sft_config(place, out, model=str(start), lora=LORA, lr=1e-3, max_steps=2))
+    assert lines(out)[0]["loss"] < 0.8 * lines(adapted)[0]["loss"]
+    own, before = (read_json(at / "adapter_config.json") for at in (out / "final", start))
+    assert own == before
+    digests = [read_json(at / "graphwalker.json")["base_weights"] for at in (out / "final", start)]
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.long
+def test_an_adapter_keeps_its_rank(adapted, place, tmp_path) -> None:
+    config = sft_config(place, tmp_path / "r", model=str(adapted / "final"), lora={"r": 4})
+    with pytest.raises(UserError, match=r"lora.r = 4, but the adapter .* has rank 8"):
         run_sft(config)

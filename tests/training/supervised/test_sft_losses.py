@@ -32,7 +32,6 @@ def rows(place, tokenizer, tmp_path_factory) -> Rows:
 
 @pytest.fixture(scope="module")
 def records(rows) -> list[dict[str, Any]]:
-    """Six rows of unequal length."""
     assert len(set(rows.lengths[:6])) > 2
     return list(rows.dataset.take(6))
 
@@ -62,9 +61,7 @@ def trainer(place, out, **values) -> PlannedTrainer:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("accumulation", "packing"), [(1, False), (3, True)])
-def test_the_loss_and_gradient_of_a_step_equal_a_hand_computation(
-    accumulation, packing, place, rows, tmp_path
-) -> None:
+def test_a_steps_loss_and_gradient_are_those_by_hand(accumulation, packing, place, rows, tmp_path):
     values = {"tokens_per_step": 0, "batch_size": 7, "max_steps": 1, "packing": packing}
     config = sft_config(place, tmp_path / "r", gradient_accumulation=accumulation, **values)
     (step,) = plan_steps(rows.lengths, config, accumulation)
@@ -81,9 +78,9 @@ def test_the_loss_and_gradient_of_a_step_equal_a_hand_computation(
 
 @pytest.mark.parametrize("lean", [True, False], ids=["ours", "TRL's"])
 @pytest.mark.parametrize("packing", [False, True])
-def test_no_gradient_comes_from_predicting_what_the_environment_wrote(
+def test_the_environments_words_give_no_gradient(
     lean, packing, place, records, tokenizer, tmp_path
-) -> None:
+):
     sft = trainer(place, tmp_path / "r", packing=packing)
     sft._lean = lean
     kept: list[Any] = []
@@ -103,9 +100,7 @@ def test_no_gradient_comes_from_predicting_what_the_environment_wrote(
 
 @pytest.mark.parametrize("lean", [True, False], ids=["ours", "TRL's"])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_packed_rows_give_the_loss_and_gradient_of_padded_ones(
-    lean, attention, place, records, tokenizer, tmp_path
-) -> None:
+def test_packed_rows_learn_as_padded_ones(lean, attention, place, records, tokenizer, tmp_path):
     sft = trainer(place, tmp_path / "r", attention=attention, packing=True)
     sft._lean = lean
     losses, gradients = [], []
@@ -141,7 +136,6 @@ def test_steps_hold_rows_of_like_length_and_packed_ones_real_tokens_alone(place)
 
 @pytest.fixture(scope="module")
 def plain(place) -> Path:
-    """Four steps without a row that is longer than most, in float32."""
     run_sft(sft_config(place, place / "plain", max_steps=4, max_length=LIMIT))
     return place / "plain"
 

@@ -1,13 +1,73 @@
-"""The optimizer of models from scratch: orthogonal moves, one state, equal steps after a reload."""
+"""Models from scratch: planted induction, their optimizer, a full disk."""
+
+import errno
+import os
+import resource
+import sys
 
 import pytest
 import torch
 
+from graphwalker.config import parse_config
 from graphwalker.errors import UserError
+from support.commands import code
 from support.run_toys import SHAPE
 from training.config import SftConfig
+from training.runs.saving import room_for
+from training.tiny.config import TinyModelConfig
 from training.tiny.make import make_model, make_tokenizer
 from training.tiny.optimizer import MuonAdamW, muon_adamw, orthogonal, own_optimizer
+
+WORDS = [f"word{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrst"]
+
+
+def copied(induction: bool) -> float:
+    """Share of right next tokens in the second half of sequences that say everything twice."""
+    config = TinyModelConfig(
+        vocab_size=2048, layers=3, hidden=128, heads=2, intermediate=64, induction=induction
+    )
+    tokenizer = make_tokenizer(WORDS, [], 2048)
+    model = make_model(config, tokenizer).eval()
+    generator = torch.Generator().manual_seed(0)
+    drawn = (torch.randperm(len(tokenizer), generator=generator) for _ in range(8))
+    once = torch.stack([order[:150] for order in drawn])
+    with torch.no_grad():
+        guesses = model(torch.cat([once, once], dim=1)).logits[:, 150:-1].argmax(-1)
+    return (guesses == once[:, 1:]).float().mean().item()
+
+
+def test_a_planted_model_copies_what_followed_a_token_before():
+    assert copied(induction=True) > 0.95
+
+
+def test_a_shape_without_room_for_the_circuit_is_refused():
+    with pytest.raises(UserError, match="induction needs"):
+        parse_config(TinyModelConfig, {"induction": True, "layers": 1}, "model")
+
+
+@pytest.mark.parametrize("limit", [2_000, 100_000])  # the tokenizer, the weights
+def test_a_tiny_model_on_a_full_disk_is_one_line(grpo_world, place, tmp_path, capfd, limit):
+    graph, ended = grpo_world / "graph", 70
+    if not (child := os.fork()):  # the limit is for the rest of a process's life
+        try:
+            os.chdir(tmp_path)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            ended = code("tiny", place / "walks.jsonl", "--graph", graph, "--out", "tiny")
+        finally:
+            sys.stderr.flush()
+            os._exit(ended)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    (said,) = capfd.readouterr().err.strip().splitlines()
+    assert said.startswith("error: tiny") and "then the same command resumes" in said
+
+
+def test_every_librarys_words_for_a_full_disk_are_one_error(tmp_path):
+    for error in (Exception("No space left on device (28)"), RuntimeError("unexpected pos")):
+        with pytest.raises(OSError) as found, room_for(tmp_path):
+            raise error
+        assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path))
+    with pytest.raises(RuntimeError, match="other"), room_for(tmp_path):
+        raise RuntimeError("other")
 
 
 def network(seed: int = 0) -> torch.nn.Sequential:
@@ -63,7 +123,6 @@ def test_a_reloaded_state_takes_the_same_steps(tmp_path) -> None:
 
 
 def own(muon: bool, marked: bool = True):
-    """The optimizer that a trainer takes for a tiny model."""
     shape = SHAPE.model_copy(update={"muon": marked})
     model = make_model(shape, make_tokenizer(["a b c"], [], 700))
     config = SftConfig(model="m", data=("d",), output_dir="o", lr=0.02)
