@@ -107,7 +107,7 @@ def test_an_adapter_of_a_tiny_model_without_a_tokenizer_has_that_of_its_base(bas
     assert load_policy(PolicyConfig(model=str(adapter), format="inline")).name == "adapter"
 
 
-HOSTILE, SLOW = "(.*)*(.*)*(.*)*(.*)*x", "takes more than .* s of computing"
+HOSTILE, SLOW = "(.*)*(.*)*(.*)*(.*)*x", "takes (?:more|longer) than .* s"
 UNFIT = [
     ({"r": 8}, r"lora_A.weight has the shape \(4, .*of another base"),
     ({"target_modules": ["c_attn"]}, "laying this adapter over .* fails .*Target modules"),
