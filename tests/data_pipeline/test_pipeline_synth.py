@@ -156,11 +156,11 @@ def test_a_merge_makes_what_no_shard_has_tried(graph, whole, parts):
         folder = Shard(index, 2).folder(parts)
         for path in folder.glob("*"):
             path.unlink()
-    small = CONFIG.model_copy(update={"max_attempts": 4})
+    small = CONFIG.model_copy(update={"max_attempts": 2})
     for index in (0, 1):
         synthesize(graph, small, parts, shard=Shard(index, 2))
         run = Shard(index, 2).folder(parts) / "run.json"
-        run.write_text(run.read_text().replace('"max_attempts": 4', '"max_attempts": 3000'))
+        run.write_text(run.read_text().replace('"max_attempts": 2', '"max_attempts": 3000'))
     tried = sum(len((Shard(i, 2).folder(parts) / n).read_text().splitlines())
                 for i in (0, 1) for n in ("graphsynth.jsonl", "dropped.jsonl"))  # fmt: skip
     lines = sum(len((whole / n).read_text().splitlines()) for n in FILES[2:4])

@@ -66,7 +66,7 @@ def test_every_folder_that_sft_saves_holds_the_environment_of_its_data(trained):
 def test_without_a_config_beside_the_data_its_trajectories_say_where_they_were_made(world):
     bare = world / "bare" / "walks.jsonl"
     config = demonstrations(world, world / "x", data=(str(bare),))
-    assert in_their_environment(config).environment == EnvironmentConfig(prompt="compact")
+    assert in_their_environment(config).environment == SMALL
     there = EnvironmentConfig(preset="search-on-graph", options={"exemplars": 1})
     about = Environment(toy_graph(), there).provenance
     out = world / "wide" / "walks.jsonl"
