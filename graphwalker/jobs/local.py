@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -118,8 +118,8 @@ def layout_words(config: Path) -> tuple[str, ...]:
 
     if torch.cuda.is_available():
         return ()
-    jobs: Any = read_settings(config).get("jobs")
-    processes = str((jobs or {}).get("processes", PROCESSES))
+    jobs: Mapping[str, Any] = read_settings(config).get("jobs") or {}
+    processes = str(jobs.get("processes", PROCESSES))
     if processes == "1":
         return ("allow_cpu=true",)
     # "multi_gpu" is torchrun, whose processes talk over gloo where there is no GPU.
