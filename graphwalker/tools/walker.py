@@ -13,6 +13,8 @@ from graphwalker.tools.namebook import NameBook, NamedTopics, one_of, quote
 from graphwalker.tools.settings import WalkerSettings
 
 _THOUSAND = 1000
+LONGEST_ESCAPE, PUNCTUATION = len("\\u0000"), 20
+"""Characters that JSON writes for one, and those of a triple besides its names; at most."""
 
 
 class Page:
@@ -27,6 +29,8 @@ class Page:
         self.text = ""
         self._book = book
         self._budget = budget
+        self._most = 0
+        """The text and the triples at hand have no more characters, however they are written."""
         self._written: set[tuple[str, str, str]] = set()
         self.is_full = False
 
@@ -40,7 +44,7 @@ class Page:
     ) -> None:
         """Write the triples of one relation and direction, as far as they fit; count the rest."""
         names: list[str] = []
-        left = total
+        self._most, left = len(self.text), total
         for end in ends:
             if not self._take(entity, relation, direction, end, names):
                 break
@@ -60,7 +64,11 @@ class Page:
         written = (head.name, relation, tail.name)
         if written in self._written:  # a relation from an entity to itself, seen from both ends
             return True
-        over = len(self._joined(entity, relation, direction, [*names, label])) > self._budget > 0
+        self._most += LONGEST_ESCAPE * (len(entity.name) + len(label)) + len(relation) + PUNCTUATION
+        # The text is written out only where it may be too long: for each triple that is slow.
+        over = 0 < self._budget < self._most and self._budget < len(
+            self._joined(entity, relation, direction, [*names, label])
+        )
         if self.is_full or ((self.text or names) and over):
             self.is_full = True
             return False
@@ -80,10 +88,9 @@ class Page:
 
     def write(self, here: str, relation: str, direction: Direction, names: Sequence[str]) -> str:
         """Return the text of triples, one in brackets for each name."""
-        ends = [(here, quote(name)) for name in names]
         if direction is Direction.IN:
-            ends = [(tail, head) for head, tail in ends]
-        return ", ".join(f"[{head}, {relation}, {tail}]" for head, tail in ends)
+            return ", ".join([f"[{quote(name)}, {relation}, {here}]" for name in names])
+        return ", ".join([f"[{here}, {relation}, {quote(name)}]" for name in names])
 
 
 def more(count: int) -> str:

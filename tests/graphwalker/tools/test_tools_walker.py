@@ -2,16 +2,17 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwalker.graphs.base import Entity
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.protocols.tags import TagProtocol, neutral
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
 from graphwalker.tools.namebook import NameBook, quote
-from graphwalker.tools.walker import EXAMPLES, WalkerSettings, WalkerTools
+from graphwalker.tools.walker import EXAMPLES, Page, WalkerSettings, WalkerTools
 
 DIRECTED, BORN = "film.film.directed_by", "people.person.date_of_birth"
 MARRIED = "people.person.spouse_s..people.marriage.spouse"
@@ -274,3 +275,21 @@ def test_equal_values_share_a_name_and_leave_entities_theirs():
     film, year = Entity("m.1", "1984"), Entity('"1984"^^<year>', "1984")
     assert book.show(film) == "1984"
     assert book.show(year) == book.show(Entity('"1984"', "1984")) == "1984 (value)"
+
+
+class CountingPage(Page):
+    """How often it writes triples out."""
+
+    times = 0
+
+    def write(self, *facts):
+        self.times += 1
+        return super().write(*facts)
+
+
+@pytest.mark.parametrize("budget", [0, 12_000])
+def test_triples_far_from_the_limit_are_written_out_once(budget):
+    page = CountingPage(NameBook(MemoryGraph([], {})), budget)
+    ends = [Entity(f"m.end{number}", f"End {number}") for number in range(5)]
+    page.add(Entity("m.a", "Alien"), "a.b.c", Direction.OUT, ends, 5)
+    assert (page.times, len(page.triples)) == (1, 5)
