@@ -105,12 +105,12 @@ def test_no_command_takes_a_name_from_a_record(trap, corpus):
 
     every = trap.poisons()
     told = {key: every[key] for key in ("preset", "prompt", "ranker", "options")}
-    for poison in (told, {"ranker": "cProfile:run"}, {"prompt": "/etc/x"}):
+    for number, poison in enumerate((told, {"ranker": "cProfile:run"}, {"prompt": "/etc/x"})):
         file = poisoned_records(trap, corpus, poison)
         named(refusal("verify", file, "--graph", corpus / "graph"), poison)
         if "preset" in poison:  # SFT reads the environment of our own presets alone
             continue
-        config = sft_config(trap.folder, trap.folder / "sft", data=(str(file),))
+        config = sft_config(trap.folder, trap.folder / f"sft{number}", data=(str(file),))
         named(refused_by(run_sft, config), poison)
     trap.check()
 
