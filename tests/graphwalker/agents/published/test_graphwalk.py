@@ -161,7 +161,7 @@ def test_paths_are_read_from_lists_and_objects():
 CELLS = st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none(), st.just(HOSTILE))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
 @given(
     st.text(max_size=20).filter(lambda t: not set("[{`<◁") & set(t)),
     st.lists(st.dictionaries(st.text(max_size=4), CELLS, min_size=1), max_size=3),
