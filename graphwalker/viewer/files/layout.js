@@ -5,7 +5,7 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sa
 const SIZE = { name: 13, small: 12 }; // pixels; the least zoom keeps both above 11
 const LINE = 1.3; // heights of a line
 const WIDEST = { node: 150, pill: 170 }; // pixels of a line of a label
-const GAP = { column: 46, row: 12, step: 18 };
+const GAP = { column: 46, close: 26, row: 12, step: 18 }; // close: where the columns would not fit otherwise
 const FEW = 4; // ends of one relation that are all drawn; of more, those that lead nowhere are folded
 const OUTLINE = 620; // pixels; a narrower drawing is an outline
 
@@ -144,14 +144,14 @@ function broken(text, most) {
 // Boxes with their places and wires with their paths, in a drawing of this width.
 function arrange(walk, shown, open, width) {
   const { items, wires } = connect(walk, shown, open);
-  const made = width < OUTLINE ? outline(items, wires) : columns(items, wires);
+  const made = width < OUTLINE ? outline(items, wires) : columns(items, wires, width / LEAST);
   const all = [...made.items.values()];
   const right = Math.max(0, ...all.map((item) => item.x + item.width));
   const bottom = Math.max(0, ...all.map((item) => item.y + item.height));
   return { ...made, width: right + 4, height: bottom + 4 };
 }
 
-function columns(items, wires) {
+function columns(items, wires, room) {
   const found = [];
   for (const item of items.values()) (found[item.column] ??= []).push(item);
   const used = found.filter(Boolean);
@@ -165,13 +165,18 @@ function columns(items, wires) {
     for (const column of used) stack(column, near, (other) => other.column < column[0].column);
     for (const column of [...used].reverse()) stack(column, near, (other) => other.column > column[0].column);
   }
-  let x = 2;
-  for (const column of used) {
-    const width = Math.max(...column.map((item) => item.width));
-    for (const item of column) Object.assign(item, { x: x + (width - item.width) / 2, left: x, right: x + width });
+  const widths = used.map((column) => Math.max(...column.map((item) => item.width)));
+  const bends = used.map((column) => { // a wire to a tall column needs room to turn
     const tall = Math.max(...column.map((item) => item.y + item.height)) - Math.min(...column.map((item) => item.y));
-    x += width + GAP.column + Math.min(60, tall / 12);
-  }
+    return Math.min(60, tall / 12);
+  });
+  const free = room - 10 - [...widths, ...bends.slice(0, -1)].reduce((sum, one) => sum + one, 0);
+  const gap = Math.max(GAP.close, Math.min(GAP.column, free / (used.length - 1)));
+  let x = 2;
+  used.forEach((column, i) => {
+    for (const item of column) Object.assign(item, { x: x + (widths[i] - item.width) / 2, left: x, right: x + widths[i] });
+    x += widths[i] + gap + bends[i];
+  });
   const top = Math.min(...[...items.values()].map((item) => item.y));
   for (const item of items.values()) item.y += 3 - top;
   for (const wire of wires) wire.path = curve(items.get(wire.from), items.get(wire.to), wire);

@@ -113,6 +113,13 @@ def test_labels_never_overlap_and_are_never_small(browser, report):
                 page.wait_for_timeout(350)
 
 
+def test_columns_stand_closer_where_a_walk_would_not_fit(browser, report):
+    with opened(browser, report, viewport={"width": 1290, "height": 800}) as page:
+        open_walk(page, "Tom Lindqvist's wife born")
+        graph = page.locator(".graph").first
+        assert graph.evaluate("(graph) => graph.scrollWidth - graph.clientWidth") == 0
+
+
 def test_an_entity_tells_its_triples_and_a_turn_its_raw_messages(browser, report):
     with opened(browser, report) as page:
         open_walk(page, "eve's mother")
