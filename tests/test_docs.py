@@ -54,6 +54,12 @@ FOLDERS = (
 )
 
 
+def test_what_a_command_reads_of_the_demo_is_what_the_demo_makes() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    found = {name for text in texts for name in re.findall(r"runs/demo/([\w/.]+)", text)}
+    assert found == {"world/graph", "questions.jsonl", "grpo/final", "eval/grpo"}
+
+
 def test_the_files_that_a_page_names_are_there() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
