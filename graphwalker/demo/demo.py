@@ -16,7 +16,7 @@ from graphwalker.console import console
 from graphwalker.demo.config import DemoConfig, Settings
 from graphwalker.demo.data import check_benchmarks, make_tiny_model, merge_tests
 from graphwalker.errors import IncompleteError, UserError, lacks_extra
-from graphwalker.jobs.local import is_done, run_section
+from graphwalker.jobs.local import PROCESSES, is_done, run_section
 from graphwalker.jobs.sections import QUESTIONS, ChainSection, kind_of
 from graphwalker.jobs.times import Stage, StageTimes
 from graphwalker.question import Question
@@ -24,6 +24,7 @@ from graphwalker.runs import one_writer
 
 if TYPE_CHECKING:
     from eval.run.config import EvalConfig
+    from training.grpo_config import GrpoConfig
 
 ENTITIES = 3000
 """Named entities of the fictional world."""
@@ -63,6 +64,16 @@ def check_modules() -> None:
             raise lacks_extra(f"the demo trains a model, and {module} is not installed", "train")
 
 
+def check_passes(config: "GrpoConfig") -> None:
+    """Raise `UserError` for batches of GRPO that do not divide over the processes on CPUs."""
+    import torch
+
+    from training.reinforce.arguments import passes
+
+    if not torch.cuda.is_available():
+        passes(config, PROCESSES)
+
+
 class Demo:
     """One run folder. Every stage resumes where a killed run of the same settings stopped."""
 
@@ -88,7 +99,9 @@ class Demo:
             kind = kind_of(name) or name
             if isinstance(values, dict) and values and kind in config_models():
                 section = ChainSection(name, kind, self.section(name))
-                parse_section(section, f"the road's section {name}")
+                checked: Any = parse_section(section, f"the road's section {name}")
+                if kind == "grpo":
+                    check_passes(checked)
         check_benchmarks(Path(str(self.config.grpo.get("questions", ""))), self.config.benchmarks)
 
     def run(self, stages: Sequence[Stage]) -> None:

@@ -21,7 +21,7 @@ def trl_arguments(config: GrpoConfig) -> Any:
         "num_iterations": config.iterations,
         "shuffle_dataset": False,
         "num_generations": config.samples,
-        **_passes(config),
+        **passes(config, processes()),
         "max_completion_length": config.max_response_tokens,
         "temperature": config.temperature,
         "loss_type": config.loss_type,
@@ -40,14 +40,15 @@ def trl_arguments(config: GrpoConfig) -> Any:
     return build(GRPOConfig, arguments, config)
 
 
-def _passes(config: GrpoConfig) -> dict[str, int]:
-    """Return rows of a pass, and passes of a process and step: one update for each batch."""
-    if config.prompts_per_step % processes():
+def passes(config: GrpoConfig, count: int) -> dict[str, int]:
+    """Return rows of a pass, and passes of each of `count` processes and a step: one update for
+    each batch. Raises `UserError` where they do not divide."""
+    if config.prompts_per_step % count:
         raise UserError(
-            f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {processes()} "
+            f"prompts_per_step = {config.prompts_per_step} is not a multiple of the {count} "
             "processes: every process must hold whole groups"
         )
-    episodes = config.prompts_per_step * config.samples // processes()
+    episodes = config.prompts_per_step * config.samples // count
     rows = config.micro_batch
     if episodes % rows:
         raise UserError(
