@@ -15,8 +15,8 @@ from support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", README, re.S | re.M)
-DEMOS = "demo.yaml", "demo-quick.yaml"
-"""Configs of `make demo` and of a demo over one's own graph."""
+DEMO = "demo.yaml"
+"""The config of `make demo`, of a demo over one's own graph, and of the six commands."""
 COUNTS = {"synth": 40, "rl": 24, "practice": 16, "test": 2, "test_words": 2, "experts": 12}
 TRAINING = {"max_steps": 3, "steps": 1, "prompts_per_step": 2, "samples": 2, "micro_batch": 2}
 
@@ -41,7 +41,7 @@ def clone(tmp_path: Path) -> Path:
             (tmp_path / path.name).symlink_to(path)
     (tmp_path / "configs").mkdir()
     for path in (ROOT / "configs").iterdir():
-        if path.name in DEMOS:
+        if path.name == DEMO:
             text = yaml.safe_dump(small_config(path), sort_keys=False)
             (tmp_path / "configs" / path.name).write_text(text, encoding="utf-8")
         else:
@@ -75,14 +75,16 @@ def test_every_command_of_the_readme_runs_as_it_stands(clone: Path) -> None:
     typed = [line for line in lines if not line.startswith("graphwalker serve")]  # it stays open
     assert len(lines) - len(typed) == 2 and "make demo" in typed[0]
     environment = {
+        **os.environ,  # what pip needs, to fetch the trained agent
         **{"PATH": "/usr/bin:/bin", "HOME": str(clone), "PYTHONPATH": str(clone)},
         **{"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTEST_ARGS": "--version"},
-        **({"TMPDIR": os.environ["TMPDIR"]} if "TMPDIR" in os.environ else {}),
     }
     script = "set -e\n" + "\n".join(typed)
     done = subprocess.run(
         ["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True
     )
+    if "not downloaded" in done.stderr:
+        pytest.skip("the package index is not reached")
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
     for run in ("demo", "eval", "agent"):
         assert (clone / "runs" / run / "report.json").is_file()
