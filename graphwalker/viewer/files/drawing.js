@@ -174,21 +174,20 @@ class Drawing {
   }
 }
 
-// The links of a shortest way from a topic entity to each answer given.
+// The links of a shortest way from each topic entity, past no other one, to each answer given.
 function findEvidence(walk) {
-  const came = new Map(walk.nodes.flatMap(([, marks], i) => (marks.includes("t") ? [[i, null]] : [])));
-  const queue = [...came.keys()];
-  for (const node of queue) {
-    walk.links.forEach(([head, , tail, at], link) => {
-      const next = head === node ? tail : tail === node ? head : -1;
-      if (next < 0 || !at || came.has(next)) return;
-      came.set(next, { link, node });
-      queue.push(next);
-    });
-  }
+  const marked = (mark) => walk.nodes.flatMap(([, marks], i) => (marks.includes(mark) ? [i] : []));
+  const topics = marked("t");
   const found = new Set();
-  walk.nodes.forEach(([, marks], i) => {
-    for (let at = marks.includes("a") ? came.get(i) : null; at; at = came.get(at.node)) found.add(at.link);
-  });
+  for (const topic of topics) {
+    const came = new Map([[topic, null]]);
+    for (const [node] of came) {
+      walk.links.forEach(([head, , tail, at], link) => {
+        const next = head === node ? tail : tail === node ? head : -1;
+        if (next >= 0 && at && !came.has(next) && !topics.includes(next)) came.set(next, { link, node });
+      });
+    }
+    for (const answer of marked("a")) for (let at = came.get(answer); at; at = came.get(at.node)) found.add(at.link);
+  }
   return found;
 }

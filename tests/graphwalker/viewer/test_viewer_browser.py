@@ -8,6 +8,7 @@ import pytest
 from eval.report.report import StageResult, write_report
 from eval.run.records import PREDICTIONS, read_run
 from graphwalker.files import write_jsonl
+from support.paths import ROOT
 from support.viewer_toy import HOSTILE, hostile_run, toy_runs
 
 pytestmark = pytest.mark.browser
@@ -118,6 +119,17 @@ def test_columns_stand_closer_where_a_walk_would_not_fit(browser, report):
         open_walk(page, "Tom Lindqvist's wife born")
         graph = page.locator(".graph").first
         assert graph.evaluate("(graph) => graph.scrollWidth - graph.clientWidth") == 0
+
+
+def test_the_evidence_of_an_intersection_has_a_way_from_each_topic(browser):
+    walk = {
+        "nodes": [["Ada", "t"], ["Tom", "t"], ["Eve", "a"], ["Bo", ""]],
+        "links": [[0, "child", 2, 2, 0], [1, "child", 2, 4, 0], [1, "child", 3, 4, 0]],
+    }
+    page = browser.new_page()
+    page.add_script_tag(path=ROOT / "graphwalker/viewer/files/drawing.js")
+    assert page.evaluate("(walk) => [...findEvidence(walk)]", walk) == [0, 1]
+    page.close()
 
 
 def test_an_entity_tells_its_triples_and_a_turn_its_raw_messages(browser, report):
