@@ -115,6 +115,8 @@ def test_where_no_relation_has_three_wordings_that_is_said(tmp_path, capsys):
 
 REFUSED = {
     "grpo.lr=0": "section grpo: lr",
+    "grpo.micro_batch=7": "micro_batch = 7 does not divide the ",
+    "grpo.prompts_per_step=9": "prompts_per_step = 9 is not a multiple of the 2 processes",
     "sft1.lr=fast": "section sft1: lr",
     "sft2.max_stepz=3": "section sft2: max_stepz is not a setting",
     "experts.error_rate=2": "section experts: error_rate",
