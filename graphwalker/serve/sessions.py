@@ -197,7 +197,8 @@ class Sessions:
                 self._end(key, failure_event("policy_error", "the server has stopped answering"))
 
     def _turn(self, task: Task, number: int, turn: Turn) -> None:
-        session = self._sessions.get(task.key)
+        with self._lock:  # `ask` holds it until the session of a queued question is there
+            session = self._sessions.get(task.key)
         if session is None:
             return
         if number <= len(session.turns):

@@ -29,15 +29,15 @@ def lora_config(settings: LoraSettings) -> Any:
 
 
 def new_adapter(config: TrainingConfig) -> Any:
-    """Return the `peft.LoraConfig` of a run; `None` where it trains the whole model, or goes on
-    with the adapter that it starts from."""
+    """Return the `peft.LoraConfig` of a run; `None` where it trains the whole model, or
+    the adapter that it starts from."""
     goes_on = is_adapter(Path(config.model))
     return lora_config(config.lora) if config.lora and not goes_on else None
 
 
 def check_start(config: TrainingConfig) -> None:
     """Check the model that a run starts from, which is fetched where it is on the Hub alone. Raises
-    `UserError` for one that cannot be read, and for an adapter that the run does not go on with."""
+    `UserError` for one that cannot be read, and for an adapter that the run does not continue."""
     find_folder(config.model, fetch=True)
     check_adapter_settings(config)
     check_pretrained(config.model)

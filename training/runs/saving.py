@@ -20,7 +20,7 @@ _NO_ROOM = (
 
 
 START = "ref"
-"""TRL's name of the adapter that GRPO went on with, as it was: the reference. A resumed run reads
+"""TRL's name of the adapter that GRPO continues, as it was: the reference. A resumed run reads
 it from where the first one did, so no folder keeps it."""
 
 
