@@ -183,12 +183,16 @@ def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) 
 
 
 def answer(names: Sequence[str], rng: Choice) -> str:
-    """Say that the last step showed the answers, which the answer itself names. They are not
-    counted: a model that counts wrongly lists as many as it said (11 of 37 lost WebQSP episodes).
+    """Say that the last step showed the answers, which the answer itself names.
+
+    Only the plain form counts them. A pretrained model that counts wrongly lists as many as it said
+    (11 of 37 lost WebQSP episodes of SmolLM2); the demo's tiny one had EM 0.452 after stage 1 with
+    the count and 0.387 without it (305 questions, seed 0).
     """
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
-    return _pick(rng, "These are the answer.", "All of these are answers.")
+    counted = f"These {len(names)} are the answer."
+    return _pick(rng, counted, "These are the answer.", "All of these are answers.")
 
 
 def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
