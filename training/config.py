@@ -71,8 +71,9 @@ class TrainingConfig(Config):
 
     lora: LoraSettings | None = None
     """Train low-rank adapters alone; `final/` then holds the adapter, and in GRPO the model without
-    it is the reference. `lora.r=16` is enough. Where `model` is an adapter, it is trained on over
-    its base, and as it was it is the reference. Needs the extra `lora`. None: the whole model."""
+    it is the reference. `lora.r=16` is enough. Where `model` is an adapter, it is trained
+    further over its base, and as it was it is the reference. Needs the extra `lora`. None: the
+    whole model."""
     dtype: Literal["auto", "native", "float32", "bfloat16"] = "auto"
     """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
     float32 on a CPU. `native`: bfloat16 also on a CPU that multiplies in it (AVX512-BF16 or AMX),

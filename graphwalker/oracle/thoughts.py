@@ -178,7 +178,8 @@ def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) 
     return _pick(
         rng,
         f"{len(names)} of these fit.",
-        f"{'Of these' if by_type else 'By these values'}, {len(names)} fit.",
+        "Some of these fit.",
+        f"{'Of these' if by_type else 'By these values'}, some fit.",
     )
 
 
@@ -201,7 +202,7 @@ def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
         return _pick(rng, f"In all: {', '.join(names)}.", "This meets every condition.")
     if len(names) == 1:
         return _pick(rng, f"In both: {names[0]}.", "One entity meets both conditions.")
-    return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")
+    return _pick(rng, f"In both: {', '.join(names)}.", "These meet both conditions.")
 
 
 def mend(error: str, rng: Choice) -> str:

@@ -53,10 +53,20 @@ def find_base(adapter: Path) -> tuple[str, Path]:
     return name, base
 
 
+def find_adapter(model: str) -> Path | None:
+    """Return the folder of an adapter, given or in the Hub's cache; `None` for a whole model, and
+    for one that is not on this machine."""
+    try:
+        folder = find_folder(model)
+    except UserError:
+        return None
+    return folder if is_adapter(folder) else None
+
+
 def base_of(model: str) -> str:
-    """Return the base of an adapter's folder, and any other model as it is. Raises `UserError`."""
-    folder = Path(model)
-    return find_base(folder)[0] if is_adapter(folder) else model
+    """Return the base that an adapter names, and any other model as it is. Raises `UserError`."""
+    adapter = find_adapter(model)
+    return find_base(adapter)[0] if adapter else model
 
 
 def check_weights(adapter: Path, base: Path, force: bool = False) -> None:

@@ -7,14 +7,13 @@ process has a GPU of its own they go straight to it.
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from graphwalker.pretrained.adapters import base_of, is_adapter
+from graphwalker.pretrained.adapters import base_of, find_adapter
 from graphwalker.pretrained.load import lay_over, read_model
 from training.runs.distributed import flag, rank, uses_bfloat16
 
@@ -24,12 +23,12 @@ FIRST_READS = "FSDP_CPU_RAM_EFFICIENT_LOADING"
 
 def load_policy(model: str, dtype: str, *, frozen: bool = False, **options: Any) -> Any:
     """Return the model that learns; `frozen`: its adapters alone do. Of an adapter's folder it is
-    the base with that adapter, which learns on.
+    the base with that adapter, which is trained further.
 
     What an optimizer updates is float32. DeepSpeed makes that copy itself, in shares, from bfloat16
     weights. `options` are those of transformers' `from_pretrained`.
     """
-    if is_adapter(Path(model)):
+    if find_adapter(model):
         base = load_policy(base_of(model), dtype, frozen=True, **options)
         return lay_over(model, base, trainable=True)
     half = uses_bfloat16(dtype) and (frozen or flag("ACCELERATE_USE_DEEPSPEED"))

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphwalker.agents.model_environment import copy_environment
 from graphwalker.errors import UserError, lacks_extra
-from graphwalker.pretrained.adapters import is_adapter
+from graphwalker.pretrained.adapters import find_adapter
 from graphwalker.pretrained.folders import ADAPTER, find_folder, read_config_file
 from graphwalker.pretrained.load import check_pretrained, write_merged
 from training.config import LoraSettings, TrainingConfig
@@ -31,8 +31,7 @@ def lora_config(settings: LoraSettings) -> Any:
 def new_adapter(config: TrainingConfig) -> Any:
     """Return the `peft.LoraConfig` of a run; `None` where it trains the whole model, or
     the adapter that it starts from."""
-    goes_on = is_adapter(Path(config.model))
-    return lora_config(config.lora) if config.lora and not goes_on else None
+    return lora_config(config.lora) if config.lora and not find_adapter(config.model) else None
 
 
 def check_start(config: TrainingConfig) -> None:
@@ -44,16 +43,16 @@ def check_start(config: TrainingConfig) -> None:
 
 
 def check_adapter_settings(config: TrainingConfig) -> None:
-    """Raise `UserError` for an adapter unless `lora` asks for one of its rank, which is trained on;
-    its other settings are then those that it was made with."""
-    folder = Path(config.model)
-    if not is_adapter(folder):
+    """Raise `UserError` for an adapter unless `lora` asks for one of its rank, which is trained
+    further; its other settings are then those that it was made with."""
+    folder = find_adapter(config.model)
+    if folder is None:
         return
     rank = read_config_file(folder / ADAPTER).get("r")
     if config.lora is None:
         raise UserError(
-            f"model: {folder} is a LoRA adapter; lora.r={rank} trains it on, or make it a whole "
-            f"model first: graphwalker merge {folder} --out {folder}-merged, then "
+            f"model: {folder} is a LoRA adapter; lora.r={rank} trains it further, or make it a "
+            f"whole model first: graphwalker merge {folder} --out {folder}-merged, then "
             f"model={folder}-merged"
         )
     if config.lora.r != rank:
