@@ -192,6 +192,12 @@ def test_an_adapter_is_trained_on_against_what_it_was(run, grpo_world, tmp_path)
     own, before = ((at / "final" / "adapter_config.json").read_text() for at in (out, run))
     assert own == before
     assert load_policy(PolicyConfig(model=str(out / "final"), format="inline")).name
+    weights = out / "final" / "adapter_model.safetensors"
+    whole = weights.read_bytes()
+    shutil.rmtree(out / "final")
+    shutil.rmtree(out / "checkpoint-2")
+    run_grpo(grpo_config(grpo_world, out, model=str(run / "final"), **values))
+    assert weights.read_bytes() == whole and len(lines(out)) == 2  # resumed, the same
 
 
 def test_what_is_pushed_to_vllm_is_the_merged_model_under_its_own_names(run, grpo_world) -> None:

@@ -1,5 +1,6 @@
 """SFT through the real trainer, with a model of one layer and trajectories written by hand."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,14 @@ def test_an_adapter_keeps_its_rank(adapted, place, tmp_path) -> None:
     config = sft_config(place, tmp_path / "r", model=str(adapted / "final"), lora={"r": 4})
     with pytest.raises(UserError, match=r"lora.r = 4, but the adapter .* has rank 8"):
         run_sft(config)
+
+
+@pytest.mark.long
+def test_an_adapter_of_the_hubs_cache_is_no_whole_model(adapted, place, tmp_path, monkeypatch):
+    cached = tmp_path / "hub" / "models--some--adapter"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("c" * 40)
+    shutil.copytree(adapted / "final", cached / "snapshots" / ("c" * 40))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.raises(UserError, match=r"is a LoRA adapter; lora.r=8 trains it further"):
+        run_sft(sft_config(place, tmp_path / "r", model="some/adapter"))
