@@ -141,9 +141,12 @@ def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """List names, at most `NAMED` of them."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    """List names, at most `NAMED` of them.
+
+    How many are left out is not said: a model that learned to say it counts wrongly, and answers
+    with as many names as it counted.
+    """
+    return ", ".join(names[:NAMED]) + (" and others" if len(names) > NAMED else "")
 
 
 def branch(topic: str, sought: str, rng: Choice, number: int = 1) -> str:
