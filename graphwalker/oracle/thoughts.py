@@ -27,7 +27,18 @@ _FAULTS = {
 
 
 def _pick(rng: Choice, plain: str, *forms: str) -> str:
-    return plain if rng is None else rng.choice(forms if len(forms) > 1 else (plain, *forms))
+    return _one_stop(
+        plain if rng is None else rng.choice(forms if len(forms) > 1 else (plain, *forms))
+    )
+
+
+def _one_stop(text: str) -> str:
+    """Write one full stop where a name that ends with one ends a sentence.
+
+    >>> _one_stop("Found Washington, D.C.. It fits people..birth.")
+    'Found Washington, D.C. It fits people..birth.'
+    """
+    return re.sub(r"(?<=\w)\.\.(?=\s|$)", ".", text)
 
 
 def about(phrase: str, pronoun: str = "it") -> str:
@@ -60,7 +71,7 @@ def _forms(plain: str, *others: str) -> Any:
 
     def tell(*given: Any) -> str:
         *values, rng = given
-        return (plain if rng is None else rng.choice(forms)).format(*values)
+        return _one_stop((plain if rng is None else rng.choice(forms)).format(*values))
 
     return tell
 
