@@ -55,7 +55,6 @@ def figures(out: Path) -> dict[str, Any]:
         "questions": stages["GRPO"]["questions"],
         "em": {name: round(stages[name]["em"], 4) for name in STAGES},
         "em_interval": {name: _interval(stages[name]) for name in STAGES},
-        "pass@1": {name: stages[name].get("pass@1") for name in STAGES},
         "gain": {
             name: [round(x, 4) for x in (stages[name]["gain"], *stages[name]["gain_interval"])]
             for name in ("SFT stage 2", "GRPO")
