@@ -218,8 +218,9 @@ def _forms(quoted: str, taken: str, gives: str, aim: Aim, rivals: Mapping[str, s
             if quoted
             else [f"{taken} comes nearest to the question; {near} give something else."]
         )
-    parts = [f"{name} {what}" for name, what in rivals.items()]
-    would = " and ".join(parts).replace(" ", " would give ", 1)
+    would = " and ".join(f"{name} {what}" for name, what in rivals.items())
+    first = next(iter(rivals))  # which may be several words, such as `born in`
+    would = f"{first} would give{would.removeprefix(first)}"
     nots = " or ".join(f"{name} ({what})" for name, what in rivals.items())
     points = f'"{quoted}" points to {taken} ({gives}), not to {nots}.'
     if not aim.is_guessable:

@@ -57,6 +57,16 @@ def test_ids_decide_where_both_sides_have_them():
     assert score(episode(("springfield",), gold, [""]))["em"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("node", "gold"),
+    [("1.70", "1.7"), ("402762", "402,762"), ("true", "yes"), ("1961-08-04", "August 4, 1961")],
+)
+def test_a_value_that_is_a_node_of_the_graph_means_what_the_gold_value_means(node, gold):
+    """A table of triples makes nodes of its values, so they have ids."""
+    assert compare([Entity(node, node)], [Answer(gold)])["em"] == 1.0
+    assert compare([Entity(node, node)], [Answer(gold, "m.1")])["em"] == 0.0
+
+
 def test_gold_namesakes_must_both_be_found():
     gold = [Answer("A", "m.1"), Answer("A", "m.2")]
     assert score(episode(("A",), gold, ["m.1"]))["recall"] == 0.5

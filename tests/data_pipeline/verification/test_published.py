@@ -65,6 +65,30 @@ def test_what_a_benchmark_may_do_is_wrong_in_a_question_of_ours(reason, made, wo
         assert [failure.reason for failure in verify_file(graph, path).first] == found
 
 
+NAMES: dict[str, Callable[[str], Record]] = {
+    "an alias": lambda name: {"name": f"{name} the Great", "aliases": [name]},
+    "in capitals": lambda name: {"name": name.upper()},
+    "with other spaces": lambda name: {"name": f" {name}  ".replace(" ", "\u00a0")},
+}
+
+
+@pytest.mark.parametrize("spelling", NAMES)
+def test_answers_without_ids_hold_by_any_of_their_names(spelling, made, world, tmp_path):
+    record = first(made)
+    del record["digest"]
+    record["answers"] = [NAMES[spelling](answer["name"]) for answer in record["answers"]]
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    assert verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl").first == []
+
+
+def test_answers_with_and_without_ids_hold_in_one_question(made, world, tmp_path) -> None:
+    record = next(row for row in read_jsonl(made / "questions.jsonl") if len(row["answers"]) > 1)
+    del record["query"]["said"], record["query"]["sparql"], record["answers"][0]["id"]
+    del record["digest"]
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    assert verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl").first == []
+
+
 def test_other_ids_than_the_query_finds_never_hold(made, world, tmp_path) -> None:
     record = first(made)
     record["answers"][0]["id"] = "m.0nobody"

@@ -108,6 +108,18 @@ def test_a_choice_names_the_nearest_relations_and_what_they_would_give() -> None
     }
 
 
+def test_a_relation_of_several_words_stays_whole_in_a_choice() -> None:
+    taken, rival = Hop("born in"), Hop("works at")
+    bank = Bank(**{"born in": "the birthplace of {x}", "works at": "the employer of {x}"})
+    choices = of_question("What is the birthplace of Silent Harbor?", bank, taken)
+    aim = choices.aim(taken, "")
+    draws = map(random.Random, range(30))
+    found = {choices.explain(taken, "born in", aim, [taken, rival], rng) for rng in draws}
+    assert (
+        "works at would give the employer of it, but I need the birthplace of it: born in." in found
+    )
+
+
 def test_without_phrases_a_choice_quotes_the_question() -> None:
     rest = "country and produced_by would give something else."
     assert explain("who was silent harbor shot by?", phrases=Phrases()) == {
