@@ -119,7 +119,7 @@ class Goal:
 def too_few(requested: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, Any]:
     """Return what the data card holds of structures with fewer records than were asked for."""
     short = {
-        name: {"asked": wanted, "made": kept.get(name, 0)}
+        name or "(none)": {"asked": wanted, "made": kept.get(name, 0)}
         for name, wanted in requested.items()
         if kept.get(name, 0) < wanted
     }

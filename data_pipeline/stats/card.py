@@ -19,6 +19,8 @@ from graphwalker.settings.named import QUESTION_FILES
 from graphwalker.trajectory import Trajectory
 
 TOP_RELATIONS = 30
+NONE = "(none)"
+"""What a card calls the structure and the split of questions that have none."""
 LICENCE = (
     "The facts and names are the graph's: its source's licence holds. The wording of GraphWalker's "
     "templates is under Apache-2.0; of a chat model's, its provider's terms hold."
@@ -36,9 +38,9 @@ def describe(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for record in records:
         total += 1
         question = record["question"] if "turns" in record else record
-        counts["structures"][question["structure"]] += 1
+        counts["structures"][question["structure"] or NONE] += 1
         counts["hops"][str(question["hops"])] += 1
-        counts["splits"][question["split"]] += 1
+        counts["splits"][question["split"] or NONE] += 1
         counts["answers"][str(len(question["answers"]))] += 1
         if "turns" in record:
             counts["turns"][str(len(record["turns"]))] += 1

@@ -136,6 +136,10 @@ def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
             )
         for row in rows:
             place = f"{path}:{rows.line_num}"
+            if None in row:
+                raise UserError(
+                    f"{place}: more cells than columns: put a text with commas in double quotes"
+                )
             record: dict[str, Any] = {"id": row[key], "prediction": row[given] or []}
             if gold := columns.get("answers"):
                 record["answers"] = _gold_names(row[gold] or "", place)

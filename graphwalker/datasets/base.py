@@ -19,8 +19,9 @@ from graphwalker.datasets.files import (
     salvage,
     text_lines,
 )
-from graphwalker.datasets.records import DatasetFile
-from graphwalker.datasets.registry import RecordForm, recognise
+from graphwalker.datasets.loaders.other.own_questions import FIELDS, NOTES
+from graphwalker.datasets.records import DatasetFile, keys
+from graphwalker.datasets.registry import LAST, RecordForm, recognise
 from graphwalker.errors import UserError
 from graphwalker.question import Question
 from graphwalker.runs import warn_if_unfinished
@@ -100,6 +101,8 @@ def load_dataset(
     contents, form, name = _open(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))
+    if form is LAST and (unread := sorted(keys(contents.head) - FIELDS - NOTES)):
+        log.warning("%s: columns that are not read: %s", path, ", ".join(unread))
     faults: list[str] = []
     numbered = list(_number_questions(contents, form, file, limit, faults))
     if faults and not numbered:

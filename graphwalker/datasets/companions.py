@@ -47,14 +47,19 @@ def join(questions: Sequence[Question], others: Sequence[Question], path: Path) 
     """
     by_id = {other.id: other for other in others}
     by_text = {_key(other.text): other for other in others}
-    joined = [_both(q, by_id.get(q.id) or by_text.get(_key(q.text))) for q in questions]
+    joined = [_both(q, _same(q, by_id.get(q.id)) or by_text.get(_key(q.text))) for q in questions]
     if all(a is b for a, b in zip(joined, questions, strict=True)):
         raise UserError(f"{path}: has none of these questions, by id or by text")
     return joined
 
 
+def _same(question: Question, other: Question | None) -> Question | None:
+    """Return the other one where it has the same text: an id may be but a place in its file."""
+    return other if other and _key(other.text) == _key(question.text) else None
+
+
 def _both(question: Question, other: Question | None) -> Question:
-    if other is None or _key(other.text) != _key(question.text):
+    if other is None:
         return question
     named = any(e.name for e in other.topic_entities)
     topics = other.topic_entities if named or not question.topic_entities else ()

@@ -91,6 +91,10 @@ def _separator(path: Path, header: str) -> str:
     """Return what stands between the columns of a table of questions, `""` for another file."""
     if not {".csv", ".tsv"} & {suffix.lower() for suffix in path.suffixes}:
         return ""
+    if "\r" in header:
+        raise UserError(
+            f"{path}:1: its lines end with carriage returns alone: save it as UTF-8 with line feeds"
+        )
     found = [mark for mark in SEPARATORS if QUESTION in _names(header, mark)]
     if not found and ".csv" in path.suffixes:
         raise UserError(
@@ -102,7 +106,12 @@ def _separator(path: Path, header: str) -> str:
 
 def _names(header: str, separator: str) -> list[str]:
     cells = next(csv.reader([header], delimiter=separator), list[str]())
-    return [name.strip().lower() for name in cells]
+    return list(map(_column, cells))
+
+
+def _column(name: str) -> str:
+    """Return a column's name as fields are spelled: `Topic Entity` is `topic_entity`."""
+    return "_".join(name.lower().split())
 
 
 def _table(path: Path, separator: str) -> Contents:
@@ -118,7 +127,7 @@ def _rows(path: Path, lines: Iterator[str], separator: str) -> Iterator[Record]:
             if not any(cell.strip() for cell in cells):
                 continue
             if not names:
-                names = [name.strip().lower() for name in cells]
+                names = list(map(_column, cells))
                 if twice := [name for name, n in Counter(names).items() if n > 1]:
                     raise UserError(f"{path}:{reader.line_num}: two columns are named {twice[0]!r}")
                 continue

@@ -156,7 +156,7 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
         known = _KnownNames(graph)
         found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
         named = [a for q in found for a in q.answers if known.needs(a)]
-        if missing := [answer.name for answer in named if not known[answer.name]]:
+        if missing := [a.name for a in named if not any(known[n] for n in (a.name, *a.aliases))]:
             log.warning(
                 "%d of %d gold answers are no entity of this graph by name, the first %r",
                 len(missing), len(named), missing[0],

@@ -63,6 +63,22 @@ def test_questions_with_a_gold_path_are_played_with_errors_and_pages(exam, publi
     assert any(call.get("page") == 2 for call in calls)
 
 
+def test_a_structure_without_a_name_has_one_on_the_card(exam, published, tmp_path):
+    ours = [
+        {
+            "id": row["id"],
+            "question": row["question"],
+            "topic_entities": [{"id": id_, "name": ""} for id_ in row["topic_entities"]],
+            "answers": [{"id": id_, "name": ""} for id_ in row["answer_mids"]],
+            "relation_path": row["relation_path"],
+        }
+        for row in published[:2]
+    ]
+    card = play(exam, tmp_path, ours, count=3)
+    assert card["structures"] == card["splits"] == {"(none)": 2}
+    assert card["too_few"] == {"(none)": {"asked": 3, "made": 2}}
+
+
 def test_a_query_that_finds_more_than_the_gold_is_dropped_and_counted(exam, published, tmp_path):
     wide = next(record for record in published if len(record["answers"]) > 1)
     less = {key: wide[key][:1] for key in ("answers", "answer_mids")}

@@ -107,9 +107,12 @@ def _longest(graph: KnowledgeGraph, words: list[str], found: dict[str, Entity]) 
 
 
 def _forms(span: str) -> tuple[str, ...]:
-    """Return the span as it stands, and without punctuation and possessive."""
-    bare = span.strip(_EDGES)
-    return tuple(dict.fromkeys((span, bare, re.sub(r"['’]s?$", "", bare))))
+    """Return the span as it stands, without punctuation and possessive, and without its last marks
+    one by one: a name may end with one itself, as `Kim (singer)` does."""
+    shortest = len(span.rstrip(_EDGES))
+    cut = [span[:end] for end in range(len(span), shortest - 1, -1)]
+    whole = [*cut, *(text.lstrip(_EDGES) for text in cut)]
+    return tuple(dict.fromkeys([*whole, *(re.sub(r"['’]s?$", "", text) for text in whole)]))
 
 
 def _add(graph: KnowledgeGraph, name: str, found: dict[str, Entity]) -> bool:

@@ -148,6 +148,18 @@ def test_companions_beside_a_file_are_joined_by_id(tmp_path):
     assert load_dataset(path, Reading(alone=True)).questions[0].answers[0].name == ""
 
 
+def test_companions_without_ids_are_joined_by_text_in_any_order(tmp_path):
+    lines = [f"m.0{x}\tfilm/film/genre\tm.0g\twhat genre is {x}\n" for x in ("a", "b", "c")]
+    (tmp_path / "simplequestions_test.txt").write_text("".join(lines))
+    linked = [
+        {"question": f"what genre is {x}", "topic_entity": {f"m.0{x}": x.upper()}, "answer": "G",
+         "relation": "genre"} for x in ("c", "a")
+    ]  # fmt: skip
+    topics = toys.write(tmp_path / "simplequestions_test_topics.json", linked)
+    found = load_dataset(tmp_path / "simplequestions_test.txt", Reading(topic_entities=topics))
+    assert [q.topic_entities[0].name for q in found.questions] == ["A", "", "C"]
+
+
 def test_answers_in_another_file_are_joined_where_the_split_hides_them(tmp_path):
     hidden = [{k: v for k, v in r.items() if k != "answers"} for r in toys.CWQ]
     path = toys.write(tmp_path / "ComplexWebQuestions_test.json", hidden)

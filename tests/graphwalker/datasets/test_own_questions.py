@@ -10,6 +10,7 @@ from graphwalker.cli.app import app
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, settle
 from graphwalker.datasets.own.searched import with_searched_query
+from graphwalker.datasets.own.topics import find_topics
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.memory import MemoryGraph
@@ -53,6 +54,43 @@ def test_every_form_gives_the_same_questions(tmp_path, name):
     assert [q.text for q in questions] == [row["question"] for row in ROWS]
     assert [[e.id for e in q.topic_entities] for q in questions] == [["e1"], ["d1"]]
     assert [[a.id for a in q.answers] for q in questions] == [["d1"], ["e1", "e3"]]
+
+
+def test_a_table_says_which_of_its_columns_are_not_read(tmp_path, caplog):
+    text = "Question,Answer,Topic Entities,Level\nWho is it?,Ana Ewers|e3,d1,easy\n"
+    (question,) = load_questions(write(tmp_path / "q.csv", text))
+    assert [topic.name for topic in question.topic_entities] == ["d1"]
+    assert "q.csv: columns that are not read: level" in caplog.text
+
+
+PATHS = {
+    "q.csv": "question,answer,topic,relation_path\nWho leads her unit?,e2,e1,works_in|led_by\n",
+    "own.jsonl": '{"question": "Who leads her unit?", "answer": "e2", "topic": "e1", '
+    '"relation_path": ["works_in", "led_by"]}',
+    "ours.jsonl": '{"id": 1, "question": "Who leads her unit?", "topic_entities": [{"id": "e1", '
+    '"name": "Ana Ewers"}], "answers": [{"id": "e2", "name": ""}], '
+    '"relation_path": ["works_in", "led_by"]}',
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_relation_path_of_ones_own_becomes_the_query(tmp_path, name):
+    (question,) = ground(load_questions(write(tmp_path / name, PATHS[name])), graph())
+    assert question.query.to_json()["branches"][0]["hops"] == ["works_in", "led_by"]
+    assert question.annotations["executed"] == "equal"
+
+
+def test_true_is_an_answer_in_a_list_too(tmp_path):
+    path = write(tmp_path / "q.jsonl", '{"question": "Is it?", "topic": "e1", "answer": [true]}')
+    assert [answer.name for answer in load_questions(path)[0].answers] == ["true"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Who is Kim (singer)?", "Where is Kim (singer)'s house?", "Is it (Kim (singer))?"]
+)
+def test_a_name_that_ends_with_a_bracket_is_found_at_the_end_of_a_question(text):
+    named = MemoryGraph([("k", "sings", "s")], {"k": "Kim (singer)", "s": "Song"})
+    assert [entity.id for entity in find_topics(named, text)] == ["k"]
 
 
 def own(*rows):
@@ -103,6 +141,7 @@ BROKEN = {
     "no.csv": ("q,a\nWho?,Ana\n", r"no.csv:1: a table of questions has a header with a column"),
     "twice.csv": ("question,answer,Answer\nWho?,a,b\n", r"twice.csv:1: two columns are named"),
     "wide.csv": ("question,answer\nWho, then?,Ana\n", r"wide.csv:2: 3 cells under 2 columns"),
+    "mac.csv": ("question,answer\rWho?,Ana\r", r"mac.csv:1: its lines end with carriage returns"),
     "cut.csv": ('question,answer\n"Who?,Ana\n', r"cut.csv:2: not a table"),
     "other.jsonl": ('{"question": "Who?", "answer": "Ana", "sparql": "x"}', "fits no known form"),
 }

@@ -56,6 +56,7 @@ class Ours(_Ours):
     hops: Annotated[records.Whole, records.null_is(int)] = 0
     split: records.MaybeText = ""
     query: Annotated[dict[str, Any], records.null_is(dict)] = {}
+    relation_path: records.MaybeTexts = []
     facets: Annotated[dict[str, Any], records.null_is(dict)] = {}
     gold: Any = None
 
@@ -75,8 +76,9 @@ class Ours(_Ours):
         )
 
     def _query(self) -> dict[str, Any]:
+        path = {"relation_path": self.relation_path} if self.relation_path else {}
         try:
-            return read_query(self.question, self.query)
+            return read_query(self.question, path | self.query)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"field 'query' is no query of ours ({error!r})") from None
 

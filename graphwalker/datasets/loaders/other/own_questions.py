@@ -1,4 +1,5 @@
-"""Questions of one's own: `question`, and where they are known `answer` and `topic`."""
+"""Questions of one's own: `question`, and where they are known `answer`, `topic` and the relations
+between them."""
 
 from typing import Annotated, Any, cast
 
@@ -10,7 +11,9 @@ from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
 OWN = "own"
-FIELDS = frozenset({"id", "question", "answer", "answers", "topic", "topics", "topic_entity"})
+ANSWERS = ("answer", "answers")
+TOPICS = ("topic", "topics", "topic_entity", "topic_entities")
+FIELDS = frozenset({"id", "question", *ANSWERS, *TOPICS, "relation_path"})
 """Fields that are read; a JSON record with others is of another form."""
 NOTES = frozenset({"problem", "candidates"})
 """What a file of unresolved questions says besides."""
@@ -27,13 +30,8 @@ def _parts(value: Any) -> Any:
         return []
     if isinstance(value, str):
         return [part.strip() for part in value.split(SEPARATOR) if part.strip()]
-    if isinstance(value, bool):
-        return [str(value).lower()]
-    if isinstance(value, int | float):
-        return [str(value)]
-    if isinstance(value, list):
-        return [records.number_as_text(item) for item in cast("list[object]", value)]
-    return value
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [str(i).lower() if isinstance(i, bool) else records.number_as_text(i) for i in items]
 
 
 _Parts = Annotated[list[records.Text], BeforeValidator(_parts)]
@@ -48,8 +46,10 @@ class OwnQuestion(records.Published):
 
     question: records.Text
     id: records.Key | None = None
-    answer: _Parts = records.published_as("answer", "answers", default=[])
-    topic: _Parts = records.published_as("topic", "topics", "topic_entity", default=[])
+    answer: _Parts = records.published_as(*ANSWERS, default=[])
+    topic: _Parts = records.published_as(*TOPICS, default=[])
+    relation_path: _Parts = []
+    """Where it is known: the relations from the topic to the answers, `~` before inverse ones."""
 
     @classmethod
     def misses(cls, contents: Contents) -> list[str] | None:
@@ -62,4 +62,5 @@ class OwnQuestion(records.Published):
             text=self.question,
             topic_entities=tuple(Entity("", name) for name in self.topic),
             answers=tuple(Answer(text) for text in dict.fromkeys(self.answer)),
+            annotations={"relation_path": self.relation_path} if self.relation_path else {},
         )
