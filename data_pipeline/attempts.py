@@ -34,6 +34,7 @@ from data_pipeline.walks.plausibility import (
     Plausibility,
     company_of,
     describing,
+    truth_relations,
 )
 from data_pipeline.walks.sampler import Walk, WalkRules, walk_rng
 from data_pipeline.wording.banks.bank import not_asked
@@ -128,9 +129,10 @@ class Maker:
         config = self.config.plausibility
         if not config.on:
             return None
+        company = company_of(self.graph, seeds.spread(config.sample))
         # `instance of` is neither a descriptor nor an answer.
         unasked = {*not_asked(), *filter(says_type, self._relations)}
-        company = company_of(self.graph, seeds.spread(config.sample))
+        unasked |= truth_relations(self.graph, company)
         covered = company.coverage(lexicon.written, unasked) >= COVERED
         worded = lexicon.written if covered else None
         inverse = lexicon.inverse

@@ -114,6 +114,7 @@ def _is_usable(question: Question, graph: KnowledgeGraph) -> bool:
     query = question.query
     return (
         query is not None
+        and question.gold is None  # what the graph does not hold is no walk on it
         and question.annotations.get(EXECUTED) != "disjoint"
         and all(graph.name(topic.id) for topic in query.topics)
     )

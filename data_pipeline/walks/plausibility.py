@@ -77,6 +77,12 @@ class PlausibilityConfig(Config):
         )
 
 
+TRUTHS = frozenset(
+    form(word) for word in ("true", "false", "yes", "no") for form in (str, str.title, str.upper)
+)
+"""Ids of the nodes that a table of facts has for its truth values."""
+
+
 class Company:
     """Which hops entities offer together, counted over a sample of a graph's listings."""
 
@@ -100,6 +106,10 @@ class Company:
         self.share = cache(self._share)
         """Of the entities that offer the first hop, how many offer the second, too; 1 where too few
         are known to tell."""
+
+    def having(self, hop: Hop) -> int:
+        """Return how many entities of the sample offer the hop."""
+        return self._having.get(hop, 0).bit_count()
 
     def fan_out(self, hop: Hop) -> float:
         """Return how many entities the hop leads to, on average over its facts: an entity with many
@@ -133,6 +143,14 @@ class Company:
             for hop, others in self._having.items()
             if (having & others).bit_count() / known >= least
         ]
+
+
+def truth_relations(graph: KnowledgeGraph, company: Company) -> set[str]:
+    """Return the relations that lead to nothing but truth values: `is active` asks for no entity,
+    and nobody asks what is active of `true`."""
+    nodes = () if graph.is_remote else sorted(TRUTHS)
+    found = Counter(relation for n in nodes for relation, _ in graph.relations(n, Direction.IN))
+    return {r for r, ends in found.items() if company.having(Hop(r, Direction.IN)) <= ends}
 
 
 @dataclass(frozen=True)

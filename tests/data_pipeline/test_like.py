@@ -43,6 +43,15 @@ def test_like_sets_the_mix_the_answers_the_seeds_and_the_predicates(exam, graph,
     assert topics <= set(Path(config.seeds_file).read_text().split())
 
 
+def test_questions_whose_answer_the_graph_lacks_set_nothing(exam, graph, tmp_path):
+    row = records(exam)[0]
+    absent = {"id": "a", "structure": "absent", "answers": [], "gold": {"kind": "absent"}}
+    both = tmp_path / "both.jsonl"
+    both.write_text(exam.read_text() + json.dumps({**row, **absent}) + "\n")
+    config = apply_like(SynthConfig(like=str(both)), open_graph(graph), tmp_path)
+    assert config.mix == {"1-hop": 50.0, "2-hop": 10.0}
+
+
 def test_what_is_set_by_hand_wins_over_like(exam, graph, tmp_path):
     by_hand = SynthConfig(like=str(exam), mix={"2-hop": 1.0}, max_answers=2)
     config = apply_like(by_hand, open_graph(graph), tmp_path)

@@ -12,7 +12,12 @@ from data_pipeline.jobs.streams import Stream, StreamOrder
 from data_pipeline.outcomes import Drop, SampledWalk
 from data_pipeline.synthesize import WALKS, make_questions, make_walks
 from data_pipeline.verification.verify import verify_file
-from data_pipeline.walks.plausibility import Plausibility, PlausibilityConfig, company_of
+from data_pipeline.walks.plausibility import (
+    Plausibility,
+    PlausibilityConfig,
+    company_of,
+    truth_relations,
+)
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
@@ -22,6 +27,14 @@ from graphwalker.tools.settings import WalkerSettings
 
 CONFIG = SynthConfig(count=60, mix={"4-hop": 1, "2I": 1})
 FILES = (WALKS, "dropped.jsonl", "datacard.json")
+
+
+def test_relations_that_lead_to_truth_values_alone_are_asked_by_nobody() -> None:
+    facts = [("Ana", "is active", "True"), ("Ben", "is active", "False"), ("Ana", "sings", "True")]
+    facts.append(("Ben", "sings", "Yesterday"))
+    graph = MemoryGraph(facts, {node: node for head, _, tail in facts for node in (head, tail)})
+    everyone = company_of(graph, [graph.entity_at(index).id for index in range(graph.size)])
+    assert truth_relations(graph, everyone) == {"is active"}
 
 
 @pytest.fixture
