@@ -92,25 +92,34 @@ def _compile(
         )
     except UserError as error:
         raise UserError(f"{error}{_as_graph(listed, options, str(error))}") from None
-    counts = ", ".join(f"{built[key]:,} {key}" for key in ("entities", "relations", "triples"))
+    kinds = (("entity", "entities"), ("relation", "relations"), ("triple", "triples"))
+    counts = ", ".join(f"{built[many]:,} {one if built[many] == 1 else many}" for one, many in kinds)
     log.warning("read %s: %s", listed, counts)
     for fact in sample_facts(open_compiled(out)):
         log.warning("fact: %s", fact)
     for line in built.get("read", ()):
         log.warning("read: %s", line)
     for warning in built.get("warnings", ()):
-        log.warning("warning: %s", warning)
+        log.warning("warning: %s%s", warning, _as_graph(listed, options, str(warning)))
 
 
 def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
-    """Return the text that names the graph with the options that an error names."""
-    wanted = {key: list(values) for key, values in options.items()}
-    for key, value in _NAMED.findall(why):
+    """Return the texts that name the graph with the options that an error names: one for each
+    answer to a question, and all answers of `refers` in each, which ask about several columns."""
+    fixed = {key: list(values) for key, values in options.items()}
+    answers: list[tuple[str, str]] = []
+    for key, value in dict.fromkeys((key, value.rstrip(",")) for key, value in _NAMED.findall(why)):
+        if key != "refers":
+            answers.append((key, value))
         # Of several answers to one question the first.
-        if not any(value.startswith(one.partition("=")[0]) for one in wanted.get(key, ())):
-            wanted.setdefault(key, []).append(value.rstrip(","))
-    query = "&".join(f"{key}={value}" for key, values in wanted.items() for value in values)
-    return f" (as a graph: '{listed}?{query}')" if _NAMED.search(why) else ""
+        elif not any(value.startswith(one.partition("=")[0]) for one in fixed.get(key, ())):
+            fixed.setdefault(key, []).append(value)
+    if not answers and fixed == options:
+        return ""
+    given = [{**fixed, key: [value]} for key, value in answers] or [fixed]
+    queries = ["&".join(f"{k}={v}" for k, values in one.items() for v in values) for one in given]
+    texts = " or ".join(f"'{listed}?{query}'" for query in queries)
+    return f" (as a graph: {texts})"
 
 
 def _is_compiled(path: Path) -> bool:

@@ -25,6 +25,8 @@ class ReplayedGraph(AnsweringGraph):
         return [self._result(call) for call in calls]
 
     def _result(self, call: GraphCall) -> Any:
+        if not self._results:
+            raise UserError(f"{self._path}: the file is empty: it holds no triples and no calls")
         if call not in self._results:
             raise GraphError(
                 f"{self._path}: {call.method}{call.arguments} was not recorded; the run that asks "

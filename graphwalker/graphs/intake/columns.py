@@ -211,7 +211,8 @@ def find_facts(
         return places, True
     if len(header) == 3 and _relation_column(rows) in (None, 1) and _is_fact(header, rows):
         return (0, 1, 2), False
-    if len(header) > 2 and (names_ends(header) or _may_be_facts(header, rows)):
+    # A header with an empty name is refused by the reader, which says so.
+    if all(header) and len(header) > 2 and (names_ends(header) or _may_be_facts(header, rows)):
         raise UserError(unclear(path, header))
     return None
 
@@ -243,8 +244,10 @@ def unclear(path: Path, header: Sequence[str]) -> str:
     example = ",".join(header[at] for at in places)
     if len(header) != 3 and not role_places(header):
         example = "HEAD,RELATION,TAIL"
+    shown = ",".join(header)
+    shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
     return (
-        f"{path}:1: {','.join(header)[:80]}: a fact a row, or an entity a row? Add --columns "
+        f"{path}:1: {shown}: a fact a row, or an entity a row? Add --columns "
         f"{example} (head, relation, tail) where this row is a header, --columns 1,2,3 where it is "
         "a fact, --columns table for entities"
     )

@@ -96,6 +96,8 @@ _PAIRS: dict[str, type[FileReader]] = {"names": NameReader, "types": TypeReader}
 class TsvReader(FileReader):
     """Triples as head, relation, tail; a literal is written as in N-Triples."""
 
+    header_lines = 1
+
     def __init__(self, given: ReaderInput, has_header: bool = False) -> None:
         super().__init__(given)
         self._looks, self._has_header = False, has_header
@@ -150,11 +152,10 @@ class TsvReader(FileReader):
     def _read_fields(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if len(fields) != 3 or not all(fields):
             found = f"found {len(fields)} columns"
-            found += (
-                "; --columns 1,2,3 names three of them, --columns table reads rows of entities"
-                if len(fields) > 3
-                else ""
-            )
+            if len(fields) == 1:
+                found = "found no tab (a file with commas is called .csv)"
+            if len(fields) > 3:
+                found += "; --columns 1,2,3 names three of them, --columns table reads entities"
             self._reject(number, f"expected head<TAB>relation<TAB>tail, {found}", line)
             return
         head, relation, tail = fields
@@ -224,9 +225,10 @@ class JsonTriplesReader(TsvReader):
             if self._form.columns:
                 places = self._form.places(self.path, keys)
             if places is None:
+                named = ",".join(keys) if len(keys) == 3 else "HEAD,RELATION,TAIL"
                 raise UserError(
                     f"{self.path}:1: which of {', '.join(keys)[:80]} are head, relation and "
-                    "tail? Add --columns with their names"
+                    f"tail? Add --columns {named} with their names"
                 )
             self._keys = (keys[places[0]], keys[places[1]], keys[places[2]])
 
@@ -261,6 +263,10 @@ def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
     """Raise `UserError` for a file of triples that had none; `rejected` lines were malformed."""
     if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""
+        if not why and source.origin is None and not any(first_lines(source.path, SAMPLED)):
+            why = "; the file is empty"
+        elif not why and reader.header_lines:
+            why = "; its one line was read as a header: --columns 1,2,3 where it is a fact"
         raise UserError(f"{source.path}: no triples{why}")
 
 

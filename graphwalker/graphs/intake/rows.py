@@ -205,6 +205,9 @@ class ReaderInput(NamedTuple):
 class BlockReader(ABC):
     """Gives the blocks of one file with their rows. `dropped` counts what the filters dropped."""
 
+    header_lines = 0
+    """Lines that may be a header."""
+
     def __init__(self, given: ReaderInput) -> None:
         self.path, self.rejects = given.source.path, given.rejects
         self._relations = given.relations

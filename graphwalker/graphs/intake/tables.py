@@ -243,9 +243,21 @@ def _first_row(path: Path) -> list[str]:
 
 def _check_header(path: Path, columns: list[str]) -> None:
     """Raise `UserError` for columns that name no relation."""
-    if len(columns) < 2 or not all(columns) or len(set(columns)) < len(columns):
-        raise UserError(
-            f"{path}:1: a header of two columns or more, each with a name of its own, is needed: "
-            "head,relation,tail, or the entity and then its relations; --columns 1,2,3 where the "
-            "first row is a fact"
-        )
+    if len(columns) > 1 and all(columns) and len(set(columns)) == len(columns):
+        return
+    if not any(columns):
+        has_text = any(first_lines(path, SAMPLED))
+        why = "the first line names no column; the header belongs there"
+        raise UserError(f"{path}:1: {why if has_text else 'no triples; the file is empty'}")
+    if columns[0].startswith("#"):
+        raise UserError(f"{path}:1: a comment; a table begins with its header: remove the comment")
+    twice = [name for name in columns if columns.count(name) > 1]
+    if "" in columns:
+        found = f"column {columns.index('') + 1} has no name"
+    else:
+        found = f"two columns are called {twice[0]}" if twice else "the header has one column"
+    raise UserError(
+        f"{path}:1: {found}; a header of two columns or more, each with a name of its own, is "
+        "needed: head,relation,tail, or the entity and then its relations"
+        + ("; --columns 1,2,3 where the first row is a fact" if len(columns) > 2 else "")
+    )

@@ -117,7 +117,7 @@ def test_a_file_is_a_graph_that_says_once_what_was_understood(tmp_path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "t.jsonl").write_text('["Ana", "knows", "Ben"]\n["Ben", "knows", "Cleo"]\n')
     assert open_graph(tmp_path / "t.jsonl").size == 3
-    assert f"read {tmp_path}/t.jsonl: 3 entities, 1 relations, 2 triples" in caplog.text
+    assert f"read {tmp_path}/t.jsonl: 3 entities, 1 relation, 2 triples" in caplog.text
     assert caplog.text.count("fact: ") == 2 and "fact: Ana | knows | Ben" in caplog.text
     caplog.clear()
     assert open_graph(tmp_path / "t.jsonl").size == 3 and not caplog.text
@@ -142,6 +142,33 @@ def test_files_take_names_types_and_columns_behind_them(tmp_path, monkeypatch):
     assert graph.types("Q1") == ["person"]
     with pytest.raises(UserError, match="no option nams; there are names"):
         open_graph("a.csv?nams=n.tsv")
+
+
+ASKED = {
+    "a.csv": "src,rel,dst\nAna,knows,Ben\nBen,likes,Ana\n",
+    "wide.csv": "who,how,whom,at\nAna,is_in,Ben,x\nBen,is_in,Ana,y\n",
+    "b.jsonl": '{"a": "Ana", "b": "knows", "c": "Ben"}\n',
+    "c.csv": "person,knows\nAna,Ben|Cleo\n",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), ASKED.items())
+def test_each_text_that_an_error_offers_for_a_graph_opens_it(tmp_path, monkeypatch, name, text):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as told:
+        open_graph(name)
+    offered = re.findall(rf"'({name}\?[^']+)'", str(told.value))
+    assert offered and all(text.count("=") == 1 for text in offered)
+    for spec in offered:
+        assert open_graph(spec.replace("HEAD,RELATION,TAIL", "who,how,whom")).size
+
+
+def test_an_empty_file_of_json_lines_is_said_to_be_empty(tmp_path):
+    (tmp_path / "t.jsonl").touch()
+    with pytest.raises(UserError, match="the file is empty"):
+        open_graph(tmp_path / "t.jsonl").resolve("Ana")
 
 
 def test_a_graph_of_wikidata_without_its_layer_is_told_of_it(tmp_path, caplog):

@@ -164,10 +164,36 @@ def test_a_bad_line_is_skipped_and_named(tmp_path):
     assert "no value in the first column, person" in rejects
 
 
-@pytest.mark.parametrize("header", ["", "person", "person,knows,knows", "person,,knows"])
-def test_a_header_that_names_no_relations_is_refused(tmp_path, header):
-    with pytest.raises(UserError, match=r"t\.csv:1: a header of two columns or more"):
-        built(tmp_path, "t.csv", f"{header}\nAna,Ben\n")
+HEADERS = {
+    "": "the first line names no column", "person": "the header has one column",
+    "person,knows,knows": "two columns are called knows", ",name,knows": "column 1 has no name",
+    "person,knows,": "column 3 has no name", "# of 2024": "a comment; a table begins with",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "why"), HEADERS.items())
+def test_a_header_that_names_no_relations_is_refused(tmp_path, header, why):
+    with pytest.raises(UserError, match=rf"t\.csv:1: {why}"):
+        built(tmp_path, "t.csv", f"{header}\nAna,Ben,Cleo\n")
+
+
+EMPTY = {
+    "a.csv": "", "a.tsv": "", "b.csv": "Ana,knows,Ben\n", "b.tsv": "head\trelation\ttail\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), EMPTY.items())
+def test_a_file_without_facts_is_empty_or_has_one_line_that_was_read_as_its_header(
+    tmp_path, name, text
+):
+    why = "its one line was read as a header: --columns 1,2,3" if text else "the file is empty"
+    with pytest.raises(UserError, match=f"no triples; {why}"):
+        built(tmp_path, name, text)
+
+
+def test_a_line_without_tabs_is_told_of_the_name_of_a_file_with_commas(tmp_path):
+    with pytest.raises(UserError, match=r"found no tab \(a file with commas is called \.csv\)"):
+        built(tmp_path, "t.tsv", "Ana,knows,Ben\n")
 
 
 NAMED = (
