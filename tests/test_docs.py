@@ -3,6 +3,7 @@
 import doctest
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -175,6 +176,24 @@ def test_the_page_of_settings_is_the_one_that_the_code_makes() -> None:
 def test_every_command_of_the_page_parses(page: Path) -> None:
     for words in command_lines(page.read_text(encoding="utf-8")):
         assert not list(faults(words)), " ".join(words)
+
+
+def shown_commands(command: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Every command that a person sees, with its help."""
+    for name, one in getattr(command, "commands", {}).items():
+        yield from () if one.hidden else shown_commands(one, (*names, name))
+    if not hasattr(command, "commands"):
+        yield " ".join(names), command.help
+
+
+def test_the_help_of_every_command_has_an_example_that_parses() -> None:
+    wrong: list[str] = []
+    for name, text in shown_commands(ROOT_COMMAND):
+        examples = re.findall(r"Examples?: (.+?)(?:\n\n|$)", text, re.S)
+        wrong += [] if examples else [f"{name}: no example"]
+        for line in re.split(r"; |, then ", " ".join("; ".join(examples).split())):
+            wrong += [f"{line}: {fault}" for fault in faults(shlex.split(line))]
+    assert not wrong
 
 
 def test_every_setting_that_a_sentence_gives_is_known() -> None:

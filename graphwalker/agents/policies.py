@@ -1,12 +1,11 @@
 """Policies from settings: the model loaded, its server found, or one that needs no model."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from graphwalker.errors import UserError
+from graphwalker.errors import UserError, nearest
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, FirstRelation, LinearRelation
 from graphwalker.oracle.choices import NO_PHRASES, Phrases
@@ -15,6 +14,7 @@ from graphwalker.oracle.plan import OwnOracle, has_query
 from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig, policy_name
+from graphwalker.pretrained.shipped import NAMES
 from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker
@@ -173,7 +173,7 @@ def _refuse_missing(model: str) -> None:
     """Raise `UserError` for a folder that is not there, and for a name that is all but ours."""
     if Path(model).exists():
         return
-    if close := difflib.get_close_matches(model, WITHOUT_MODEL, n=1):
-        raise UserError(f"{model}: no such model folder (did you mean {close[0]}?)")
+    if close := nearest(model, (*WITHOUT_MODEL, *NAMES)):
+        raise UserError(f"{model}: no such model folder (did you mean {close}?)")
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise UserError(f"{model}: no such model folder")

@@ -40,9 +40,11 @@ class Short(NamedTuple):
 
 
 SHORT: Mapping[str, Short] = {
-    "graph": Short("graph", str, "Folder, endpoint, recording, Hub name, or module:FACTORY."),
+    "graph": Short("graph", str, "Folder, file, endpoint, recording, Hub name, or module:FACTORY."),
     "questions": Short("questions", str, "Questions: our JSONL, a published file, or a Hub name."),
-    "model": Short("policy.model", str, "A model folder, or the name that an API knows it by."),
+    "model": Short(
+        "policy.model", str, "A model's folder, smollm2-graphwalker, or the name that an API knows."
+    ),
     "format": Short(
         "policy.format", str, "Chat format, such as qwen2.5. Default: the model's own."
     ),

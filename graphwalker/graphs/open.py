@@ -101,7 +101,8 @@ def _open(
 
         return open_neo4j(spec)
     if not is_own(spec):
-        spec = str(local_path(spec, what="no such graph (`graphwalker graph build` makes one)"))
+        made = "`graphwalker graph build FILE --out FOLDER` makes one"
+        spec = str(local_path(spec, what=f"no such graph ({made})"))
     if spec.lower().endswith(QUESTIONS):
         from graphwalker.datasets.own_graphs import QuestionGraphs, files_with_graphs
 

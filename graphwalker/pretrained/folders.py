@@ -28,8 +28,9 @@ def find_folder(model: str | Path, fetch: bool = False) -> Path:
     path = Path(model).expanduser()
     if path.is_dir():
         return path
-    if path.suffix == ".gguf" and path.is_file():
-        raise _gguf(path)
+    if path.is_file():
+        is_gguf = path.suffix == ".gguf"
+        raise _gguf(path) if is_gguf else UserError(f"{path}: a file; give a model's folder")
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
@@ -39,9 +40,10 @@ def find_folder(model: str | Path, fetch: bool = False) -> Path:
     try:
         return Path(library.snapshot_download(name, **here))
     except (OSError, HFValidationError, HfHubHTTPError, OfflineModeIsEnabled):
+        fetched = f"hf download {name} fetches one" if "/" in name else "most are called owner/name"
         raise UserError(
             f"{name}: no such model folder, and no Hub model of that name on this machine "
-            f"(hf download {name} fetches one); the model of a server needs --api URL"
+            f"({fetched}); the model of a server needs --api URL"
         ) from None
 
 
@@ -78,8 +80,12 @@ def check_config(folder: Path, where: str) -> None:
     if not file.is_file():
         if any(folder.glob("*.gguf")):
             raise _gguf(next(folder.glob("*.gguf")))
-        inner = [found.parent for found in sorted(folder.glob("*/config.json"))]
-        hint = f"; did you mean {inner[-1]}?" if inner else ""
+        trained = sorted(
+            folder.glob("*/final/config.json"), key=lambda found: found.stat().st_mtime
+        )
+        inner = [file.parent for file in (*sorted(folder.glob("*/config.json")), *trained)]
+        models = [place for place in inner if any(place.glob("*.safetensors"))]
+        hint = f"; did you mean {models[-1]}?" if models else ""
         raise UserError(f"{where}: no model here, as it has no config.json{hint}")
     for key, value in _items(read_config_file(file)):
         if key.endswith(("layers", "n_layer")) and isinstance(value, int) and value > MOST_LAYERS:

@@ -100,10 +100,13 @@ def get_shipped(out: Path, base: Path) -> Path:
     return out
 
 
-def get_adapter(source: str, out: Path, base: Path, sha256: str = "") -> Path:
+def get_adapter(
+    source: str, out: Path, base: Path, sha256: str = "", wheel: Path | None = None
+) -> Path:
     """Write the adapter of an archive, merged into the model `base`, to `out`.
 
-    `source`: a path, or an address of http or https, which needs the digest. Raises `UserError`.
+    `source`: a path, or an address of http or https, which needs the digest. The base is made, if
+    it is not there, once the archive has been checked. Raises `UserError`.
     """
     if (out / "config.json").is_file():
         return out
@@ -118,7 +121,7 @@ def get_adapter(source: str, out: Path, base: Path, sha256: str = "") -> Path:
             raise UserError(f"{source}: its SHA-256 is {found}, not {sha256}: not the same file")
         adapter = place / "adapter"
         _unpack_adapter(archive, adapter)
-        _merge(adapter, base, out)
+        _merge(adapter, get_smollm2(base, wheel), out)
     return out
 
 

@@ -64,6 +64,11 @@ MISTAKES = {
     "graph build --triples none.tsv --out x": "none.tsv",
     "ask Who? --topic a --graph G --model none": "no Hub model",
     "ask Who? --topic a --graph G --model oracl": "did you mean oracle",
+    "ask Who? --topic a --graph G --model smolm2-graphwalker": "mean smollm2-graphwalker?",
+    "ask Who? --topic a --graph G --model road": "did you mean road/grpo/final?",
+    "ask Who? --topic a --graph G --model occupied": "occupied: a file; give a model's folder",
+    "ask Who? --graph road --model first-relation": "did you mean road/world/graph?",
+    "graph info run": "graph build FILE --out FOLDER",
     "demo sft1.lrr=3": "sft1: lrr is not a setting; did you mean lr?",
     "demo --out occupied": "occupied: ",
     "config grpo --search zzzz": "no setting of grpo has 'zzzz'",
@@ -75,8 +80,12 @@ MISTAKES = {
 def test_a_mistake_is_named_in_one_line(typed, graph, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "occupied").write_text("a file\n")
-    (tmp_path / "run" / "final").mkdir(parents=True)
-    (tmp_path / "run" / "final" / "config.json").write_text("{}")
+    for folder in ("run/final", "road/grpo/final", "road/model"):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in ("config.json", "model.safetensors"):
+            (tmp_path / folder / name).write_text("{}")
+    (tmp_path / "road" / "world").mkdir()
+    (tmp_path / "road" / "world" / "graph").symlink_to(graph)
     places = {"G": str(graph), "graph=G": f"graph={graph}"}
     configs = str(ROOT / "configs")
     words = [places.get(word, word.replace("CONFIGS", configs)) for word in typed.split()]

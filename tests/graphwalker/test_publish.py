@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import shlex
 import shutil
 import zipfile
 
@@ -59,6 +60,13 @@ def test_a_plan_lists_the_files_of_the_model_and_hides_the_rest(run):
     files = ["config.json", "graphwalker.json", "model.safetensors"]
     assert [name for name, _ in plan.files] == files and plan.size > 100
     assert (plan.kind, plan.repo_type) == ("model", "model")
+
+
+def test_the_command_that_sends_a_folder_runs_as_it_is_printed(run, capsys):
+    publish(folder := run.rename(run.parent / "my run"), "ada/agent")
+    assert shlex.join(["graphwalker", "publish", str(folder), "ada/agent", "--push"]) in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("name", ["optimizer.pt", "pytorch_model.bin", "rng_state.pth"])

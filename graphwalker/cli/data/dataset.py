@@ -96,7 +96,10 @@ def _ground_and_show(loaded: "Loaded", graph: str, folder: Path, unresolved: str
 
 @app.command("list")
 def list_all(as_json: JsonFlag = False) -> None:
-    """Name every dataset whose published form can be read."""
+    """Name every dataset whose published form can be read.
+
+    Example: graphwalker dataset list
+    """
     from graphwalker.datasets.catalogue import CATALOGUE
 
     rows = {b.name: {"title": b.title, "graph": b.graph, "source": b.url} for b in CATALOGUE}

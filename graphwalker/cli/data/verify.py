@@ -96,7 +96,8 @@ def ceiling(
     Shares of the questions: every gold relation is listed; the gold relations, or any listed one,
     end at exactly the gold answers; all of them are shown (winnable).
 
-    Example: graphwalker ceiling --graph runs/fb15k --questions test.jsonl.gz top_relations=20
+    Example: graphwalker ceiling --graph runs/fb15k --questions test.jsonl.gz
+    environment.top_relations=20
     """
     from graphwalker.agents.environment import Environment
     from graphwalker.agents.model_environment import environment_of

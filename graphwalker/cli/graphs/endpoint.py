@@ -1,5 +1,6 @@
 """`graphwalker graph serve`: a compiled graph as a SPARQL endpoint."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -50,8 +51,7 @@ def serve(
     def note(address: str) -> None:
         console.note(f"ids are IRIs behind {read_json(store / ABOUT)['base']}; Ctrl-C ends it")
         console.echo(f"serving: {address}")
-        console.hint(
-            f"next: graphwalker graph conformance --endpoint {address} --reference {folder}"
-        )
+        words = ("graph", "conformance", "--endpoint", address, "--reference", str(folder))
+        console.hint(f"next: graphwalker {shlex.join(words)}")
 
     serve_sparql(opened, host, port, hosts, note)

@@ -29,7 +29,7 @@ class OfGraph(TyperCommand):
 
 
 AnyGraph = Annotated[
-    str, Argument(help="Folder, address, recording or module:FACTORY; also as --graph.")
+    str, Argument(help="Folder, file, address, recording or module:FACTORY; also as --graph.")
 ]
 Compiled = Annotated[Path, Argument(help="A compiled graph (`graph build`); also as --graph.")]
 Files = list[Path] | None
@@ -186,7 +186,10 @@ def grbench(
 
 @app.command(cls=OfGraph)
 def info(graph: AnyGraph, as_json: JsonFlag = False) -> None:
-    """Describe a graph: counts and checksum, and the size of a compiled one."""
+    """Describe a graph: counts and checksum, and the size of a compiled one.
+
+    Example: graphwalker graph info runs/graph
+    """
     from graphwalker.graphs.open import open_graph
 
     show(graph, open_graph(graph).info(), as_json)
@@ -321,13 +324,13 @@ def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) ->
 
     for check in ["hostile texts", *CHECKS, *(["same text"] if compared else [])]:
         count = sum(name == check for name, _, _ in found)
-        console.echo(f"{check:16} {'ok' if not count else f'{count} findings'}")
+        console.echo(f"{check:16} {f'findings: {count}' if count else 'ok'}")
     for check, entity_id, detail in found[:SHOWN]:
         console.echo(f"{check}: {entity_id}: {detail}" if entity_id else f"{check}: {detail}")
     if not entities:
         raise GraphWalkerError("no entity was found to check at: name some with --entity ID")
     if found:
-        raise GraphWalkerError(f"{len(found)} findings at {entities} entities")
+        raise GraphWalkerError(f"findings: {len(found)} (entities: {entities})")
     console.echo(f"conforms at {entities} entities")
 
 

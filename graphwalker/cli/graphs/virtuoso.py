@@ -55,7 +55,10 @@ def load_files(
 
 @app.command()
 def down(folder: Folder) -> None:
-    """Shut the server down cleanly."""
+    """Shut the server down cleanly.
+
+    Example: graphwalker virtuoso down runs/virtuoso
+    """
     from graphwalker.graphs.virtuoso.server import down as stop
 
     console.echo("stopped" if stop(folder) else "no server was running")
@@ -63,7 +66,10 @@ def down(folder: Folder) -> None:
 
 @app.command()
 def status(folder: Folder, as_json: JsonFlag = False) -> None:
-    """Show whether the server runs, where, and how many triples each graph holds."""
+    """Show whether the server runs, where, and how many triples each graph holds.
+
+    Example: graphwalker virtuoso status runs/virtuoso
+    """
     from graphwalker.graphs.virtuoso.load import describe
 
     show(str(folder), describe(folder), as_json)

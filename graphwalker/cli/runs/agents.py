@@ -35,7 +35,7 @@ AGENT = (
 def demo(
     given: CommandOptions,
     full: Annotated[bool, Option("--full", help="More data and training.")] = False,
-    quick: Annotated[bool, Option("--quick", help="As without it.")] = False,
+    quick: Annotated[bool, Option("--quick", help="The same as without it.")] = False,
 ) -> None:
     """Run the whole pipeline on a laptop: a world, its data, three training stages, a report.
 
@@ -112,8 +112,12 @@ def ask(
 ) -> None:
     """Ask one question and watch the agent walk.
 
-    Example: graphwalker ask "Who directed Anna Brek?" --topic "Anna Brek"
-    --graph runs/demo/world/graph --model runs/demo/grpo/final
+    `--model first-relation` is a rule that needs no model.
+
+    Example: graphwalker ask "Who directed Hidden Meadow?" --graph runs/demo/world/graph
+    --model runs/demo/grpo/final
+
+    Example: graphwalker ask "Where does Ana live?" --graph people.csv --model smollm2-graphwalker
     """
     from graphwalker.serve.ask import ask as put
 
@@ -219,6 +223,8 @@ def agents(as_json: JsonFlag = False) -> None:
 
     Each with its paper, the tools that it calls, the graphs that it needs, and whether an oracle
     can play it (policy.model=oracle).
+
+    Example: graphwalker agents --json
     """
     from graphwalker.agents.presets import presets
 

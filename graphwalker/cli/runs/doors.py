@@ -1,5 +1,6 @@
 """Doors for other programs: `mcp`, `env` and `publish`."""
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -108,7 +109,7 @@ def publish(
     The card is the folder's README.md, else one is written. Secrets, pickles and trainers' states
     are refused. The token is that of HF_TOKEN.
 
-    Example: graphwalker publish runs/demo/sft me/graphwalker-sft
+    Example: graphwalker publish runs/demo/grpo me/my-agent
     """
     from graphwalker.hub.publish import plan_publication, push
 
@@ -126,5 +127,5 @@ def publish(
         return
     console.echo(f"\n{plan.card}")
     console.note("nothing was sent; this sends it:")
-    options = " --public" if public else ""
-    console.hint(f"graphwalker publish {folder} {name} --push{options}")
+    words = ("publish", str(folder), name, "--push", *(["--public"] if public else []))
+    console.hint(f"graphwalker {shlex.join(words)}")

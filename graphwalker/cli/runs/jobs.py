@@ -128,7 +128,10 @@ def run(config: RoadConfig, overrides: StageSettings = None, trust: TrustedModul
 
 @app.command()
 def ready(run: JobsFolder, stage: Name) -> None:
-    """Check that the stages before this one are whole; job scripts do so before they start."""
+    """Check that the stages before this one are whole; job scripts do so before they start.
+
+    Example: graphwalker jobs ready runs/qwen grpo
+    """
     from graphwalker.jobs.stages import check_ready
 
     check_ready(run, stage)

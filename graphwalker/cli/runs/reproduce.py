@@ -1,5 +1,6 @@
 """`graphwalker reproduce`: a paper's own run, from its data to its table, by one command."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,7 @@ def reproduce(
         str, Argument(help="A paper's table or figure; without a name, list all.")
     ] = "",
     overrides: Annotated[
-        list[str] | None, Argument(metavar="[A.B=C]...", help="Settings; they win over the file.")
+        list[str] | None, Argument(metavar="A.B=C", help="Settings; they win over the file.")
     ] = None,
     check: Annotated[
         bool, Option(help="Show what is missing and what it costs; start nothing.")
@@ -57,7 +58,7 @@ def reproduce(
     if slurm:
         for stage, job in submit_road(path, given):
             console.note(f"{stage}: job {job}" if job else f"{stage}: done already")
-        console.note(f"next: graphwalker jobs status {settings['run']}")
+        console.note(f"next: graphwalker jobs status {shlex.quote(str(settings['run']))}")
         return
     run_chain(path, given)
     page = Path(settings["report"]["output_dir"]) / "report.html"
@@ -72,7 +73,7 @@ def _check(settings: dict[str, object], source: str, as_json: bool) -> None:
     show_findings(findings, as_json)
     lacking = sum(one.verdict == "wrong" for one in findings)
     if lacking:
-        console.note(f"{lacking} things are missing; nothing was started")
+        console.note(f"missing: {lacking}; nothing was started")
         raise typer.Exit(1)
 
 

@@ -227,6 +227,8 @@ def analyse(
     wrong, otherwise EM does.
 
     With --questions each of them counts. Exit code 3 where the run has not scored all questions.
+
+    Example: graphwalker analyse runs/demo/eval/grpo
     """
     from eval.analysis.analysis import analyse as figures_of
     from eval.analysis.analysis import analysis_tables

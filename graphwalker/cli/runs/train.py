@@ -29,7 +29,7 @@ class LaunchingCommand(TyperCommand):
 
 ConfigFile = Annotated[str, Option("--config", help="FILE or FILE#SECTION, such as a chain's.")]
 TypedSettings = Annotated[
-    list[str] | None, Argument(metavar="[A.B=C]...", help="Settings; they win over the file.")
+    list[str] | None, Argument(metavar="A.B=C", help="Settings; they win over the file.")
 ]
 Trust = Annotated[list[str] | None, Option(help="A folder whose files may name code and paths.")]
 

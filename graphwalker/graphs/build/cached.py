@@ -93,7 +93,9 @@ def _compile(
     except UserError as error:
         raise UserError(f"{error}{_as_graph(listed, options, str(error))}") from None
     kinds = (("entity", "entities"), ("relation", "relations"), ("triple", "triples"))
-    counts = ", ".join(f"{built[many]:,} {one if built[many] == 1 else many}" for one, many in kinds)
+    counts = ", ".join(
+        f"{built[many]:,} {one if built[many] == 1 else many}" for one, many in kinds
+    )
     log.warning("read %s: %s", listed, counts)
     for fact in sample_facts(open_compiled(out)):
         log.warning("fact: %s", fact)

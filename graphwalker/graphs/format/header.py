@@ -119,7 +119,8 @@ def read_header(file: BinaryIO, path: Path) -> Header:
     is damaged or does not make sense."""
     space = file.read(HEADER_SPACE)
     if space[: len(MAGIC)] != MAGIC:
-        raise UserError(f"{path}: not a compiled graph; make one with: graphwalker graph build")
+        made = "make one with: graphwalker graph build FILE --out FOLDER"
+        raise UserError(f"{path}: not a compiled graph; {made}")
     if len(space) < _PREFIX.size:
         raise damage_error(path, "the header is cut")
     _, version, length, digest = _PREFIX.unpack_from(space)

@@ -273,10 +273,13 @@ class LayoutWriter:
 def graph_file(path: Path) -> Path:
     """Return the file behind a path that a person gave: itself, or the one in that folder."""
     found = path / FILE_NAME if path.is_dir() else path
+    made = "make one with: graphwalker graph build FILE --out FOLDER"
     if not path.exists():
-        raise UserError(f"{path}: no such file or folder; make one with: graphwalker graph build")
+        raise UserError(f"{path}: no such file or folder; {made}")
     if not found.is_file():
-        raise UserError(f"{path}: no compiled graph here; make one with: graphwalker graph build")
+        inner = sorted((*path.glob(f"*/{FILE_NAME}"), *path.glob(f"*/*/{FILE_NAME}")))
+        hint = f"did you mean {inner[0].parent}?" if inner else made
+        raise UserError(f"{path}: no compiled graph here; {hint}")
     return found
 
 

