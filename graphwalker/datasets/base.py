@@ -19,6 +19,7 @@ from graphwalker.datasets.files import (
     salvage,
     text_lines,
 )
+from graphwalker.datasets.loaders.other.grbench import GrBench, graph_of
 from graphwalker.datasets.loaders.other.own_questions import FIELDS, NOTES
 from graphwalker.datasets.records import DatasetFile, keys
 from graphwalker.datasets.registry import LAST, RecordForm, recognise
@@ -34,7 +35,7 @@ OnUnanswered = Literal["error", "drop", "keep"]
 
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|valid(?:ation)?|val|test)(?![a-z])", re.IGNORECASE)
 _HOPS = re.compile(r"(?<![a-z0-9])([123])[-_]?hop", re.IGNORECASE)
-_IDS = ("QuestionId", "ID", "id", "qid", "index")
+_IDS = ("QuestionId", "ID", "id", "qid", "uid", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,11 @@ def load_dataset(
     contents, form, name = _open(path, reading.format)
     others = _companions(path, reading)
     file = _source(path, name, reading, bool(others))
+    if form is GrBench and reading.format == "auto" and not graph_of(file):
+        log.warning(
+            "%s: read as GRBench, whose answers are free texts; --format own "
+            "(questions_format=own) reads names", path,
+        )  # fmt: skip
     if form is LAST and (unread := sorted(keys(contents.head) - FIELDS - NOTES)):
         log.warning("%s: columns that are not read: %s", path, ", ".join(unread))
     faults: list[str] = []
@@ -259,8 +265,8 @@ def _drop_unanswered(
     if empty and unanswered == "error" and loaded.size is None:
         number, question_id = empty[0]
         raise UserError(
-            f"{path}: record {number} ({question_id}): has no answers; "
-            "unanswered questions can be dropped or kept on request"
+            f"{path}: record {number} ({question_id}): has no answers; leave such ones out with "
+            f"`graphwalker dataset check {path} --unanswered drop --out FILE`"
         )
     left = [] if unanswered == "keep" else [question_id for _, question_id in empty]
     if left:

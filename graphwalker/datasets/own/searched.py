@@ -7,13 +7,15 @@ relation leads to the same entities, it may be the wrong one; over many question
 prevail, as the wrong ones differ.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
+from graphwalker.answers.values import answer_key
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
+from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
-from graphwalker.question import Question
+from graphwalker.question import Answer, Question
 
 Path = tuple[Hop, ...]
 Paths = Mapping[Path, frozenset[str]]
@@ -27,9 +29,9 @@ hardly ever asked, and takes the longest to search."""
 def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iterator[Query]:
     """Yield the shortest queries whose answers are exactly the question's: a path from its one
     topic entity, or paths of as few hops as possible from all of them, which meet there."""
-    gold = frozenset(answer.id for answer in question.answers if answer.id)
+    gold = _Gold(question.answers)
     topics = question.topic_entities
-    if not topics or len(gold) != len(question.answers):
+    if not topics or not gold.marks:
         return
     ways = [_ways(graph, topic, gold, max_hops) for topic in topics]
     if not all(ways):
@@ -41,27 +43,49 @@ def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iter
         if shortest and length > shortest:
             return
         first, *others = [way[path] for way, path in zip(ways, paths, strict=True)]
-        if first.intersection(*others) == gold:
+        if first.intersection(*others) == gold.marks:
             shortest = length
             yield Query(tuple(Branch(t, p) for t, p in zip(topics, paths, strict=True)))
 
 
-def _ways(graph: KnowledgeGraph, topic: Entity, gold: frozenset[str], max_hops: int) -> Paths:
+class _Gold:
+    """Gold answers, each with one mark: its id, or its name or value where it has none."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self._known: dict[str, str] = {}
+        self._has_names = False
+        for answer in answers:
+            keys = [answer.id]
+            if not answer.id or is_literal(answer.id):
+                keys = [answer_key(name) for name in (answer.name, *answer.aliases)]
+                self._has_names = True
+            mark = next((self._known[key] for key in keys if key in self._known), keys[0])
+            self._known |= dict.fromkeys(keys, mark)
+        self.marks = frozenset(self._known.values())
+
+    def mark(self, end: Entity) -> str:
+        """Return the mark of the answer that an entity is, else its id."""
+        named = self._has_names and self._known.get(answer_key(end.name))
+        return self._known.get(end.id) or named or end.id
+
+
+def _ways(graph: KnowledgeGraph, topic: Entity, gold: _Gold, max_hops: int) -> Paths:
     """Return the paths from the topic entity that lead to all of the answers, and to what else."""
     found: dict[Path, frozenset[str]] = {}
-    last: dict[Path, frozenset[str]] = {(): frozenset([topic.id])}
+    last: dict[Path, frozenset[Entity]] = {(): frozenset([topic])}
     for _ in range(max_hops):
-        walked: dict[Path, frozenset[str]] = {}
+        walked: dict[Path, frozenset[Entity]] = {}
         for path, frontier in last.items():
             if len(frontier) <= MAX_FRONTIER:
-                ends = _hops(graph, tuple(sorted(frontier)))
+                ends = _hops(graph, sorted(entity.id for entity in frontier))
                 walked.update(((*path, hop), there) for hop, there in ends.items())
-        found.update((path, ends) for path, ends in walked.items() if ends >= gold)
+        marked = {path: frozenset(map(gold.mark, ends)) for path, ends in walked.items()}
+        found.update((path, ends) for path, ends in marked.items() if ends >= gold.marks)
         last = walked
     return found
 
 
-def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset[str]]:
+def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset[Entity]]:
     """Return where each hop that any of the entities has leads to from all of them."""
     sides = [Side(entity, way) for entity in frontier for way in Direction]
     lists = graph.flat_relations_many(sides)
@@ -72,7 +96,7 @@ def _hops(graph: KnowledgeGraph, frontier: Sequence[str]) -> dict[Hop, frozenset
     )
     steps = [Step(entity, hop.relation, hop.direction) for hop in hops for entity in frontier]
     ends = iter(graph.step_many(steps))
-    return {hop: frozenset(end.id for _ in frontier for end in next(ends)) for hop in hops}
+    return {hop: frozenset(end for _ in frontier for end in next(ends)) for hop in hops}
 
 
 def with_searched_query(question: Question, graph: KnowledgeGraph, max_hops: int = 2) -> Question:

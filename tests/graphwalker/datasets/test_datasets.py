@@ -148,6 +148,19 @@ def test_companions_beside_a_file_are_joined_by_id(tmp_path):
     assert load_dataset(path, Reading(alone=True)).questions[0].answers[0].name == ""
 
 
+def test_a_name_with_a_slash_is_one_answer_of_pathquestion(tmp_path):
+    path = tmp_path / "PQ-2H.txt"
+    path.write_text("what is it ?\ta/b(c/a/b/d/)\ts#r#a/b#<end>#a/b\n")
+    assert [answer.name for answer in load_questions(path)[0].answers] == ["c", "a/b", "d"]
+
+
+def test_a_question_of_lcquad_without_words_is_set_aside(tmp_path):
+    bare = {**toys.LCQUAD[0], "uid": 9, "question": "n/a", "paraphrased_question": None}
+    loaded = load_dataset(toys.write(tmp_path / "train.json", [*toys.LCQUAD, bare]))
+    assert all(question.text for question in loaded.questions)
+    assert "(9): has no question and no paraphrase" in loaded.faulty[0]
+
+
 def test_companions_without_ids_are_joined_by_text_in_any_order(tmp_path):
     lines = [f"m.0{x}\tfilm/film/genre\tm.0g\twhat genre is {x}\n" for x in ("a", "b", "c")]
     (tmp_path / "simplequestions_test.txt").write_text("".join(lines))

@@ -13,7 +13,9 @@ from graphwalker.datasets.own.searched import with_searched_query
 from graphwalker.datasets.own.topics import find_topics
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
+from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.question import Answer, Question
 from support import dataset_toys as toys
 
 TRIPLES = [
@@ -78,6 +80,30 @@ def test_a_relation_path_of_ones_own_becomes_the_query(tmp_path, name):
     (question,) = ground(load_questions(write(tmp_path / name, PATHS[name])), graph())
     assert question.query.to_json()["branches"][0]["hops"] == ["works_in", "led_by"]
     assert question.annotations["executed"] == "equal"
+
+
+def test_questions_with_a_qid_are_ones_own_by_their_lists_or_by_name(tmp_path, caplog):
+    listed = write(tmp_path / "a.jsonl", '{"qid": 7, "question": "Who?", "answer": ["A", "B"]}')
+    (question,) = load_questions(listed)
+    assert (question.id, [a.name for a in question.answers]) == ("7", ["A", "B"])
+    text = write(tmp_path / "b.jsonl", '{"qid": "7", "question": "Who?", "answer": "A|B"}')
+    assert load_questions(text)[0].gold is not None and "--format own" in caplog.text
+    assert len(load_questions(text, format="own")[0].answers) == 2
+
+
+FOUND = {
+    "a name": (Answer("RESEARCH"), "works_in"),
+    "an alias": (Answer("R & D", "", ("Research",)), "works_in"),
+    "a date": (Answer("May 1, 2019", '"2019-05-01"'), "joined"),
+    "a text": (Answer("ext. 12b"), "phone"),
+}
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_a_search_finds_answers_that_have_no_id(kind):
+    answer, relation = FOUND[kind]
+    question = Question("q", "What?", (Entity("e1", "Ana Ewers"),), (answer,))
+    assert with_searched_query(question, graph()).query.relations == (relation,)
 
 
 def test_true_is_an_answer_in_a_list_too(tmp_path):

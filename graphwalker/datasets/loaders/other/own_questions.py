@@ -13,7 +13,7 @@ from graphwalker.question import Answer, Question
 OWN = "own"
 ANSWERS = ("answer", "answers")
 TOPICS = ("topic", "topics", "topic_entity", "topic_entities")
-FIELDS = frozenset({"id", "question", *ANSWERS, *TOPICS, "relation_path"})
+FIELDS = frozenset({"id", "qid", "question", *ANSWERS, *TOPICS, "relation_path"})
 """Fields that are read; a JSON record with others is of another form."""
 NOTES = frozenset({"problem", "candidates"})
 """What a file of unresolved questions says besides."""
@@ -45,7 +45,7 @@ class OwnQuestion(records.Published):
     wrappers = ("", TABLE, "questions")
 
     question: records.Text
-    id: records.Key | None = None
+    id: records.Key | None = records.published_as("id", "qid", default=None)
     answer: _Parts = records.published_as(*ANSWERS, default=[])
     topic: _Parts = records.published_as(*TOPICS, default=[])
     relation_path: _Parts = []

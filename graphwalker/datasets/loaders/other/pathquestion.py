@@ -50,9 +50,10 @@ def _answers(given: str) -> list[str]:
     for cut in (m.start() for m in re.finditer(r"\(", given)):
         first, rest = given[:cut], given[cut + 1 :]
         if rest.endswith("/)") and f"/{first}/" in f"/{rest[:-1]}":
-            found = [name for name in rest[:-2].split("/") if name]
             # A name may hold a slash itself; the answer of the path is known whole.
-            return list(dict.fromkeys(found if first in found else [first, *found]))
+            before, _, after = f"/{rest[:-1]}".partition(f"/{first}/")
+            names = [*before.split("/"), first, *after.split("/")]
+            return list(dict.fromkeys(name for name in names if name))
     raise UserError(f"column 'answer(answers)' must be like a(a/b/), not {given!r}")
 
 

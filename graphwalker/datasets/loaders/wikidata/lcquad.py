@@ -5,6 +5,7 @@ from typing import Any
 
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct, literal, wikidata_id
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
@@ -14,12 +15,14 @@ _ITEM = re.compile(r"\bwd:(Q\d+)")
 class LcQuad(records.Published):
     """`uid`, `question`, `sparql_wikidata`; the graph gives the answers, where the query fits it.
 
-    Topic entities are the items of the query. Some questions are null; their paraphrase is taken.
+    Topic entities are the items of the query. Some questions are null or `n/a`; their paraphrase is
+    taken. A record without either is set aside.
     """
 
     form = "LC-QuAD 2.0"
     datasets = ("lcquad2",)
     answers_by_query = True
+    sets_aside = True
 
     uid: records.Key
     sparql: records.Text = records.published_as("sparql_wikidata")
@@ -29,10 +32,13 @@ class LcQuad(records.Published):
     template: Any = ""
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
-        paraphrase = self.paraphrase if isinstance(self.paraphrase, str) else ""
+        wordings = (w.strip() for w in (self.question, self.paraphrase) if isinstance(w, str))
+        text = next((w for w in wordings if w.lower() not in ("", "n/a")), "")
+        if not text:
+            raise UserError("has no question and no paraphrase")
         return Question(
             id=self.uid,
-            text=self.question or paraphrase.strip(),
+            text=text,
             topic_entities=tuple(map(Entity, dict.fromkeys(_ITEM.findall(self.sparql)))),
             answers=distinct(map(_answer, map(str, self.answer))),
             annotations={"sparql": self.sparql},
