@@ -105,7 +105,8 @@ def tests_of(graph: KnowledgeGraph, config: SamplingConfig) -> TestFiles | None:
     if not isinstance(config, SynthConfig) or not config.against:
         return None
     inverse = lexicon_of(graph, config.phrases_file).inverse
-    return TestFiles([Path(file) for file in config.against], config.contamination, inverse)
+    files = [Path(file) for file in config.against]
+    return TestFiles(files, config.contamination, inverse, graph)
 
 
 def records(attempt: Attempt) -> Unit:

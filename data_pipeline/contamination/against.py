@@ -10,8 +10,10 @@ from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.contamination.embed import Embedder, NgramIndex, normal
 from data_pipeline.contamination.facts import Inverse, KnownFacts, as_question
 from graphwalker.datasets.base import Reading, load_dataset
+from graphwalker.datasets.grounding import ground_known
 from graphwalker.errors import UserError
 from graphwalker.files import digest
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.question import Question
 
 FACT, SAME = "same_fact", "same_words"
@@ -28,10 +30,15 @@ class TestFiles:
     stage = "contamination"
 
     def __init__(
-        self, files: Sequence[Path], config: ContaminationConfig, inverse: Inverse
+        self,
+        files: Sequence[Path],
+        config: ContaminationConfig,
+        inverse: Inverse,
+        graph: KnowledgeGraph,
     ) -> None:
         """Raise `UserError` for a file that cannot be read, by name and record."""
         self._facts = KnownFacts(inverse)
+        self._graph = graph
         self._names: list[str] = []
         self._texts: list[str] = []
         self.facts = {"against": {str(path): digest(path) for path in files}}
@@ -71,6 +78,8 @@ class TestFiles:
     def _add(self, path: Path, facts: bool) -> None:
         before = self._facts.with_a_path
         questions = _questions(path)
+        if not self._graph.is_remote:  # a server would be asked for each name
+            questions = ground_known(questions, self._graph)
         for question in questions:
             name = f"{question.id} of {path.name}"
             self._names.append(name)

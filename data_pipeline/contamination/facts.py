@@ -1,13 +1,16 @@
 """Same fact: whether a question asks what a test question asks, in whatever words."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from graphwalker.answers.values import answer_key
 from graphwalker.datasets.loaders.other.ours import Ours
 from graphwalker.datasets.records import DatasetFile
-from graphwalker.graphs.base import FLATTENED
+from graphwalker.graphs.base import FLATTENED, Entity
+from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Hop, Query, parse_hop, stored_query
 from graphwalker.question import Answer, Question
 
@@ -83,6 +86,8 @@ def _relations(question: Question) -> Iterator[tuple[frozenset[str], Iterable[Ho
             yield frozenset([branch.topic.id]), (*branch.hops, *query.tail)
         return
     topics = frozenset(topic.id for topic in question.topic_entities)
+    if "" in topics:
+        return
     if path := known.get("relation_path"):
         yield topics, map(parse_hop, path)
     for parse in known.get("parses") or ():  # WebQSP
@@ -91,12 +96,19 @@ def _relations(question: Question) -> Iterator[tuple[frozenset[str], Iterable[Ho
 
 
 def _by_answers(question: Question) -> Iterator[FactKey]:
-    """Topic entities and answers, by ids and by names, where all are known."""
-    sides = (question.topic_entities, question.answers)
-    for rows in ("id", "name"):
-        values = [frozenset(getattr(one, rows).casefold() for one in side) for side in sides]
-        if all(side and "" not in side for side in values):
-            yield (rows, *values)
+    """Topic entities and answers, each side by ids and by names where all are known; values by what
+    they mean."""
+    topics, answers = (_sides(side) for side in (question.topic_entities, question.answers))
+    yield from ((*one, *other) for one, other in product(topics, answers))
+
+
+def _sides(side: Sequence[Entity | Answer]) -> list[tuple[str, frozenset[str]]]:
+    read: dict[str, Callable[[Any], str]] = {
+        "id": lambda one: "" if is_literal(one.id) else one.id,
+        "name": lambda one: answer_key(one.name),
+    }
+    found = [(name, frozenset(map(key, side))) for name, key in read.items()]
+    return [(name, values) for name, values in found if values and "" not in values]
 
 
 def as_question(record: Mapping[str, Any]) -> Question:

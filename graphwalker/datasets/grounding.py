@@ -182,6 +182,14 @@ def _with_query(question: Question, graph: KnowledgeGraph) -> Question:
     return resolve_one(question, graph) if is_stated and can_ask else question
 
 
+def ground_known(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Question]:
+    """Fill in the topic entities and the names that the graph knows. A question of one's own that
+    it does not settle stays as it is."""
+    resolver = Resolver(graph)
+    found = ((q, resolver.resolve(q) if _is_open(q) else q) for q in questions)
+    return [ground_one(q if isinstance(one, Unresolved) else one, graph) for q, one in found]
+
+
 class _KnownNames(dict[str, bool]):
     """Whether an entity of the graph has a name."""
 

@@ -1,6 +1,7 @@
 """Contamination: what comes too close to test questions is found, left out, replaced in `synth`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,18 @@ from hypothesis import strategies as st
 
 from data_pipeline.config import BenchConfig, SynthConfig
 from data_pipeline.contamination import embed
+from data_pipeline.contamination.against import TestFiles
 from data_pipeline.contamination.check import CloseRules, check
+from data_pipeline.contamination.config import ContaminationConfig
 from data_pipeline.contamination.embed import NgramIndex, jaccard, open_embedder, shingles
 from data_pipeline.contamination.facts import KnownFacts, as_question
 from data_pipeline.synthesize import filter_questions, make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
 from graphwalker.graphs.base import Direction
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop
+from graphwalker.question import Answer
 from support.commands import code
 
 TEST = [
@@ -237,3 +242,24 @@ def test_the_same_fact():
         known = KnownFacts(pair.get)
         known.add(test, "test/1")
         assert known.find(one) == ("test/1" if same else "")
+
+
+SAME_VALUES = [("1.7", "1.70"), ("402,762", "402762"), ("yes", "true"), ("ZU\u0308RICH", "Zürich")]
+
+
+@pytest.mark.parametrize("pair", SAME_VALUES)
+def test_the_same_value_is_the_same_fact_however_it_is_written(pair):
+    one, other = (asked(answers=(name,)) for name in pair)
+    known = KnownFacts({}.get)
+    known.add(replace(one, answers=(Answer(pair[0]),)), "test/1")
+    assert known.find(other) == "test/1"
+
+
+def test_topics_of_ones_own_test_questions_are_found_in_the_graph(tmp_path):
+    (tmp_path / "own.csv").write_text("question,answer\nWho sings with Ana Brek?,Kim (singer)\n")
+    graph = MemoryGraph([("a", "duet", "k")], {"a": "Ana Brek", "k": "Kim (singer)"})
+    tests = TestFiles([tmp_path / "own.csv"], ContaminationConfig(), {}.get, graph)
+    (topic, answer) = ({"id": "a", "name": "Ana Brek"}, {"id": "k", "name": "Kim (singer)"})
+    query = {"branches": [{"topic": topic, "hops": ["duet"]}]}
+    walk = {"id": "w", "question": "?", "topic_entities": [topic], "answers": [answer]}
+    assert tests.holds({**walk, "query": query}) == ("same_fact", "own-0 of own.csv")
