@@ -26,7 +26,8 @@ def look_at_graph(spec: str) -> Iterator[Diagnosis]:
         advice = "start it, or give its address; `graphwalker virtuoso up --help`"
         yield from looked_at("graph", advice, lambda: _endpoint(spec))
     else:
-        yield from looked_at("graph", "graphwalker graph build --help", lambda: _open(spec))
+        advice = "graphwalker graph build --help (Freebase: docs/freebase.md)"
+        yield from looked_at("graph", advice, lambda: _open(spec))
 
 
 def _endpoint(spec: str) -> str:
@@ -48,13 +49,13 @@ def look_at_model(model: str) -> Iterator[Diagnosis]:
     """Look at a local folder: weights, tokenizer, and the environment of the training."""
     folder = Path(model)
     if not folder.is_dir():
-        advice = "give a folder, or fill the cache: compute nodes often have no network"
-        found = f"{model}: no such folder; it will be looked for on the Hub"
-        yield (
-            note("model", found, advice)
-            if model.count("/") == 1
-            else wrong("model", f"{model}: no such folder", advice)
-        )
+        if model.count("/") == 1:
+            advice = "give a folder, or fill the cache: compute nodes often have no network"
+            found = f"{model}: no such folder; it will be looked for on the Hub"
+            yield note("model", found, advice)
+        else:
+            advice = _chain_of(model) or "train it first, or mend the path"
+            yield wrong("model", f"{model}: no such folder", advice)
         return
     lacks = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
     lacks += [] if any(folder.glob("*.safetensors")) else ["*.safetensors"]
@@ -92,13 +93,22 @@ def _how_to_get(path: str) -> str:
     """Return the next move for a missing file: the command that makes it, or where it is."""
     from graphwalker.datasets.catalogue import CATALOGUE
 
+    if chain := _chain_of(path):
+        return chain
     if verb := MADE_BY.get(Path(path).name):
         return f"graphwalker {verb} makes it"
-    name = "".join(filter(str.isalnum, Path(path).stem.lower()))
+    *folders, name = ("".join(filter(str.isalnum, part.lower())) for part in Path(path).parts)
     for one in CATALOGUE:
-        if one.url and (one.name in name or one.title.split()[0].lower() in name):
+        known = one.name in name or one.title.split()[0].lower() in name or one.name in folders
+        if one.url and known:
             return f"download {one.title}: {one.url} (docs/datasets.md)"
-    return "make it first, or mend the path"
+    return "make it first, download it (docs/datasets.md), or mend the path"
+
+
+def _chain_of(path: str) -> str:
+    """Return the next move for what a paper's chain makes, `""` for anything else."""
+    found = re.search(r"(?:^|/)runs/paper/([\w-]+)/", path)
+    return f"graphwalker reproduce {found[1]} makes it" if found else ""
 
 
 def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:

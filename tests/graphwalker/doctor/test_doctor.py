@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from graphwalker.cli.app import app
 from graphwalker.config import read_settings
 from graphwalker.demo.check import check_chain
-from graphwalker.doctor.places import look_at_files, promised_gpus
+from graphwalker.doctor.places import look_at_files, look_at_model, promised_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import UserError, install_extra
 from graphwalker.graphs.virtuoso.server import STATE
@@ -160,12 +160,22 @@ def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
         ("graphroll.jsonl", "graphwalker experts makes it"),
         ("WebQSP.test.json", "download WebQSP: http"),
         ("ComplexWebQuestions_train.json", "download ComplexWebQuestions 1.1: http"),
-        ("mine.jsonl", "make it first, or mend the path"),
+        ("GRBench/dblp/graph.json", "download GRBench: http"),
+        ("runs/paper/graphwalker-table2/a/graphroll.jsonl", "graphwalker reproduce graphwalker-ta"),
+        ("mine.jsonl", "make it first, download it"),
     ],
 )
 def test_advice_for_a_file_that_is_not_there_fits_it(file, advice):
     (found,) = look_at_files("questions", [f"nowhere/data/{file}"])
     assert found.verdict == "wrong" and found.next.startswith(advice)
+
+
+def test_a_model_that_a_chain_trains_is_said_to_be_trained_first():
+    of_chain, own = (
+        next(look_at_model(f"{run}/sft/final")) for run in ("runs/paper/x-y", "runs/a")
+    )
+    assert of_chain.next == "graphwalker reproduce x-y makes it"
+    assert own.next == "train it first, or mend the path"
 
 
 @pytest.fixture
