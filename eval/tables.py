@@ -299,6 +299,7 @@ def empty_note(stage: StageFigures) -> str:
     remarks = {
         "empty_turns": "were empty: raise max_tokens",
         "cut_turns": "reached max_tokens before their action: raise it",
+        "looping_turns": "repeat one text up to max_tokens",
         "truncated_turns": "stand in a conversation that the server cut: raise its context",
     }
     return "; ".join(

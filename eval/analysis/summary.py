@@ -15,6 +15,7 @@ from eval.run.records import SampledEpisode, tool_calls
 from eval.score.forms import Hints
 from eval.tables import natural
 from graphwalker.intervals import INTERVALS, mean_interval, paired_interval
+from graphwalker.policies.base import is_looping
 from graphwalker.question import Question
 from graphwalker.scoring import near_miss, pass_at_k, predicted_entities, score
 from graphwalker.trajectory import StopReason, Trajectory
@@ -130,10 +131,17 @@ def _near_misses(kept: Iterable[Trajectory]) -> dict[str, Any]:
 
 
 def _lost_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
-    """Count turns without any text, turns that the token limit ended before their action, and turns
-    in a conversation that the server had cut."""
+    """Count turns without any text, turns that the token limit ended before their action, those of
+    them that repeat themselves, and turns in a conversation that the server had cut."""
     names = ("empty_turns", "cut_turns", "truncated_turns")
     counts = {name: sum(int(t.usage.get(name, 0)) for t in kept) for name in names}
+    counts["looping_turns"] = sum(
+        turn.error == "malformed" and is_looping(turn.completion)
+        for one in kept
+        if one.usage.get("cut_turns")
+        for turn in one.turns
+    )
+    counts["cut_turns"] = max(0, counts["cut_turns"] - counts["looping_turns"])
     found = {name: count for name, count in counts.items() if count}
     return {**found, "all_turns": sum(len(t.turns) for t in kept)} if found else {}
 

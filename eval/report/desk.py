@@ -118,8 +118,9 @@ def headline(report: Mapping[str, Any]) -> str:
 
 def _judge(gain: Mapping[str, Any], other: str) -> str:
     low, high = gain["em_interval"]
-    word = "better than" if low > 0 else "worse than" if high < 0 else "not told apart from"
-    return f"{word} {other}"
+    if low <= 0 <= high:
+        return f"about as well as {other} (the difference may be chance)"
+    return f"{'better' if low > 0 else 'worse'} than {other}"
 
 
 def main_stage(stages: Sequence[StageFigures]) -> int:

@@ -284,11 +284,11 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
 
 def lean(trajectory: Trajectory) -> Trajectory:
     """Return what figures need: scores, costs, which tools were called, how answers were read, the
-    question without its query; no words, no token ids."""
+    question without its query; no words but of malformed turns, no token ids."""
     turns = tuple(
         Turn(
             (),
-            "",
+            t.completion if t.error == "malformed" else "",
             action=_lean_action(t.action),
             error=t.error,
             graph_calls=t.graph_calls,

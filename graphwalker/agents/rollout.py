@@ -11,7 +11,7 @@ from itertools import count, islice
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.episode import Episode
 from graphwalker.errors import HopelessError, PolicyError, UserError
-from graphwalker.policies.base import Completion, Policy, Request, Sampling
+from graphwalker.policies.base import Completion, Policy, Request, Sampling, is_looping
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory, Turn
 from graphwalker.workers.pool import count_work
@@ -313,7 +313,9 @@ class _Run:
         self._release(task.key)
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
-        if running.episode.cut_turns:
+        if running.episode.cut_turns and not any(
+            is_looping(t.completion) for t in trajectory.turns
+        ):
             self._warn_cut(running)
         failure = running.episode.failure
         hopeless = isinstance(failure, HopelessError)

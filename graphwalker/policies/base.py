@@ -89,6 +89,21 @@ class Completion:
         return self.finish == "length" and not written
 
 
+_LOOP = 240
+"""Characters at the end of a text that are looked at, at most."""
+
+
+def is_looping(text: str) -> bool:
+    """Return whether the second half of a text is one part over and over: more tokens would only
+    be more of it.
+
+    >>> is_looping("Found " + "Oslo " * 20), is_looping("<think> I start at Oslo and go on to")
+    (True, False)
+    """
+    end = text.rstrip()[len(text) // 2 :][-_LOOP:]
+    return any(end[part:] == end[:-part] for part in range(1, len(end) // 4 + 1))
+
+
 class Policy(Protocol):
     """Submit requests, collect completions as they become ready."""
 

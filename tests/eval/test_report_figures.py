@@ -295,6 +295,18 @@ def test_a_near_miss_is_told_on_the_page_and_counts_as_wrong(tmp_path: Path) -> 
     assert "Queen’s_College" in page and "Queen’s\\_College" in text
 
 
+def test_a_turn_that_repeats_one_text_is_no_reason_for_more_tokens(tmp_path: Path) -> None:
+    record = Row("q1", "", 1, (), None, (), 3, stop="malformed").to_json()
+    record["usage"]["cut_turns"] = 2
+    record["turns"][0] |= {"completion": "<think> Found" + " Oslo" * 40, "error": "malformed"}
+    record["turns"][1] |= {"completion": "<think> I go on to", "error": "malformed"}
+    write_lines(tmp_path / "run/predictions.jsonl", [record])
+    (stage,) = reported(tmp_path / "page", tmp_path / "run")
+    assert (stage["looping_turns"], stage["cut_turns"]) == (1, 1)
+    told = "1 of 3 turns reached max_tokens before their action: raise it; 1 of 3 turns repeat one"
+    assert told in (tmp_path / "page/report.md").read_text()
+
+
 def test_rows_paths_empty_turns_and_the_way_an_answer_was_read(tmp_path: Path) -> None:
     path = {"kind": "path", "nodes": ["A", "B"], "edges": [["A", "B"], ["A", "C"], ["C", "B"]]}
     rows = {"kind": "rows", "rows": [{"name": "A"}, {"name": "B"}]}
