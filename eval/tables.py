@@ -296,10 +296,12 @@ def missing_named(stage: StageFigures) -> str:
 
 def empty_note(stage: StageFigures) -> str:
     """`7 of 300 turns were empty: raise max_tokens`; `""` where none was."""
+    loops, cut = int(stage.get("looping_turns", 0)), int(stage.get("cut_turns", 0))
+    why = f", {'all' if loops >= cut else f'{loops:,} of them'} in a loop" if loops else ""
+    why += ": raise it" if 2 * loops < cut else ""  # most of them were on their way
     remarks = {
         "empty_turns": "were empty: raise max_tokens",
-        "cut_turns": "reached max_tokens before their action: raise it",
-        "looping_turns": "repeat one text up to max_tokens",
+        "cut_turns": f"reached max_tokens before their action{why}",
         "truncated_turns": "stand in a conversation that the server cut: raise its context",
     }
     return "; ".join(

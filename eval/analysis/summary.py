@@ -141,7 +141,6 @@ def _lost_turns(kept: Sequence[Trajectory]) -> dict[str, Any]:
         if one.usage.get("cut_turns")
         for turn in one.turns
     )
-    counts["cut_turns"] = max(0, counts["cut_turns"] - counts["looping_turns"])
     found = {name: count for name, count in counts.items() if count}
     return {**found, "all_turns": sum(len(t.turns) for t in kept)} if found else {}
 

@@ -1,5 +1,6 @@
 """A policy completes conversations: an oracle, a chat API, a local engine, a model in training."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -89,19 +90,16 @@ class Completion:
         return self.finish == "length" and not written
 
 
-_LOOP = 240
-"""Characters at the end of a text that are looked at, at most."""
-
-
 def is_looping(text: str) -> bool:
-    """Return whether the second half of a text is one part over and over: more tokens would only
-    be more of it.
+    """Return whether the second half of a text says few things over and over: more tokens would
+    only be more of it.
 
     >>> is_looping("Found " + "Oslo " * 20), is_looping("<think> I start at Oslo and go on to")
     (True, False)
     """
-    end = text.rstrip()[len(text) // 2 :][-_LOOP:]
-    return any(end[part:] == end[:-part] for part in range(1, len(end) // 4 + 1))
+    parts = re.findall(r"\w{1,8}|\S", text[len(text) // 2 :])
+    different = set(zip(parts, parts[1:], parts[2:], strict=False))
+    return len(parts) >= 6 and len(different) < 0.4 * len(parts)
 
 
 class Policy(Protocol):

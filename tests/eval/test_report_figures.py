@@ -302,8 +302,8 @@ def test_a_turn_that_repeats_one_text_is_no_reason_for_more_tokens(tmp_path: Pat
     record["turns"][1] |= {"completion": "<think> I go on to", "error": "malformed"}
     write_lines(tmp_path / "run/predictions.jsonl", [record])
     (stage,) = reported(tmp_path / "page", tmp_path / "run")
-    assert (stage["looping_turns"], stage["cut_turns"]) == (1, 1)
-    told = "1 of 3 turns reached max_tokens before their action: raise it; 1 of 3 turns repeat one"
+    assert (stage["looping_turns"], stage["cut_turns"]) == (1, 2)
+    told = "2 of 3 turns reached max_tokens before their action, 1 of them in a loop."
     assert told in (tmp_path / "page/report.md").read_text()
 
 

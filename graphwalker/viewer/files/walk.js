@@ -109,7 +109,7 @@ class WalkView {
     const count = relations.length === 1 ? "one relation" : `${relations.length} relations`;
     const items = relations.map((relation) => make("li", { class: chosen.includes(relation) ? "chosen" : null }, chosen.includes(relation) ? `✓ ${relation}` : relation));
     const taken = chosen.length ? [" — taken: ", ...chosen.flatMap((relation, k) => [k ? ", " : "", make("b", {}, short(relation))])] : [];
-    const summary = make("summary", {}, `${count} offered of `, ...names([entity]), ...taken);
+    const summary = make("summary", {}, `${count} of `, ...names([entity]), ...taken);
     const made = make("details", { class: "relations" }, summary, make("ul", { tabindex: "0" }, ...items));
     summary.addEventListener("click", () => made.setAttribute("data-held", ""));
     return made;

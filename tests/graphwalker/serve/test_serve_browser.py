@@ -123,7 +123,7 @@ def test_the_relations_that_a_turn_was_offered_stand_open_while_the_walk_runs(br
         page = asked_in(browser.new_page(), server)
         page.keyboard.press("Enter")
         page.wait_for_selector("li[aria-current] .relations[open]")
-        assert page.inner_text(".relations summary") == "one relation offered of Ada"
+        assert page.inner_text(".relations summary") == "one relation of Ada"
         assert page.inner_text(".relations li") == SPOUSE and page.inner_text(".end") == ""
         policy.gate.set()
         page.wait_for_selector(".relations .chosen", state="attached")
