@@ -150,9 +150,11 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     the graph fails.
     """
     resolver = Resolver(graph)
-    found = [ground_one(_settle_one(question, resolver), graph) for question in questions]
+    settled = [_settle_one(question, resolver) for question in questions]
+    found = [ground_one(question, graph) for question in settled]
     # An endpoint, which lists no entities, would be asked for each name.
     if graph.size:
+        _warn_of_namesakes(settled, graph)
         known = _KnownNames(graph)
         found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
         named = [a for q in found for a in q.answers if known.needs(a)]
@@ -168,6 +170,16 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
             "first %s): left out", len(left), len(done), left[0],
         )  # fmt: skip
     return [q for before, q in zip(found, done, strict=True) if not _has_none(before, q)]
+
+
+def _warn_of_namesakes(questions: Sequence[Question], graph: KnowledgeGraph) -> None:
+    """Tell of topic entities without an id whose name several entities bear."""
+    names = [topic.name for q in questions for topic in q.topic_entities if not topic.id]
+    if shared := [name for name in names if len(graph.resolve(name)) > 1]:
+        log.warning(
+            "%d of %d topic entities without an id bear the name of several entities, the first "
+            "%r: the first entity of that name is taken", len(shared), len(names), shared[0],
+        )  # fmt: skip
 
 
 def _has_none(before: Question, question: Question) -> bool:

@@ -64,5 +64,13 @@ def test_answers_that_are_no_names_of_the_graph_are_counted(toy, caplog):
     assert told in caplog.text
 
 
+def test_topics_whose_name_several_entities_bear_are_told(caplog):
+    graph = MemoryGraph([("a", "r", "b")], {"a": "Springfield", "b": "Springfield"})
+    named = Question("q", "Who?", (Entity("", "Springfield"),), (Answer("x", "a"),))
+    (found,) = ground([named], graph)
+    assert found.topic_entities[0].id == "a"
+    assert "1 of 1 topic entities without an id bear the name of several" in caplog.text
+
+
 def test_no_questions_are_no_fault_of_the_graph(toy):
     refuse_unknown_topics([], toy, "runs/graph")
