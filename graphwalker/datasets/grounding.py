@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graphwalker.answers.values import value_key
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.other.own_questions import OWN
 from graphwalker.datasets.own.resolver import Resolver, Unresolved
@@ -157,7 +158,8 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
         _warn_of_namesakes(settled, graph)
         known = _KnownNames(graph)
         found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
-        named = [a for q in found for a in q.answers if known.needs(a)]
+        needed = (a for q in found for a in q.answers if known.needs(a))
+        named = [a for a in needed if a.id or not value_key(a.name)]  # 1.7 may be written 1.70
         if missing := [a.name for a in named if not any(known[n] for n in (a.name, *a.aliases))]:
             log.warning(
                 "%d of %d gold answers are no entity of this graph by name, the first %r",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphwalker.answers.values import value_key
 from graphwalker.datasets.own.topics import find_topics, similar_names
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal, literal_name
@@ -91,7 +92,7 @@ class Resolver:
         found = self._find(answer.name)
         if len(found) == 1:
             return Answer(found[0].name, found[0].id)
-        if not found and not _VALUE.fullmatch(answer.name):
+        if not found and not (_VALUE.fullmatch(answer.name) or value_key(answer.name)):
             values = (value for topic in topics for value in self._values(topic))
             if answer.name.casefold() not in map(str.casefold, values):
                 problems.append(f"no entity or value is the answer {answer.name!r}")

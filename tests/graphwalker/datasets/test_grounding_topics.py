@@ -58,7 +58,12 @@ def test_names_that_a_file_divided_at_a_comma_are_joined_by_the_graph(caplog):
 
 def test_answers_that_are_no_names_of_the_graph_are_counted(toy, caplog):
     known = TOY_NAMES["m.0ada"]
-    answers = (Answer("Nobody at all"), Answer(known), Answer("Alias", "", (known,)))
+    answers = (
+        Answer("Nobody at all"),
+        Answer(known),
+        Answer("Alias", "", (known,)),
+        Answer("1.70"),
+    )
     ground([Question("q", "Who?", (Entity("m.0ada", "Ada"),), answers)], toy)
     told = "1 of 3 gold answers are no entity of this graph by name, the first 'Nobody at all'"
     assert told in caplog.text

@@ -132,7 +132,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("value", ["2019-05-01", "12.5", "yes", "ext. 12b"])
+@pytest.mark.parametrize("value", ["2019-05-01", "May 1, 2019", "12.5", "yes", "ext. 12b"])
 def test_a_value_stays_one(folder, value):
     (question,) = settle(own(("What is it of Ana Ewers?", value, "")), graph(), folder)
     assert [(a.name, a.id) for a in question.answers] == [(value, "")]
