@@ -113,7 +113,6 @@ def gold_path(question: Question) -> tuple[str, ...]:
     """Return the relations of its gold path as the dataset gives them, `~` before inverse ones."""
     parses: list[dict[str, Any]] = question.annotations.get("parses") or [{}]
     path = question.annotations.get("relation_path") or parses[0].get("chain") or ()
-    path = [path] if isinstance(path, str) else path
     return tuple(map(str, path)) if isinstance(path, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
