@@ -47,7 +47,12 @@ def _open(spec: str) -> str:
 
 def look_at_model(model: str) -> Iterator[Diagnosis]:
     """Look at a local folder: weights, tokenizer, and the environment of the training."""
+    from graphwalker.pretrained.shipped import NAMES
+
     folder = Path(model)
+    if model in NAMES and not folder.exists():
+        yield ok("model", f"{model}: {NAMES[model]}; made on first use")
+        return
     if not folder.is_dir():
         if model.count("/") == 1:
             advice = "give a folder, or fill the cache: compute nodes often have no network"

@@ -11,7 +11,6 @@ from typer import Argument, Option
 from graphwalker.cli.config import ProcessLayout
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.console import console
-from graphwalker.console.program import as_typed
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def doctor(
 ) -> None:
     """Check software, GPUs, graph, model, servers and disk before a run.
 
-    Exit code: 0 when nothing is wrong, 1 when something is; the table names the next move.
+    Exit code: 0 when nothing is wrong, 1 when something is; the next moves stand below the table.
 
     Example: graphwalker doctor
 
@@ -118,7 +117,7 @@ def _settings(given: CommandOptions, stage: str) -> Mapping[str, Any]:
 
 
 def show_findings(findings: "list[Diagnosis]", as_json: bool = False) -> None:
-    """Print a row for each thing that was looked at."""
+    """Print a row for each thing that was looked at, and the next moves as they are typed."""
     if as_json:
         print(json.dumps([_row(one) for one in findings]))
         return
@@ -126,10 +125,10 @@ def show_findings(findings: "list[Diagnosis]", as_json: bool = False) -> None:
     from rich.table import Column, Table
 
     colours = {"ok": "green", "note": "yellow", "wrong": "red"}
-    # A log has 80 columns: what is to be typed next is broken there, not cut.
-    columns = (Column(name, overflow="fold") for name in ("", "", "found", "next"))
-    table = Table(*columns, highlight=False)
+    table = Table(*(Column(name, overflow="fold") for name in ("", "", "found")), highlight=False)
     for one in findings:
-        verdict = f"[{colours[one.verdict]}]{one.verdict}[/]"
-        table.add_row(verdict, one.what, escape(one.found), escape(as_typed(one.next)))
+        table.add_row(f"[{colours[one.verdict]}]{one.verdict}[/]", one.what, escape(one.found))
     console.out.print(table)
+    for one in findings:  # in a table of 80 columns a command would be broken
+        if one.next:
+            console.hint(f"next ({one.what}): {one.next}")

@@ -9,8 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from graphwalker.cli.app import app
+from graphwalker.cli.runs.doctor import show_findings
 from graphwalker.config import read_settings
+from graphwalker.console.program import as_typed
 from graphwalker.demo.check import check_chain
+from graphwalker.doctor.diagnosis import wrong
 from graphwalker.doctor.places import look_at_files, look_at_model, promised_gpus
 from graphwalker.doctor.software import look_at_software
 from graphwalker.errors import UserError, install_extra
@@ -148,9 +151,15 @@ def test_packages_that_are_missing_or_out_of_range(versions, needed, what, said)
     assert found[what].next == install_extra(what.removeprefix("extra "))
 
 
-def test_what_is_typed_next_is_never_cut(capsys, monkeypatch):
+def test_what_is_typed_next_is_one_line_of_any_length(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert "…" not in command(capsys, "doctor")[1]
+    move = f"graphwalker graph build {'long' * 30} --out G"
+    show_findings([wrong("a part", "gone", move)])
+    assert f"next (a part): {as_typed(move)}\n" in capsys.readouterr().out
+
+
+def test_a_model_that_comes_with_the_package_is_fine(capsys):
+    assert look(capsys, "--model", "smollm2-graphwalker")[1]["model"][0] == "ok"
 
 
 @pytest.mark.parametrize(
