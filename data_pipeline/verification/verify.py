@@ -89,7 +89,8 @@ def verify_file(
     if not verdict.records:
         raise UserError(f"{path}: holds no records")
     if not readable:
-        raise UserError(first_fault)
+        ours = "`graphwalker dataset check FILE --graph G --out OURS.jsonl` writes our JSON lines"
+        raise UserError(f"{first_fault}; {ours}")
     _finish(verdict, check, path, replayer)
     verdict.seconds = time.perf_counter() - started
     return verdict

@@ -94,7 +94,7 @@ def settle(
     edited = {question.id: question for question in given}
     resolver, settled, left = Resolver(graph), list[Question](), list[Unresolved]()
     for question in questions:
-        latest = edited.get(question.id, question)
+        latest = replace(edited.get(question.id, question), annotations=question.annotations)
         found = resolver.resolve(latest) if _is_open(latest) else question
         if isinstance(found, Unresolved):
             left.append(found)

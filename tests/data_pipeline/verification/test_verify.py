@@ -140,6 +140,7 @@ def test_a_file_of_other_records_is_exit_code_2(world, tmp_path, capsys):
         ("", "holds no records"),
         ('{"id": 1}\n', "line 1: neither a walk, nor a question, nor a trajectory"),
         ('{"question": \n', "not JSON"),
+        ("question,answer\n", "`graphwalker dataset check FILE --graph G --out OURS.jsonl` writes"),
     ):
         path.write_text(content)
         assert verify(path, "--graph", world / "graph") == 2

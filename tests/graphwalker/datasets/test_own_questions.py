@@ -163,6 +163,15 @@ def test_unsettled_questions_are_dropped_on_request(folder, caplog):
     assert "1 of 2 questions are unresolved" in caplog.text
 
 
+def test_an_edited_question_keeps_its_relation_path(folder):
+    text = "id,question,answer,topic,relation_path\n1,Who leads it?,e2,Reserch,led_by\n"
+    (question,) = load_questions(write(folder / "q.csv", text))
+    edited = write(folder / "edited.jsonl", '{"id": "1", "question": "?", "topic": "d1"}')
+    (settled,) = settle([question], graph(), folder, str(edited))
+    assert settled.topic_entities[0].id == "d1"
+    assert settled.annotations == {"relation_path": ["led_by"]}
+
+
 BROKEN = {
     "no.csv": ("q,a\nWho?,Ana\n", r"no.csv:1: a table of questions has a header with a column"),
     "twice.csv": ("question,answer,Answer\nWho?,a,b\n", r"twice.csv:1: two columns are named"),
