@@ -1,11 +1,15 @@
 """Gold relation paths of questions as typed queries, their directions found by execution."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from graphwalker.files import read_json
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side
 from graphwalker.query.directed import (
     FRONTIER_LIMIT,
     LONGEST_PATH,
@@ -14,7 +18,7 @@ from graphwalker.query.directed import (
     conjunctions,
     inverses,
 )
-from graphwalker.query.query import execute
+from graphwalker.query.query import Hop, Query, execute
 from graphwalker.query.stated import from_s_expression, says_all, walks
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import GoldSet, compare
@@ -36,6 +40,8 @@ REASONS = {
     "ambiguous": "several choices of directions fit the gold answers equally well",
 }
 """Why a record keeps no query."""
+_PROPERTY = re.compile(r"P\d+\b")
+_DIRECT = re.compile(r"wdt\.(P\d+)(?:\.\w*)?")
 EXECUTED, NO_QUERY = "executed", "no_query"
 """Where a record says it, under `query`: `executed` is one of `FITS`, `no_query` of `REASONS`."""
 
@@ -165,12 +171,38 @@ def _stated_ways(
     and all walks that were tried."""
     ways: list[Way] = []
     for text in stated_sparql(question) if topics else ():
-        for query in walks(text, topics):
+        for stated in walks(text, topics):
+            query = _as_named(stated, graph)
             way = Way(query, execute(graph, query, FRONTIER_LIMIT).answers)
             ways.append(way)
             if _fit(way, gold) == EQUAL or (not gold.ids and way.answers and says_all(query, text)):
                 return way, ways
     return next(_best(ways, gold), None), ways
+
+
+@lru_cache(maxsize=4)
+def _property_names(graph: KnowledgeGraph) -> dict[str, str]:
+    """Return what the graph calls a property of Wikidata: `wdt.P19.place_of_birth` under its layer,
+    or the name that a file of names gave it."""
+    from graphwalker.graphs.build.build import BUILD_NAME, RENAMED
+
+    found = {m[1]: r for r in graph.relation_ids() if (m := _DIRECT.fullmatch(r))}
+    built = Path(getattr(graph, "path", None) or "graph").with_name(BUILD_NAME)
+    return found | (read_json(built).get(RENAMED, {}) if built.is_file() else {})
+
+
+def _as_named(query: Query, graph: KnowledgeGraph) -> Query:
+    """Return the query with the graph's own names of Wikidata's properties."""
+    if graph.is_remote or not any(map(_PROPERTY.match, query.relations)):
+        return query
+    names = _property_names(graph)
+
+    def named(hops: Iterable[Hop]) -> tuple[Hop, ...]:
+        halves = ((hop.relation.split(FLATTENED), hop.direction) for hop in hops)
+        return tuple(Hop(FLATTENED.join(names.get(h, h) for h in own), d) for own, d in halves)
+
+    branches = tuple(replace(branch, hops=named(branch.hops)) for branch in query.branches)
+    return replace(query, branches=branches, tail=named(query.tail))
 
 
 def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:

@@ -17,6 +17,9 @@ _ANSWER = re.compile(r"SELECT\s+(?:DISTINCT\s+)?\(?\s*(\?\w+)", re.IGNORECASE)
 _FILTER = re.compile(r"FILTER\s*(?:NOT\s+EXISTS\s*)?([({])", re.IGNORECASE)
 _PREFIX = re.compile(r"^\s*(?:#.*|PREFIX\s+\S+\s+<[^>]*>)", re.IGNORECASE | re.MULTILINE)
 _TOKEN = re.compile(r"[()]|[^\s()]+")
+_NAMESPACE = re.compile(
+    r"^http://(?:rdf\.freebase\.com/ns|www\.wikidata\.org/entity|www\.wikidata\.org/prop/direct)/"
+)
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 StatedPattern = tuple[str, str, str]
 """Subject, relation and object of a pattern; variables begin with `?`."""
@@ -108,7 +111,7 @@ def _id(term: str) -> str:
     if term.startswith("?"):
         return term
     if term.startswith("<"):
-        return term[1:-1].removeprefix("http://rdf.freebase.com/ns/")
+        return _NAMESPACE.sub("", term[1:-1])
     return term.partition(":")[2]
 
 

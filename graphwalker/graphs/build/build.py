@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 REJECTS_NAME = "rejects.tsv"
 JOINED_NAME = "joined.tsv"
 BUILD_NAME = "build.json"
+RENAMED = "relations by their names"
+"""Under which it holds the names that relations have instead of their ids."""
 NO_FILTERS = Filters()
 
 
@@ -105,11 +107,11 @@ def build_graph(
         seconds = round(time.perf_counter() - started, 3)
         facts = {"filters": filters.facts(), **intake.facts(), "seconds": seconds}
         if relation_names:
-            facts["relations by their names"] = relation_names
+            facts[RENAMED] = relation_names
         _publish(work, out, {"inputs": [str(s.shown) for s in sources], **facts})
     counted = {"malformed": record.count, "filtered": facts["filtered"], "seconds": seconds}
     if relation_names:
-        counted["relations by their names"] = len(relation_names)
+        counted[RENAMED] = len(relation_names)
     if read:
         counted["read"] = read
     if facts["divided"]:

@@ -15,8 +15,10 @@ from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Answer, Question
 from support import dataset_toys as toys
+from support.commands import run
 
 TRIPLES = [
     ("e1", "works_in", "d1"), ("e2", "works_in", "d2"), ("e3", "works_in", "d1"),
@@ -201,19 +203,19 @@ def test_dataset_check_and_eval_stop_at_unresolved_questions_with_exit_code_2(fo
     write(folder / "t.tsv", "".join("\t".join((NAMES.get(h, h), r, NAMES.get(t, t))) + "\n"
                                     for h, r, t in TRIPLES[:4]))  # fmt: skip
     write(folder / "q.csv", "question,answer\nWhere does Ana Ewers work?,Research\nWho is it?,X\n")
-    run = CliRunner()
-    assert not run.invoke(app, ["graph", "build", "--triples", "t.tsv", "--out", "g"]).exit_code
+    cli = CliRunner()
+    assert not cli.invoke(app, ["graph", "build", "--triples", "t.tsv", "--out", "g"]).exit_code
     rule = ["--questions", "q.csv", "--model", "first-relation"]
     for words in (
         ["dataset", "check", "q.csv", "--graph", "g", "--out", "out/q.jsonl"],
         ["eval", "--graph", "g", *rule, "--out", "out"],
     ):
-        done = run.invoke(app, words)
+        done = cli.invoke(app, words)
         assert isinstance(done.exception, UserError), words
         option = "--unresolved " if words[0] == "dataset" else "unresolved="
         assert f"leave them out with {option}drop" in str(done.exception)
         assert len(list(read_jsonl(folder / "out/unresolved.jsonl"))) == 1
-    done = run.invoke(app, [*words, "unresolved=drop"])
+    done = cli.invoke(app, [*words, "unresolved=drop"])
     assert done.exit_code == 0, done.output
     assert len(list(read_jsonl(folder / "out/predictions.jsonl"))) == 1
 
@@ -247,3 +249,16 @@ def test_answers_that_a_file_leaves_to_its_query_come_from_the_graph(tmp_path, c
         born = MemoryGraph([("Q1", relation, "Q2")], {"Q1": "Ana", "Q2": "Oslo"})
         assert [a.id for q in ground(questions, born) for a in q.answers] == answers
     assert "2 of 2 questions have no answers, and their queries find none" in caplog.text
+
+
+def test_properties_of_wikidata_are_found_by_the_names_that_a_graph_has_for_them(tmp_path):
+    questions = load_questions(toys.write(tmp_path / "train.json", toys.LCQUAD))
+    names = {"Q1": "Ana", "Q2": "Oslo"}
+    layered = MemoryGraph([("Q1", "wdt.P19.place_of_birth", "Q2")], names)
+    write(tmp_path / "facts.tsv", "Q1\tP19\tQ2\nQ2\tP17\tQ3\n")
+    write(tmp_path / "names.tsv", "Q1\tAna\nQ2\tOslo\nQ3\tNorway\nP19\tborn in\nP17\tcountry\n")
+    words = ["--triples", tmp_path / "facts.tsv", "--names", tmp_path / "names.tsv"]
+    run("graph", "build", *words, "--out", tmp_path / "graph")
+    for known, relation in ((layered, "wdt.P19.place_of_birth"), (tmp_path / "graph", "born in")):
+        (found,) = ground(questions, open_graph(known) if known is not layered else layered)
+        assert (found.query.relations, found.answers[0].name) == ((relation,), "Oslo")
