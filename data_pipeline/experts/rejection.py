@@ -45,6 +45,10 @@ class ExpertGoal(Goal):
         super().__init__(self._requested, attempts(questions), ledger)
         self._questions = questions
         self._ended = {unit_of(record) for record, _ in ledger.endings()}
+        if not self._requested:
+            raise UserError(
+                f"{file}: none of its questions has an answer on this graph: is it their graph?"
+            )
         if not any(map(self._questions.get, self._requested)):
             raise UserError(
                 f"{file}: no {', '.join(self._requested)} questions in it: give another file"

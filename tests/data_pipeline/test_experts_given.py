@@ -88,6 +88,13 @@ def test_a_query_that_finds_more_than_the_gold_is_dropped_and_counted(exam, publ
     assert reasons["more#0"] == "superset"
 
 
+def test_a_file_without_an_answer_on_the_graph_is_refused(exam, tmp_path):
+    sparql = "select ?x where { wd:Q1 wdt:P19 ?x }"
+    row = {"uid": 1, "question": "Who?", "paraphrased_question": "", "sparql_wikidata": sparql}
+    with pytest.raises(UserError, match=r"none of its questions has an answer on this graph"):
+        play(exam, tmp_path, [row])
+
+
 def test_a_file_without_any_query_is_refused_with_the_causes(exam, published, tmp_path):
     bare = [{**record, "relation_path": []} for record in published[:3]]
     with pytest.raises(UserError, match=r"no question has a query .*\(3 no_path\): set searched=2"):
