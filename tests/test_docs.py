@@ -106,6 +106,7 @@ def test_a_notebook_is_stored_with_outputs_and_without_machine_paths(path: Path)
     assert all(cell["execution_count"] for cell in cells)
     assert any(cell["outputs"] for cell in cells)
     assert not re.search(r"/(?:root|home|tmp|work|Users)/", text)
+    assert "next: accelerate" not in text, "`graphwalker sft` and `grpo` are what is typed next"
     assert list(tutorials.blocks(json.loads(text)))
 
 
