@@ -30,6 +30,8 @@ from graphwalker.errors import GraphWalkerError, IncompleteError, UserError, ins
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+MAKING_NOTHING = frozenset({"ask", "serve", "mcp"})
+"""Commands (`graph serve` and `env serve` among them) of which nothing is there to resume."""
 NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
 """What a file system refuses: a full disk or quota, a read-only place, another's folder."""
 
@@ -117,7 +119,9 @@ def run(command: Callable[[], Any]) -> int:
         console.echo(f"incomplete: {error}", err=True)
         return 3
     except (Interrupted, KeyboardInterrupt):
-        typer.echo("interrupted: the same command resumes it", err=True)
+        makes_nothing = not MAKING_NOTHING.isdisjoint(sys.argv[1:3])
+        resumes = "" if makes_nothing else ": the same command resumes it"
+        typer.echo(f"interrupted{resumes}", err=True)
         return INTERRUPTED
     except GraphWalkerError as error:
         console.echo(f"error: {error}", err=True)
