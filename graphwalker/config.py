@@ -98,7 +98,9 @@ def read_settings(
 
     for item in overrides:
         if "=" not in item.lstrip("="):
-            raise UserError(f"{item!r} is not a setting of the form a.b=c")
+            raise UserError(
+                f"{item!r} is not a setting of the form a.b=c; quote a text of several words"
+            )
     source = COMMAND_LINE
     try:
         for item in overrides:

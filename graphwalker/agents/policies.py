@@ -171,6 +171,8 @@ def load_policy(
 
 def _refuse_missing(model: str) -> None:
     """Raise `UserError` for a folder that is not there, and for a name that is all but ours."""
+    if not model:
+        raise UserError("policy.model is empty: give --model")
     if Path(model).exists():
         return
     if close := nearest(model, (*WITHOUT_MODEL, *NAMES)):

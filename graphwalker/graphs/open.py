@@ -1,5 +1,6 @@
 """Opening a graph by one text: a folder, a file, an endpoint, a recording, or `module:factory`."""
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,8 @@ def _open(
         from graphwalker.graphs.adapters.neo4j import open_neo4j
 
         return open_neo4j(spec)
+    if re.match(r"[\w.-]+:\d+(/|$)", spec) and not Path(spec).exists():
+        raise UserError(f"{spec}: the address of an endpoint begins with http://")
     if not is_own(spec):
         made = "`graphwalker graph build FILE --out FOLDER` makes one"
         spec = str(local_path(spec, what=f"no such graph ({made})"))

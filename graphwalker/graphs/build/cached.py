@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 FACTS_SHOWN = 3
 _OPTIONS = ("names", "types", "columns", "header", "split", "refers", "names_from_ids")
-_NAMED = re.compile(r"--(columns|refers|split) '?([^\s';)]+)")
+_NAMED = re.compile(r"--(columns) ([^\s;)]+,[^\s;)]+|table\b)|--(refers|split) '?([^\s';)]+)")
 _YES = {"yes": True, "no": False}
 
 
@@ -32,7 +32,10 @@ def input_files(spec: str) -> tuple[list[Path], dict[str, list[str]]] | None:
     listed, _, query = (spec, "", "") if Path(spec).exists() else spec.partition("?")
     parts = [listed] if Path(listed).exists() else listed.split(",")
     files = [Path(part.strip()) for part in parts]
-    if not all(file.is_file() for file in files) or (not query and _is_compiled(files[0])):
+    missing = [file for file in files if not file.is_file()]
+    if 0 < len(missing) < len(files):
+        raise UserError(f"{missing[0]}: no such file")
+    if missing or (not query and _is_compiled(files[0])):
         return None
     options: dict[str, list[str]] = {}
     for item in query.split("&") if query else ():
@@ -53,7 +56,8 @@ def compile_files(files: list[Path], options: Mapping[str, list[str]]) -> Path:
             raise UserError(f"{path}: no such file")
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
-    name = f"{files[0].name[:60]}-{digest.hexdigest()[:16]}-{FORMAT_VERSION}"
+    shown = re.sub(r"[^\w.-]", "_", files[0].name[:60])
+    name = f"{shown}-{digest.hexdigest()[:16]}-{FORMAT_VERSION}"
     out = cache_folder() / "graphs" / name
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -74,11 +78,11 @@ def _compile(
     last = {key: values[-1] for key, values in options.items()}
     form = TableForm.read(
         last.get("columns", ""),
-        _YES.get(last.get("header", "")),
+        _flag(last, "header"),
         last.get("split"),
         options.get("refers", ()),
     )
-    from_ids = _YES.get(last.get("names_from_ids", ""), False)
+    from_ids = bool(_flag(last, "names_from_ids"))
     listed = ",".join(map(str, files))
     try:
         built = build_graph(
@@ -110,7 +114,7 @@ def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
     answer to a question, and all answers of `refers` in each, which ask about several columns."""
     fixed = {key: list(values) for key, values in options.items()}
     answers: list[tuple[str, str]] = []
-    for key, value in dict.fromkeys((key, value.rstrip(",")) for key, value in _NAMED.findall(why)):
+    for key, value in _named(why):
         if key != "refers":
             answers.append((key, value))
         # Of several answers to one question the first.
@@ -122,6 +126,22 @@ def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
     queries = ["&".join(f"{k}={v}" for k, values in one.items() for v in values) for one in given]
     texts = " or ".join(f"'{listed}?{query}'" for query in queries)
     return f" (as a graph: {texts})"
+
+
+def _named(why: str) -> Iterator[tuple[str, str]]:
+    """Yield each option that an error names, with its value."""
+    for found in dict.fromkeys(_NAMED.findall(why)):
+        key, value = filter(None, found)
+        yield key, value.rstrip(",")
+
+
+def _flag(options: Mapping[str, str], key: str) -> bool | None:
+    """Return what an option says, `None` where it is not given. Raises `UserError`."""
+    if (value := options.get(key)) is None:
+        return None
+    if value not in _YES:
+        raise UserError(f"{key}={value}: give {' or '.join(_YES)}")
+    return _YES[value]
 
 
 def _is_compiled(path: Path) -> bool:

@@ -68,10 +68,14 @@ class NameReader(FileReader):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0]:
                 if line:
-                    self._reject(number, "expected id<TAB>name", line)
+                    self._reject(number, _expected("name", fields), line)
             elif fields[1] and not is_literal(fields[0]) and not _is_header(number, fields):
                 rows.names.append((fields[0], fields[1], 0, self._line_base + number))
                 self.kept += 1
+
+
+def _expected(what: str, fields: list[str]) -> str:
+    return f"expected id<TAB>{what}" + (", found no tab" if len(fields) < 2 else "")
 
 
 class TypeReader(FileReader):
@@ -82,7 +86,7 @@ class TypeReader(FileReader):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0] or not fields[1]:
                 if line:
-                    self._reject(number, "expected id<TAB>type", line)
+                    self._reject(number, _expected("type", fields), line)
             elif is_literal(fields[0]):
                 self._reject(number, f"a literal has no types: {fields[0][:80]}", line)
             elif not _is_header(number, fields):
@@ -260,14 +264,16 @@ def _field(value: Any) -> str:
 
 
 def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
-    """Raise `UserError` for a file of triples that had none; `rejected` lines were malformed."""
-    if source.kind in ("triples", "property") and not reader.kept and not reader.dropped:
+    """Raise `UserError` for a file of triples that had none, and for one of names or types that
+    all are malformed; `rejected` lines were."""
+    if (rejected or source.kind not in _PAIRS) and not reader.kept and not reader.dropped:
         why = f"; {reader.rejects.first}" if rejected else ""
         if not why and source.origin is None and not any(first_lines(source.path, SAMPLED)):
             why = "; the file is empty"
         elif not why and reader.header_lines:
             why = "; its one line was read as a header: --columns 1,2,3 where it is a fact"
-        raise UserError(f"{source.path}: no triples{why}")
+        kind = source.kind if source.kind in _PAIRS else "triples"
+        raise UserError(f"{source.path}: no {kind}{why}")
 
 
 def _is_header(number: int, fields: list[str]) -> bool:

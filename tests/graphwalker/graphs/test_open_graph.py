@@ -165,6 +165,33 @@ def test_each_text_that_an_error_offers_for_a_graph_opens_it(tmp_path, monkeypat
         assert open_graph(spec.replace("HEAD,RELATION,TAIL", "who,how,whom")).size
 
 
+REFUSED = {
+    "f.tsv?header=maybe": "header=maybe: give yes or no",
+    "f.tsv,none.tsv": r"none\.tsv: no such file",
+    "f.tsv?names=names.csv": r"names\.csv: no names; .*csv:1: expected id<TAB>name, found no",
+    "f.tsv?types=names.csv": r"names\.csv: no types; .*csv:1: expected id<TAB>type, found no",
+    "localhost:8890/sparql": "the address of an endpoint begins with http://",
+}
+
+
+@pytest.mark.parametrize(("spec", "why"), REFUSED.items())
+def test_a_text_that_names_no_graph_says_what_is_wrong(tmp_path, monkeypatch, spec, why):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.tsv").write_text("Q1\tknows\tQ2\n")
+    (tmp_path / "names.csv").write_text("id,name\nQ1,Ana\n")
+    with pytest.raises(UserError, match=why):
+        open_graph(spec)
+
+
+def test_a_file_of_any_name_is_compiled_and_prose_offers_no_option(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (file := tmp_path / "what?.tsv").write_text("Q1\tP1\tQ2\nQ2\tP1\tQ3\n")
+    assert open_graph(file).size == 3
+    open_graph(file.rename(tmp_path / "f.tsv").__str__() + "?columns=table")
+    assert "--columns names them" in caplog.text and "columns=names" not in caplog.text
+
+
 def test_an_empty_file_of_json_lines_is_said_to_be_empty(tmp_path):
     (tmp_path / "t.jsonl").touch()
     with pytest.raises(UserError, match="the file is empty"):
