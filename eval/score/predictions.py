@@ -4,8 +4,8 @@ Our form is one JSON object a line (or a JSON array of them):
 
     {"id": "q1", "predictions": ["Oslo"], "answers": ["Oslo"], "samples": [["Oslo"], ["Rome"]]}
 
-An answer may be an object with `name`, `id` and `aliases`, a prediction one with `name` and `id`,
-or a number.
+An answer may be an object with `name`, `id` and `aliases`, a prediction one with `name` and `id`;
+both may be numbers.
 Optional: `samples` (for Pass@k), `parses` (lists of answers, WebQSP), `rows` and `gold_rows`
 (JSON objects, GraphWalk), `judge` (a judge's verdict, true or false).
 """
@@ -86,7 +86,7 @@ Parse = Callable[[dict[str, Any]], Prediction]
 def read_file(path: Path, parse: Parse) -> Iterator[Prediction]:
     """Records of a `.jsonl`, `.json` (array) or gzipped file, in order, one at a time.
 
-    A .csv or .tsv file has columns `id` (or `question`) and `prediction`, perhaps `answers`; what
+    A .csv or .tsv file has columns `id` (or `question`) and `prediction`, perhaps `answer`; what
     parts names is told by the cell. Raises `UserError` naming file, line (of an array: record) and
     field.
     """
@@ -141,7 +141,7 @@ def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
                     f"{place}: more cells than columns: put a text with commas in double quotes"
                 )
             record: dict[str, Any] = {"id": row[key], "prediction": row[given] or []}
-            if gold := columns.get("answers"):
+            if gold := next((columns[name] for name in GOLD if name in columns), ""):
                 record["answers"] = _gold_names(row[gold] or "", place)
             yield _parse_record(record, parse, place)
 
@@ -269,6 +269,8 @@ def _read_predicted(value: Any, where: str, known: set[str]) -> PredictedEntitie
 
 
 def _answer(value: Any, where: str) -> Answer:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = json.dumps(value)
     if isinstance(value, str):
         return Answer(value)
     if not isinstance(value, dict):

@@ -149,7 +149,7 @@ DAMAGE = [
     ('{"id": "1", "predictions": ["x", ["y"]], "answers": ["x"]}', "'predictions[1]'"),
     ('{"id": "1", "predictions": [{"id": 7}], "answers": ["x"]}', "'predictions[0].id'"),
     ('{"id": "1", "predictions": ["x"], "answers": "x"}', "'answers' must be a list"),
-    ('{"id": "1", "predictions": ["x"], "answers": [3]}', "'answers[0]'"),
+    ('{"id": "1", "predictions": ["x"], "answers": [true]}', "'answers[0]'"),
     ('{"id": "1", "predictions": ["x"], "answers": [{}]}', "neither a name nor an id"),
     ('{"id": "1", "predictions": [], "answers": [{"name": "x", "aliases": "y"}]}', "aliases"),
     ('{"id": "1", "samples": ["x"], "answers": ["x"]}', "'samples[0]' must be a list"),

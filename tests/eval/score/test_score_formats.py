@@ -298,6 +298,13 @@ def test_a_field_that_stands_twice_is_refused_by_line(inside, tmp_path):
         score_file(tmp_path / "p.json")
 
 
+def test_gold_answers_may_be_numbers_and_stand_in_a_column_answer(tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"id": "q", "predictions": ["1961"], "answers": [1961]}')
+    (tmp_path / "p.csv").write_text("id,answer,prediction\nq,1961,1961\n")
+    for name in ("p.jsonl", "p.csv"):
+        assert score_file(tmp_path / name, ["em"]).metrics["em"] == 1.0
+
+
 def test_a_comma_that_makes_one_cell_too_many_is_refused_by_line(tmp_path):
     (tmp_path / "p.csv").write_text("id,answers,prediction\nq1,a,Oslo\nq2,a,Oslo, Bergen\n")
     with pytest.raises(UserError, match=r"p\.csv:3: more cells than columns"):
