@@ -12,6 +12,7 @@ from data_pipeline.experts.referenced import play_referenced
 from data_pipeline.experts.rejection import ByStructure, ExpertGoal, ending, fault
 from data_pipeline.experts.way_back import ways_back
 from data_pipeline.jobs.ledger import JobProgress, Ledger
+from data_pipeline.walks.endpoint import as_shown
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.exemplars import run_exemplars
 from graphwalker.agents.policies import check_questions, load_policy
@@ -37,8 +38,8 @@ def any_questions(
     """Return the questions of a file in our form or a published one, by structure (or type)."""
     found: dict[str, list[Question]] = {}
     loaded = load_questions(path, None, config.questions_format)
-    settled = settle(loaded, graph, out, config.unresolved)
-    questions = ground(settled, graph)
+    shown = as_shown(graph, config.environment.layers)
+    questions = ground(settle(loaded, shown, out, config.unresolved), shown)
     if config.policy is not None:
         own = find_preset(config.environment.preset).oracle
         check_questions(config.policy, questions, own)

@@ -28,7 +28,7 @@ from data_pipeline.jobs.ledger import JobProgress, Unit, open_ledger
 from data_pipeline.jobs.pool import open_pool
 from data_pipeline.jobs.shards import Shard, ShardGoal, Shards
 from data_pipeline.stats.card import write_card
-from data_pipeline.walks.endpoint import open_shared
+from data_pipeline.walks.endpoint import as_shown, open_shared
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.vocabulary import GraphSample, lexicon_of, look_around
 from graphwalker.agents.environment import Environment
@@ -47,7 +47,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> E
     environment = Environment(graph, config.environment)
     errs = config.error_rate and not config.searched
     policy = ScriptedExpert(
-        graph,
+        environment.graph,
         environment.protocol,
         error_rate=config.error_rate,
         kinds=_kinds(config, environment) if errs else (),
@@ -97,10 +97,11 @@ def make_experts(
             "shards and workers are for the built-in expert: with a policy, set concurrency"
         )
     opened = open_shared(graph, config.environment)
+    shown = as_shown(opened, config.environment.layers)
     read = any_questions(questions, config, opened, out)
     if config.policy is None and not config.searched and not opened.is_remote:
         refuse_all_without_query([q for some in read.values() for q in some], str(questions))
-    refuse_unknown_topics([q for some in read.values() for q in some], opened, str(graph))
+    refuse_unknown_topics([q for some in read.values() for q in some], shown, str(graph))
     about = {"checksum": opened.checksum}
     facts: dict[str, Any] = {"graph": about, "questions": digest(questions)}
     if shard:
@@ -111,9 +112,9 @@ def make_experts(
             if shard
             else ExpertGoal(config, read, ledger, str(questions))
         )
-        around = look_around(opened, [q for some in read.values() for q in some])
+        around = look_around(shown, [q for some in read.values() for q in some])
         if isinstance(goal, ExpertGoal) and config.policy:
-            play_policy(opened, config, goal, ledger, progress, lexicon_of(opened, around=around))
+            play_policy(opened, config, goal, ledger, progress, lexicon_of(shown, around=around))
         else:
             with open_pool(partial(expert_maker, around=around), graph, config, out) as pool:
                 fill(goal, pool, ledger, progress, shards.streams if shards else streams)
@@ -127,11 +128,12 @@ def expert_maker(
     """Open the graph in a worker, and return the function of a question."""
     assert isinstance(config, ExpertConfig)
     opened = open_shared(graph, config.environment)
-    expert = built_in(opened, config, lexicon_of(opened, around=around))
+    shown = as_shown(opened, config.environment.layers)
+    expert = built_in(opened, config, lexicon_of(shown, around=around))
 
     def play(question: Question) -> Unit:
         if not config.searched:
-            question = resolve_given(question, opened)
+            question = resolve_given(question, shown)
             if reason := refusal(question):
                 return refused(question, reason)
         return ending(*next(expert.endings([question])))

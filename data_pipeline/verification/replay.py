@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import (
@@ -16,6 +16,7 @@ from graphwalker.agents.environment import (
 from graphwalker.config import parse_config
 from graphwalker.files import read_json
 from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.views.settings import GraphLayers
 from graphwalker.policies.base import Completion
 from graphwalker.tools.own import changed_tools
 from graphwalker.trajectory import Trajectory, Turn
@@ -96,6 +97,15 @@ def run_environment(folder: Path) -> tuple[dict[str, Any], str]:
     if isinstance(found, dict) and isinstance(found.get("environment"), dict):
         return found["environment"], str(path)
     return {}, "the records' provenance and the defaults of its preset"
+
+
+def layers_of(folder: Path) -> GraphLayers:
+    """Return the layers under which the run in a folder showed its graph. Files that they name are
+    left out: only a trusted folder may name them, and `Replayer` checks that."""
+    found = run_environment(folder)[0].get("layers")
+    known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    own = {name: known[name] for name in ("wikidata", "statements") if known.get(name) is True}
+    return GraphLayers(**own)
 
 
 def _faults(environment: Environment, trajectory: Trajectory) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
 from data_pipeline.jobs.distinct import TextSet
 from data_pipeline.jobs.ledger import is_intact
-from data_pipeline.verification.replay import RUN, Replayer
+from data_pipeline.verification.replay import RUN, Replayer, layers_of
 from data_pipeline.verification.verdict import (
     Failure,
     FileVerdict,
@@ -18,6 +18,7 @@ from data_pipeline.verification.verdict import (
     numbered_lines,
     parse_record,
 )
+from data_pipeline.walks.endpoint import as_shown
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.answers.kinds import Absent
@@ -67,7 +68,7 @@ def verify_file(
     if replayer and replayer.asks_a_model:
         verdict.notes.append("observations: not replayed, a chat model reranks what is listed")
         replayer = None
-    check = Verifier(graph, max_answers, replayer)
+    check = Verifier(as_shown(graph, layers_of(path.parent)), max_answers, replayer)
     readable = False
     for number, line in numbered_lines(path):
         verdict.records += 1

@@ -12,6 +12,7 @@ from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.base import FLATTENED, KnowledgeGraph, OverGraph
 from graphwalker.graphs.cache.calls import AnsweringGraph, GraphCall, answer
 from graphwalker.graphs.open import is_endpoint, open_graph
+from graphwalker.graphs.views.settings import GraphLayers, with_layers
 
 if TYPE_CHECKING:
     from data_pipeline.config import SamplingConfig
@@ -70,6 +71,11 @@ def open_shared(
     and `relations` are those that it is taken to have."""
     opened = open_graph(graph, wikidata=environment.layers.wikidata)
     return EndpointGraph(opened, relations) if is_endpoint(graph) else opened
+
+
+def as_shown(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
+    """Return the graph as an environment shows it, under its layers."""
+    return graph if layers == GraphLayers() else with_layers(graph, layers)
 
 
 def open_for_walks(graph: Path | str, config: "SamplingConfig") -> KnowledgeGraph:

@@ -125,6 +125,8 @@ def _table() -> dict[str, dict[str, Any]]:
 def _halves(relation: str) -> tuple[str, str]:
     """Return the domain as a noun and the words of the property."""
     parts = [part for part in relation.replace("/", ".").split(".") if part] or ["relation"]
+    if len(parts) > 2 and re.fullmatch(r"P\d+", parts[-2]):
+        parts = parts[-1:]  # `wdt.P19.place_of_birth` names no domain
     # The lone `s` of `owner_s` is no word.
     words = [" ".join(w for w in words_of(part) if w != "s") or "relation" for part in parts[-2:]]
     *named, last = words[0].split() if len(words) > 1 else ["thing"]

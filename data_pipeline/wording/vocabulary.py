@@ -198,7 +198,8 @@ def lexicon_of(
     def make_entry(hop: Hop) -> Entry:
         relation = hop.relation
         property_ = _wikidata_id(relation)
-        if property_ and relation in labels and not _own_wikibase(relation, labels[relation]):
+        label = labels.get(relation, "" if relation.startswith("wdt.") else None)
+        if property_ and label is not None and not _own_wikibase(relation, label):
             written = wikidata().get(Hop(property_, hop.direction))
             if written:
                 return written
@@ -218,9 +219,11 @@ def wikidata() -> dict[Hop, Entry]:
 
 
 def _wikidata_id(relation: str) -> str:
-    """`P31` of the property itself and of its IRIs, `""` of anything else."""
+    """`P31` of the property itself, of its IRIs and of `wdt.P31.instance_of`, `""` of anything
+    else."""
     last = re.split(r"[#/:]", relation)[-1]
-    return last if re.fullmatch(r"P\d+", last) else ""
+    found = re.fullmatch(r"wdt\.(P\d+)(?:\.\w*)?|(P\d+)", last)
+    return found[1] or found[2] if found else ""
 
 
 def _own_wikibase(relation: str, label: str) -> bool:

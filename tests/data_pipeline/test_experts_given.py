@@ -8,12 +8,15 @@ import pytest
 
 from data_pipeline.config import ExpertConfig
 from data_pipeline.experts.experts import make_experts
+from data_pipeline.verification.verify import verify_file
 from graphwalker.config import parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, read_records, write_jsonl
+from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 from support.backends import compiled
+from support.commands import run
 from support.oxigraph import load_store
 from support.sparql_endpoint import EngineStore, serve
 
@@ -86,6 +89,30 @@ def test_a_query_that_finds_more_than_the_gold_is_dropped_and_counted(exam, publ
     assert card["dropped"]["expert: superset"] == 1
     reasons = {line["id"]: line["reason"] for line in read_jsonl(tmp_path / "made/dropped.jsonl")}
     assert reasons["more#0"] == "superset"
+
+
+def test_sparql_over_wikidatas_addresses_is_played_under_their_layer(tmp_path):
+    item, direct = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    names = {"Q1": "Ana", "Q2": "Oslo", "Q3": "Kim", "P19": "place of birth", "P9999": "shoe size"}
+    lines = [f"<{item}{q}> <{direct}{p}> <{item}Q2> ." for q, p in (("Q1", "P19"), ("Q3", "P9999"))]
+    lines += [f'<{item}{key}> <{label}> "{name}"@en .' for key, name in names.items()]
+    (tmp_path / "g.nt").write_text("\n".join(lines) + "\n")
+    run("graph", "build", "--triples", tmp_path / "g.nt", "--out", tmp_path / "graph")
+    rows = [
+        {"uid": q, "question": text, "paraphrased_question": "", "sparql_wikidata": sparql}
+        for q, text, sparql in (
+            (1, "Where was Ana born?", "select ?x where { wd:Q1 wdt:P19 ?x }"),
+            (2, "Who has size Oslo?", "select ?x where { ?x wdt:P9999 wd:Q2 }"),
+        )
+    ]
+    layers = {"preset": "graphwalker", "layers": {"wikidata": True}}
+    play(tmp_path, tmp_path, rows, graph=tmp_path / "graph", environment=layers, error_rate=0.0)
+    assert [one.answer for one in kept(tmp_path)] == [("Oslo",), ("Kim",)]
+    said = " ".join(thoughts(tmp_path))
+    assert "where this person was born" in said and "P9999" not in said
+    verdict = verify_file(open_graph(tmp_path / "graph"), tmp_path / "made" / "graphroll.jsonl")
+    assert (verdict.records, verdict.failed) == (2, 0), verdict.first
 
 
 def test_a_file_without_an_answer_on_the_graph_is_refused(exam, tmp_path):
