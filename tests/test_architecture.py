@@ -278,7 +278,7 @@ def test_all_roads_have_the_same_sections_and_keys() -> None:
 
 MAY_DIFFER = re.compile(
     r".*(model|prompt|top_relations|count|mix\..*|max_\w+|lr|steps|tokens_per_step|workers|shards"
-    r"|prompts_per_step|micro_batch|gradient_checkpointing|sampled_questions|policy|data|engine"
+    r"|prompts_per_step|micro_batch|gradient_checkpointing|eval\.samples|sampled_questions|policy|data|engine"
     r"|plain_thoughts"  # one wording a thought: for a model from random weights alone
     r"|base_url|questions|output_dir|graph|run|gpu_memory|sleep|serves|options|sbatch)"
 )
