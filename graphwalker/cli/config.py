@@ -121,7 +121,10 @@ def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig
         ) from None
     keys = keys_of(file)
     if "policy" in keys or not keys & {"data", "questions"}:
-        raise UserError(f"{file}: not a config of a training run (no `data`, no `questions`)")
+        sections = keys & {"sft1", "sft2", "sft", "grpo"}
+        more = f": give {' or '.join(f'{file}#{name}' for name in sorted(sections))}"
+        why = " (no `data`, no `questions`)"
+        raise UserError(f"{file}: not a config of a training run{more if sections else why}")
     return load_config(SftConfig if "data" in keys else GrpoConfig, file, overrides or [])
 
 

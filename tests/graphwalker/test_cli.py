@@ -69,6 +69,7 @@ MISTAKES = {
     "ask Who? --topic a --graph G --model occupied": "occupied: a file; give a model's folder",
     "ask Who? --graph road --model first-relation": "did you mean road/world/graph?",
     "ask Who directed it --graph G --model oracle": "quote a text of several words",
+    "config CONFIGS/demo.yaml": "run: give CONFIGS/demo.yaml#grpo or CONFIGS/demo.yaml#sft1",
     "graph info run": "graph build FILE --out FOLDER",
     "demo sft1.lrr=3": "sft1: lrr is not a setting; did you mean lr?",
     "demo --out occupied": "occupied: ",
