@@ -193,7 +193,7 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
     if not path.is_file():
         raise no_file(path)
     try:
-        _refuse_utf16(path)
+        refuse_utf16(path)
         with (
             gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw,
             _BoundedText(cast(Any, raw), encoding="utf-8-sig") as file,
@@ -318,8 +318,8 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _refuse_utf16(path: Path) -> None:
-    """Excel and PowerShell write UTF-16, which is no UTF-8 and would be told as damage."""
+def refuse_utf16(path: Path) -> None:
+    """Raise `UserError` for UTF-16, as Excel and PowerShell write it: else it is told as damage."""
     with path.open("rb") as file:
         first = file.read(4)
     if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):

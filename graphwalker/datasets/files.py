@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphwalker.errors import UserError
-from graphwalker.files import bounded_lines, json_fault, no_file
+from graphwalker.files import bounded_lines, json_fault, no_file, refuse_utf16
 
 AT_ONCE = 20
 """Rows of Parquet that are read at once."""
@@ -75,6 +75,7 @@ def open_file(path: Path | str, with_graphs: bool = True) -> Contents:
         raise no_file(path)
     if _is_parquet(path):
         return _stream_contents(path, True, _parquet_rows(path, with_graphs))
+    refuse_utf16(path)
     first = next(_lines(path), (0, ""))[1]
     if not first:
         raise UserError(f"{path}: holds no questions")

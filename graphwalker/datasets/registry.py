@@ -61,6 +61,8 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     named dataset that fits none of its forms is read in the nearest one, so that the missing field
     is named. Raises `UserError` when a file fits no form, or several.
     """
+    if not contents.head:
+        raise UserError(f"{contents.path}: holds no questions, only a header")
     if name != "auto":
         return _match_form(contents, name)
     fits = [form for form in FORMS if form.misses(contents) == []]

@@ -189,3 +189,14 @@ def test_a_number_of_too_many_digits_is_an_error_and_not_a_crash(tmp_path, name)
     path = toys.write(tmp_path / name, f"[{text}]" if name.endswith("json") else text)
     with pytest.raises(UserError, match=r"many.*a number of too many digits.*record 1"):
         load_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"question,answer\n", "only a header"), ("question\nwho?\n".encode("utf-16"), "UTF-16")],
+)
+def test_a_table_of_a_header_alone_or_in_utf_16_is_one_line(tmp_path, content, told):
+    path = tmp_path / "own.csv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=told):
+        load_questions(path)
