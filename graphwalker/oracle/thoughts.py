@@ -152,12 +152,9 @@ def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """List names, at most `NAMED` of them.
-
-    How many are left out is not said: a model that learned to say it counts wrongly, and answers
-    with as many names as it counted.
-    """
-    return ", ".join(names[:NAMED]) + (" and others" if len(names) > NAMED else "")
+    """List names, at most `NAMED` of them."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def branch(topic: str, sought: str, rng: Choice, number: int = 1) -> str:
@@ -192,22 +189,22 @@ def keep(names: Sequence[str], phrase: str, rng: Choice, by_type: bool = False) 
     return _pick(
         rng,
         f"{len(names)} of these fit.",
-        "Some of these fit.",
-        f"{'Of these' if by_type else 'By these values'}, some fit.",
+        f"{'Of these' if by_type else 'By these values'}, {len(names)} fit.",
     )
 
 
 def answer(names: Sequence[str], rng: Choice) -> str:
-    """Say that the last step showed the answers, which the answer itself names.
+    """Say how many answers the last step showed; the answer itself names them.
 
-    Only the plain form counts them. A pretrained model that counts wrongly lists as many as it said
-    (11 of 37 lost WebQSP episodes of SmolLM2); the demo's tiny one had EM 0.452 after stage 1 with
-    the count and 0.387 without it (305 questions, seed 0).
+    A model that counted lists what it counted, and is better for it: demonstrations without
+    the counts took SmolLM2 from 0.715 to 0.669 of 130 WebQSP questions, -0.046 [-0.097, -0.016],
+    and the demo's tiny model from 0.452 to 0.387 of 305 after stage 1 (seed 0 each).
     """
     if len(names) == 1:
         return _pick(rng, "That is the answer.", "This answers the question.")
-    counted = f"These {len(names)} are the answer."
-    return _pick(rng, counted, "These are the answer.", "All of these are answers.")
+    if len(names) == 2:
+        return _pick(rng, "These 2 are the answer.", "Both are answers.")
+    return _pick(rng, f"These {len(names)} are the answer.", f"All {len(names)} are answers.")
 
 
 def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
@@ -216,7 +213,7 @@ def answer_both(names: Sequence[str], rng: Choice, branches: int = 2) -> str:
         return _pick(rng, f"In all: {', '.join(names)}.", "This meets every condition.")
     if len(names) == 1:
         return _pick(rng, f"In both: {names[0]}.", "One entity meets both conditions.")
-    return _pick(rng, f"In both: {', '.join(names)}.", "These meet both conditions.")
+    return _pick(rng, f"In both: {', '.join(names)}.", f"{len(names)} meet both conditions.")
 
 
 def mend(error: str, rng: Choice) -> str:
