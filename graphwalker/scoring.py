@@ -212,7 +212,9 @@ def _match(predictions: Sequence[Entity], gold: GoldSet) -> _Match:
     hits1 = 0.0
     for rank, prediction in enumerate(predictions):
         id_, name = _id(prediction.id), normalise(prediction.name)
-        hits = gold.with_name.get(name) or gold.with_name.get(answer_key(name), [])
+        hits = gold.with_name.get(name, [])
+        if not hits and (not id_ or normalise(prediction.id) == name):  # a value is its own id
+            hits = gold.with_name.get(answer_key(name), [])
         if id_:  # where both sides have ids, they decide; a name then says nothing
             hits = [i for i in hits if not gold.ids[i]]
             if id_ in gold.with_id:

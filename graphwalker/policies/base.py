@@ -94,7 +94,7 @@ def is_looping(text: str) -> bool:
     """Return whether the second half of a text says few things over and over: more tokens would
     only be more of it.
 
-    >>> is_looping("Found " + "Oslo " * 20), is_looping("<think> I start at Oslo and go on to")
+    >>> is_looping("Found " + "Oslo " * 20), is_looping("<think> I start at Oslo and continue to")
     (True, False)
     """
     parts = re.findall(r"\w{1,8}|\S", text[len(text) // 2 :])

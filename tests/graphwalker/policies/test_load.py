@@ -70,5 +70,5 @@ def test_grpo_and_asking_refuse_the_oracle(grpo_world, tmp_path):
 
 def test_a_model_that_is_not_on_this_machine_is_refused_without_asking_the_hub(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    with pytest.raises(UserError, match=r"gpt-x: no such model folder.*hf download gpt-x.*--api"):
+    with pytest.raises(UserError, match=r"gpt-x: no such model folder.*owner/name.*--api"):
         load_policy(PolicyConfig(model="gpt-x"))
