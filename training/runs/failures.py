@@ -72,13 +72,13 @@ def end_logs(error: "ChildFailedError", logs: Iterable[Path]) -> None:
     A process that another one's end leaves alone may be ended before it can say why.
     """
     number, first = error.get_first_failure()
-    if first.exitcode < 0:  # it could not say so itself
+    left = first.error_file_data.get("message")
+    if first.exitcode < 0 and not isinstance(left, dict):  # it could not say so itself
         reason = f"process {number} was ended by {first.signal_name()}"
         line = f"{error.name}: {reason}; the same command resumes\n"
         sys.stderr.write(line)
     else:
-        left, files = first.error_file_data["message"], {log.parent.name: log for log in logs}
-        own = files.get(str(first.local_rank))
+        own = {log.parent.name: log for log in logs}.get(str(first.local_rank))
         reason = left["message"] if isinstance(left, dict) else _last_line(own) if own else ""
         line = f"{error.name}: process {number} of this node ended: {reason}\n"
     for log in logs:
