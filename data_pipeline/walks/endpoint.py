@@ -74,7 +74,7 @@ def open_shared(
 
 
 def as_shown(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
-    """Return the graph as an environment shows it, under its layers."""
+    """Return the graph as an environment shows it, under its layers; no hint where it has none."""
     return graph if layers == GraphLayers() else with_layers(graph, layers)
 
 

@@ -107,7 +107,7 @@ class Company:
         """Of the entities that offer the first hop, how many offer the second, too; 1 where too few
         are known to tell."""
 
-    def having(self, hop: Hop) -> int:
+    def count_having(self, hop: Hop) -> int:
         """Return how many entities of the sample offer the hop."""
         return self._having.get(hop, 0).bit_count()
 
@@ -150,7 +150,7 @@ def truth_relations(graph: KnowledgeGraph, company: Company) -> set[str]:
     and nobody asks what is active of `true`."""
     nodes = () if graph.is_remote else sorted(TRUTHS)
     found = Counter(relation for n in nodes for relation, _ in graph.relations(n, Direction.IN))
-    return {r for r, ends in found.items() if company.having(Hop(r, Direction.IN)) <= ends}
+    return {r for r, ends in found.items() if company.count_having(Hop(r, Direction.IN)) <= ends}
 
 
 @dataclass(frozen=True)

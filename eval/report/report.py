@@ -49,6 +49,7 @@ from eval.tables import (
 from graphwalker.config import git_commit
 from graphwalker.errors import UserError, install_extra
 from graphwalker.intervals import INTERVALS
+from graphwalker.policies.base import LOOP_SEEN
 from graphwalker.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -284,11 +285,11 @@ def _read(stage: StageResult, archive: WalkArchive, expected: ExpectedQuestions 
 
 def lean(trajectory: Trajectory) -> Trajectory:
     """Return what figures need: scores, costs, which tools were called, how answers were read, the
-    question without its query; no words but of malformed turns, no token ids."""
+    question without its query; no words but the last of malformed turns, no token ids."""
     turns = tuple(
         Turn(
             (),
-            t.completion if t.error == "malformed" else "",
+            t.completion[-LOOP_SEEN:] if t.error == "malformed" else "",
             action=_lean_action(t.action),
             error=t.error,
             graph_calls=t.graph_calls,

@@ -314,7 +314,7 @@ class _Run:
         tries = self._tries.pop(place, 0)
         trajectory = running.episode.trajectory(self._policy.name)
         if running.episode.cut_turns and not any(
-            is_looping(t.completion) for t in trajectory.turns
+            t.error == "malformed" and is_looping(t.completion) for t in trajectory.turns
         ):
             self._warn_cut(running)
         failure = running.episode.failure

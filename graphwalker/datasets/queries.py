@@ -187,8 +187,10 @@ def _property_names(graph: KnowledgeGraph) -> dict[str, str]:
     from graphwalker.graphs.build.build import BUILD_NAME, RENAMED
 
     found = {m[1]: r for r in graph.relation_ids() if (m := _DIRECT.fullmatch(r))}
-    built = Path(getattr(graph, "path", None) or "graph").with_name(BUILD_NAME)
-    return found | (read_json(built).get(RENAMED, {}) if built.is_file() else {})
+    if path := getattr(graph, "path", None):
+        built = Path(path).with_name(BUILD_NAME)
+        found |= read_json(built).get(RENAMED, {}) if built.is_file() else {}
+    return found
 
 
 def _as_named(query: Query, graph: KnowledgeGraph) -> Query:
@@ -197,12 +199,12 @@ def _as_named(query: Query, graph: KnowledgeGraph) -> Query:
         return query
     names = _property_names(graph)
 
-    def named(hops: Iterable[Hop]) -> tuple[Hop, ...]:
+    def rename(hops: Iterable[Hop]) -> tuple[Hop, ...]:
         halves = ((hop.relation.split(FLATTENED), hop.direction) for hop in hops)
         return tuple(Hop(FLATTENED.join(names.get(h, h) for h in own), d) for own, d in halves)
 
-    branches = tuple(replace(branch, hops=named(branch.hops)) for branch in query.branches)
-    return replace(query, branches=branches, tail=named(query.tail))
+    branches = tuple(replace(branch, hops=rename(branch.hops)) for branch in query.branches)
+    return replace(query, branches=branches, tail=rename(query.tail))
 
 
 def _other(graph: KnowledgeGraph, way: Way) -> Iterator[Way]:

@@ -90,6 +90,10 @@ class Completion:
         return self.finish == "length" and not written
 
 
+LOOP_SEEN = 800
+"""The last characters of a text by which a loop is told."""
+
+
 def is_looping(text: str) -> bool:
     """Return whether the second half of a text says few things over and over: more tokens would
     only be more of it.
@@ -97,7 +101,8 @@ def is_looping(text: str) -> bool:
     >>> is_looping("Found " + "Oslo " * 20), is_looping("<think> I start at Oslo and continue to")
     (True, False)
     """
-    parts = re.findall(r"\w{1,8}|\S", text[len(text) // 2 :])
+    half = text[len(text) // 2 :][-LOOP_SEEN // 2 :]
+    parts = re.findall(r"\w{1,8}|\S", half)
     different = set(zip(parts, parts[1:], parts[2:], strict=False))
     return len(parts) >= 6 and len(different) < 0.4 * len(parts)
 

@@ -114,7 +114,7 @@ def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
     answer to a question, and all answers of `refers` in each, which ask about several columns."""
     fixed = {key: list(values) for key, values in options.items()}
     answers: list[tuple[str, str]] = []
-    for key, value in _named(why):
+    for key, value in _find_options(why):
         if key != "refers":
             answers.append((key, value))
         # Of several answers to one question the first.
@@ -128,7 +128,7 @@ def _as_graph(listed: str, options: Mapping[str, list[str]], why: str) -> str:
     return f" (as a graph: {texts})"
 
 
-def _named(why: str) -> Iterator[tuple[str, str]]:
+def _find_options(why: str) -> Iterator[tuple[str, str]]:
     """Yield each option that an error names, with its value."""
     for found in dict.fromkeys(_NAMED.findall(why)):
         key, value = filter(None, found)

@@ -68,13 +68,13 @@ class NameReader(FileReader):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0]:
                 if line:
-                    self._reject(number, _expected("name", fields), line)
+                    self._reject(number, _tell_expected("name", fields), line)
             elif fields[1] and not is_literal(fields[0]) and not _is_header(number, fields):
                 rows.names.append((fields[0], fields[1], 0, self._line_base + number))
                 self.kept += 1
 
 
-def _expected(what: str, fields: list[str]) -> str:
+def _tell_expected(what: str, fields: list[str]) -> str:
     return f"expected id<TAB>{what}" + (", found no tab" if len(fields) < 2 else "")
 
 
@@ -86,7 +86,7 @@ class TypeReader(FileReader):
             fields = line.split("\t", 2)
             if len(fields) < 2 or not fields[0] or not fields[1]:
                 if line:
-                    self._reject(number, _expected("type", fields), line)
+                    self._reject(number, _tell_expected("type", fields), line)
             elif is_literal(fields[0]):
                 self._reject(number, f"a literal has no types: {fields[0][:80]}", line)
             elif not _is_header(number, fields):
@@ -232,7 +232,7 @@ class JsonTriplesReader(TsvReader):
                 named = ",".join(keys) if len(keys) == 3 else "HEAD,RELATION,TAIL"
                 raise UserError(
                     f"{self.path}:1: which of {', '.join(keys)[:80]} are head, relation and "
-                    f"tail? Add --columns {named} with their names"
+                    f"tail? Name them in that order, such as --columns {named}"
                 )
             self._keys = (keys[places[0]], keys[places[1]], keys[places[2]])
 
