@@ -10,6 +10,8 @@ STAMP := $(VENV)/.ready
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # A tiny model gains nothing past four threads, and test workers each hold a copy of torch.
 FEW := $(shell n=$(CORES); echo $$(( n < 4 ? n : 4 )))
+# Some tests wait for a server or a process, so one worker more than cores.
+WORKERS := $(shell n=$(CORES); echo $$(( n < 3 ? n + 1 : 4 )))
 PYTEST_ARGS ?=
 # The set of packages that is asked for; another one than .venv has is installed again.
 CLUSTER ?=
@@ -51,7 +53,7 @@ else
 endif
 
 test: $(STAMP) ## the default tests
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(FEW) --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP) ## ruff, ruff format and pyright
 	$(VENV)/bin/ruff check .

@@ -148,7 +148,7 @@ class Road:
         return whole
 
     def train(self, row: str, words: list[str]) -> None:
-        asks = [f"graph={self.given.graph}", f"questions={self.given.train}", "max_turn_tokens=160"]
+        asks = [f"graph={self.given.graph}", f"questions={self.given.train}", "max_turn_tokens=320"]
         words += [*self.environment(), f"seed={self.given.seed}", "allow_cpu=true"]
         if row in DEMONSTRATIONS:
             data = f"data=[{self.out / DEMONSTRATIONS[row]}]"
