@@ -9,6 +9,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.ranking.nodes.scorers import sentence_model
+from graphwalker.scoring import loosen
 
 WORDS = 3
 """Words in an n-gram; questions are short."""
@@ -18,10 +19,15 @@ _WORD = re.compile(r"[^\W_]+")
 def normal(text: str) -> str:
     """Case-folded words with single spaces: what makes two questions the same.
 
-    >>> normal("Who wrote *Emma*, the novel?")
-    'who wrote emma the novel'
+    >>> normal("Who wrote *Emma*, O\u2019Neil's novel?")
+    'who wrote emma oneils novel'
     """
-    return " ".join(_WORD.findall(text.casefold()))
+    return " ".join(_WORD.findall(spell(text)))
+
+
+def spell(text: str) -> str:
+    """Return one spelling of texts that differ in how they are typed; apostrophes are left out."""
+    return loosen(text).replace("'", "")
 
 
 def shingles(text: str) -> frozenset[str]:

@@ -6,7 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from graphwalker.answers.values import answer_key
+from data_pipeline.contamination.embed import spell
+from graphwalker.answers.values import value_key
 from graphwalker.datasets.loaders.other.ours import Ours
 from graphwalker.datasets.records import DatasetFile
 from graphwalker.graphs.base import FLATTENED, Entity
@@ -36,7 +37,8 @@ class KnownFacts:
 
     def add(self, question: Question, name: str) -> None:
         """`name` is what the fact is found again by."""
-        paths = [(kind, *path) for kind, path in self._paths(question)]
+        # Namesakes with ids differ: names stand for topics without one.
+        paths = [(kind, *path) for kind, path in self._paths(question, most=1)]
         self.with_a_path += bool(paths)
         for key in paths or _by_answers(question):
             self._known.setdefault(key, name)
@@ -51,7 +53,7 @@ class KnownFacts:
         keys = (*paths, *_by_answers(question))
         return next((self._known[key] for key in keys if key in self._known), "")
 
-    def _paths(self, question: Question) -> Iterator[tuple[str, FactKey]]:
+    def _paths(self, question: Question, most: int = 2) -> Iterator[tuple[str, FactKey]]:
         """Return kinds and keys: the whole query; topic and relations without directions, all that
         is known where a data set `stated` them, not where a query is `typed`."""
         kind = "stated"
@@ -59,7 +61,8 @@ class KnownFacts:
             kind = "typed"
             yield "query", (self._spell_query(question.query).key,)
         for topics, hops in _relations(question):
-            yield kind, (topics, self._relation_names(hops))
+            for side in _sides(topics)[:most]:
+                yield kind, (side, self._relation_names(hops))
 
     def _spell_query(self, query: Query) -> Query:
         """Return one spelling for a relation and its inverse."""
@@ -77,22 +80,17 @@ class KnownFacts:
         return tuple(half for hop in self._own(hops) for half in hop.relation.split(FLATTENED))
 
 
-def _relations(question: Question) -> Iterator[tuple[frozenset[str], Iterable[Hop]]]:
+def _relations(question: Question) -> Iterator[tuple[Sequence[Entity], Sequence[Hop]]]:
     """Topic entities and relations: of a query of one branch, else what the record states."""
     query, known = question.query, question.annotations
     if query is not None:
         if len(query.branches) == 1 and not query.constraint:
             branch = query.branches[0]
-            yield frozenset([branch.topic.id]), (*branch.hops, *query.tail)
+            yield [branch.topic], (*branch.hops, *query.tail)
         return
-    topics = frozenset(topic.id for topic in question.topic_entities)
-    if "" in topics:
-        return
-    if path := known.get("relation_path"):
-        yield topics, map(parse_hop, path)
-    for parse in known.get("parses") or ():  # WebQSP
-        if chain := parse.get("chain"):
-            yield topics, map(parse_hop, chain)
+    chains = [known.get("relation_path"), *(p.get("chain") for p in known.get("parses") or ())]
+    for chain in filter(None, chains):
+        yield question.topic_entities, [parse_hop(hop) for hop in chain]
 
 
 def _by_answers(question: Question) -> Iterator[FactKey]:
@@ -105,7 +103,7 @@ def _by_answers(question: Question) -> Iterator[FactKey]:
 def _sides(side: Sequence[Entity | Answer]) -> list[tuple[str, frozenset[str]]]:
     read: dict[str, Callable[[Any], str]] = {
         "id": lambda one: "" if is_literal(one.id) else one.id,
-        "name": lambda one: answer_key(one.name),
+        "name": lambda one: value_key(one.name) or spell(one.name),
     }
     found = [(name, frozenset(map(key, side))) for name, key in read.items()]
     return [(name, values) for name, values in found if values and "" not in values]

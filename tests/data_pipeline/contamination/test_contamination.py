@@ -14,12 +14,12 @@ from data_pipeline.contamination import embed
 from data_pipeline.contamination.against import TestFiles
 from data_pipeline.contamination.check import CloseRules, check
 from data_pipeline.contamination.config import ContaminationConfig
-from data_pipeline.contamination.embed import NgramIndex, jaccard, open_embedder, shingles
+from data_pipeline.contamination.embed import NgramIndex, jaccard, normal, open_embedder, shingles
 from data_pipeline.contamination.facts import KnownFacts, as_question
 from data_pipeline.synthesize import filter_questions, make_questions, make_walks, synthesize
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
-from graphwalker.graphs.base import Direction
+from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.query.query import Hop
 from graphwalker.question import Answer
@@ -246,6 +246,11 @@ def test_the_same_fact():
 
 
 SAME_VALUES = [("1.7", "1.70"), ("402,762", "402762"), ("yes", "true"), ("ZU\u0308RICH", "Zürich")]
+SAME_VALUES += [
+    ("Jo O'Neil", "Jo O\u2019Neil"),
+    ("Jo ONeil", "Jo O\u2019Neil"),
+    ("\u201cX\u201d", '"x"'),
+]
 
 
 @pytest.mark.parametrize("pair", SAME_VALUES)
@@ -254,6 +259,16 @@ def test_the_same_value_is_the_same_fact_however_it_is_written(pair):
     known = KnownFacts({}.get)
     known.add(replace(one, answers=(Answer(pair[0]),)), "test/1")
     assert known.find(other) == "test/1"
+
+
+@pytest.mark.parametrize("name", ["Jo O'Neil", "jo ONeil", "Jo O\u02bcNeil"])
+def test_a_topic_without_an_id_is_the_same_however_its_apostrophe_is_typed(name):
+    one = replace(asked("a.child"), topic_entities=(Entity("", name),))
+    known = KnownFacts({}.get)
+    known.add(replace(one, answers=()), "test/1")
+    typed = replace(asked("a.child"), topic_entities=(Entity("m.1", "Jo O\u2019Neil"),))
+    assert known.find(typed) == "test/1"
+    assert normal(f"a child of {name}") == normal("a child of Jo O\u2019Neil")
 
 
 def test_topics_of_ones_own_test_questions_are_found_in_the_graph(tmp_path):
