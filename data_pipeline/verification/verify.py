@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data_pipeline.certificates import FRONTIER_LIMIT, has_shortcut, leaks, other_reading
 from data_pipeline.jobs.distinct import TextSet
 from data_pipeline.jobs.ledger import is_intact
+from data_pipeline.verification.claim import Claim, claim_of
 from data_pipeline.verification.replay import RUN, Replayer, layers_of
 from data_pipeline.verification.verdict import (
     Failure,
@@ -22,10 +22,9 @@ from data_pipeline.walks.endpoint import as_shown
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.answers.kinds import Absent
-from graphwalker.datasets.queries import EQUAL, EXECUTED
 from graphwalker.errors import UserError
 from graphwalker.files import digest
-from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side
+from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
 from graphwalker.query.query import Execution, Query, execute
@@ -108,7 +107,7 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
     if check.unexecuted:
         verdict.notes.append(
             f"{check.unexecuted:,} questions have no query that finds exactly their answers: of "
-            "them only the episode was checked"
+            "them only topic entities, answers and the episode were checked"
         )
     if replayer and not replayer.has_run and REPLAYED & verdict.reasons.keys():
         verdict.notes.append(
@@ -125,33 +124,6 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
     if on_card and not verdict.failed and on_card != digest(path):
         detail = "every record holds, but records were added, removed or moved since it was made"
         verdict.add(Failure(0, path.name, "file differs from its data card", detail))
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a record claims about the graph, whatever kind of record it is."""
-
-    id: str
-    query: Query | None
-    answers: tuple[tuple[str, str], ...]
-    """Ids (`""` where a record has none) and names."""
-    structure: str = ""
-    sparql: str = ""
-    visited: tuple[tuple[Entity, ...], ...] = ()
-    question: Question | None = None
-    trajectory: Trajectory | None = None
-
-    @property
-    def is_published(self) -> bool:
-        """Whether somebody else wrote the question: its names, its form and its answers are facts
-        of a benchmark, and no certificate of ours."""
-        return self.question is not None and self.question.wording is None
-
-    @property
-    def is_executable(self) -> bool:
-        """Whether its query is to find exactly its answers."""
-        fit = self.question.annotations.get(EXECUTED, EQUAL) if self.question else EQUAL
-        return self.query is not None and (fit == EQUAL or not self.is_published)
 
 
 class Verifier:
@@ -189,7 +161,7 @@ class Verifier:
             claim = claim_of(record)
         except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
             return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
-        if not claim.trajectory and not (claim.query and claim.query.branches):
+        if not claim.is_published and not (claim.query and claim.query.branches):
             return Failure(number, name, "no query", "nothing to execute")
         if claim.question is not None:
             self.graph = self._given.for_question(claim.question)
@@ -210,6 +182,9 @@ class Verifier:
             yield from self._executed(claim, claim.query)
         else:
             self.unexecuted += 1
+            ids = [identifier for identifier, _ in claim.answers if identifier]
+            if ids and len(missing := list(self._unknown(ids))) == len(set(ids)):
+                yield "answers unknown", _some(missing)
         if claim.trajectory is not None:
             self.trajectories += 1
             yield from self._turns(claim.trajectory)
@@ -242,9 +217,11 @@ class Verifier:
             yield from self._check_wording(claim.question, query, run)
 
     def _topics(self, claim: Claim) -> Iterator[Flaw]:
-        topics = claim.query.topics if claim.query else ()
+        asked = claim.question.topic_entities if claim.question else ()
+        topics = claim.query.topics if claim.query else asked
         for topic in topics:
-            name = self.graph.name(topic.id)
+            found = topic.id or next((e.id for e in self.graph.resolve(topic.name)), "")
+            name = self.graph.name(found)
             if not name:
                 yield "topic entity unknown", f"{topic.id} ({topic.name})"
             elif name != topic.name and not claim.is_published:
@@ -267,19 +244,24 @@ class Verifier:
 
     def _turns(self, trajectory: Trajectory) -> Iterator[Flaw]:
         """Check that the graph knows what turns show, and what their calls name with success."""
-        shown = list(dict.fromkeys(e.id for turn in trajectory.turns for e in turn.shown))
-        names = zip(shown, self.graph.names_many(shown), strict=True)
+        for one in self._unknown([e.id for turn in trajectory.turns for e in turn.shown]):
+            yield "shown entity unknown", one
+        calls = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
+        for relation in dict.fromkeys(r for call in calls for r in call.get("relations", ())):
+            if not self._knows(relation):
+                yield "relation unknown", relation
+
+    def _unknown(self, ids: Sequence[str]) -> Iterator[str]:
+        """Yield the ids that the graph has neither a name nor a triple of."""
+        distinct = list(dict.fromkeys(ids))
+        names = zip(distinct, self.graph.names_many(distinct), strict=True)
         unnamed = [one for one, name in names if not name and not is_literal(one)]
         # Agents that walk CVT nodes are shown them by their ids.
         sides = [Side(one, direction) for one in unnamed for direction in Direction]
         found = self.graph.relations_many(sides) if sides else []
         for one, out, into in zip(unnamed, found[::2], found[1::2], strict=True):
             if not (out or into):
-                yield "shown entity unknown", one
-        calls = [turn.action.get("arguments", {}) for turn in trajectory.turns if not turn.error]
-        for relation in dict.fromkeys(r for call in calls for r in call.get("relations", ())):
-            if not self._knows(relation):
-                yield "relation unknown", relation
+                yield one
 
     def _answers(self, claim: Claim, query: Query, run: Execution) -> Iterator[Flaw]:
         claimed = {identifier or name for identifier, name in claim.answers}
@@ -367,33 +349,3 @@ def _some(names: Iterable[str], most: int = 3) -> str:
     listed = sorted(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return (", ".join(listed[:most]) + more) or "none"
-
-
-def claim_of(record: dict[str, Any]) -> Claim:
-    """Return what the record claims. Raises for a malformed one."""
-    if "turns" in record:
-        trajectory = Trajectory.from_json(record)
-        return _of_question(trajectory.id, trajectory.question, trajectory)
-    if "visited" in record:
-        return Claim(
-            str(record["id"]),
-            Query.from_json(record["query"]),
-            tuple((a["id"], a["name"]) for a in record["answers"]),
-            record["structure"],
-            record["query"].get("sparql", ""),
-            tuple(tuple(Entity(e["id"], e["name"]) for e in path) for path in record["visited"]),
-        )
-    question = Question.from_json(record)
-    return _of_question(question.id, question, None)
-
-
-def _of_question(name: str, question: Question, trajectory: Trajectory | None) -> Claim:
-    return Claim(
-        name,
-        question.query,
-        tuple((answer.id, answer.name) for answer in question.answers),
-        question.structure,
-        question.annotations.get("sparql", ""),
-        question=question,
-        trajectory=trajectory,
-    )

@@ -116,6 +116,20 @@ def test_trajectories_of_such_questions_hold_without_a_query_too(change, made, w
     assert any("no query" in note for note in verdict.notes) == (change == "no query")
 
 
+@pytest.mark.parametrize(("field", "reason"), [("", ""), ("topic_entities", "topic entity unknown"),
+                                               ("answers", "answers unknown")])  # fmt: skip
+def test_a_question_without_a_query_is_judged_by_topics_and_answers(
+    field, reason, made, world, tmp_path
+):
+    record = {**first(made), "query": {}}
+    record.pop("digest", None)
+    record |= {field: [{"id": "m.0nobody", "name": "Nobody"}]} if field else {}
+    write_jsonl(tmp_path / "q.jsonl", [record])
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl")
+    assert [failure.reason for failure in verdict.first] == [reason] * bool(reason)
+    assert any("no query" in note for note in verdict.notes) == (field != "topic_entities")
+
+
 def test_a_wrong_episode_without_a_query_does_not_hold(made, world, tmp_path) -> None:
     record = {**first(made), "query": {}}
     write_jsonl(tmp_path / "q.jsonl", [record])

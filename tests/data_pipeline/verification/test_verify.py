@@ -39,7 +39,7 @@ FAULTS = {
     ],
     "relation unknown": lambda r: branch(r)["hops"].__setitem__(0, "no.such.relation"),
     "answers differ": lambda r: r["answers"].append({"id": "m.0nobody", "name": "No One"}),
-    "no query": lambda r: r.update(query={}),
+    "digest differs": lambda r: r.update(query={}),
     "malformed": lambda r: branch(r).pop("hops"),
 }
 """What damages a question, by the reason that it is given; others stand in test_published.py."""
