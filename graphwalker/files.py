@@ -222,8 +222,7 @@ def read_jsonl(path: Path | str, nan: bool = False) -> Iterator[dict[str, Any]]:
     """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line. `nan`: a
     log of training may hold NaN and Infinity, which are no JSON elsewhere."""
     with open_text(path) as lines:
-        for _, record in parse_lines(lines, path, nan=nan):
-            yield record
+        yield from (record for _, record in parse_lines(lines, path, nan=nan))
 
 
 def parse_lines(
@@ -246,12 +245,8 @@ def read_records(path: Path | str, parse: Callable[[dict[str, Any]], T]) -> Iter
 
 def write_jsonl(path: Path | str, records: Iterable[dict[str, Any]]) -> int:
     """Write a whole file; returns the record count."""
-    count = 0
     with whole_file(path) as out:
-        for record in records:
-            out.write(dumps(record) + "\n")
-            count += 1
-    return count
+        return sum(1 for record in records if out.write(dumps(record) + "\n"))
 
 
 SYNC_EVERY_S = 5.0
@@ -354,10 +349,21 @@ def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[
         raise UserError(f"{path}:{number}: {error}") from None
     except (ValueError, RecursionError) as error:
         why = "holds a NUL character" if "\0" in line else json_fault(error)
-        raise UserError(f"{path}:{number}: not JSON ({why})") from None
+        raise UserError(f"{path}:{number}: not JSON ({why}){_expected(path, number)}") from None
     if not isinstance(record, dict):
-        raise UserError(f"{path}:{number}: a record must be a JSON object")
+        raise UserError(f"{path}:{number}: a record must be a JSON object{_expected(path, number)}")
     return cast(dict[str, Any], record)
+
+
+JSON_LINES = (
+    "JSON lines are expected, one record a line: `graphwalker dataset check FILE --graph G "
+    "--out OURS.jsonl` writes them from other files of questions"
+)
+
+
+def _expected(path: Path | str, number: int) -> str:
+    """Return what was expected of a file that is none of JSON lines by its name either."""
+    return "" if number > 1 or ".jsonl" in Path(path).suffixes else f"; {JSON_LINES}"
 
 
 ADDRESS_SUFFIX = ".address"

@@ -23,7 +23,7 @@ from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.answers.kinds import Absent
 from graphwalker.errors import UserError
-from graphwalker.files import digest
+from graphwalker.files import JSON_LINES, digest
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.constraint import CONSTRAINED, constraint_fault
@@ -89,8 +89,7 @@ def verify_file(
     if not verdict.records:
         raise UserError(f"{path}: holds no records")
     if not readable:
-        ours = "`graphwalker dataset check FILE --graph G --out OURS.jsonl` writes our JSON lines"
-        raise UserError(f"{first_fault}; {ours}")
+        raise UserError(f"{first_fault}; {JSON_LINES}")
     _finish(verdict, check, path, replayer)
     verdict.seconds = time.perf_counter() - started
     return verdict

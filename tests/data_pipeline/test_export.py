@@ -81,12 +81,15 @@ def test_bad_input_is_told_in_one_line(exam, roll, tmp_path):
     questions = exam / "questions/questions.jsonl"
     empty = tmp_path / "empty.jsonl"
     empty.touch()
+    table = tmp_path / "own.csv"
+    table.write_text("question,answer\nWho?,Ana\n")
     for source, to, fault in (
         (roll, "csv", "unknown form; known: sharegpt, trl, verl, inspect"),
         (questions, "sharegpt", "takes trajectories"),
         (questions, "trl", "need the graph"),
         (empty, "trl", "no records"),
         (tmp_path / "none.jsonl", "trl", "no such file"),
+        (table, "trl", r"own\.csv:1: not JSON .* JSON lines are expected.*dataset check"),
     ):
         with pytest.raises(UserError, match=fault):
             export(source, to, tmp_path / "out")
