@@ -119,6 +119,12 @@ def markdown(card: Mapping[str, Any]) -> str:
         f"{card['distinct_topic_entities']} topic entities, {card['distinct_relations']} "
         f"relations, {card['distinct_relation_paths']} relation paths.",
     ]
+    if like := card.get("like"):
+        lines.append(
+            f"Like the questions of {like['file']}: at most {like['max_answers']} answers and "
+            f"{like['max_frontier']} entities on the way, as {like['share_within_bounds']:.0%} of "
+            "them have, unless these were set."
+        )
     titles = {
         "structures": "structure",
         "hops": "hops",

@@ -43,6 +43,17 @@ def test_like_sets_the_mix_the_answers_the_seeds_and_the_predicates(exam, graph,
     assert topics <= set(Path(config.seeds_file).read_text().split())
 
 
+def test_one_question_of_few_with_hundreds_of_answers_sets_no_bound(exam, graph, tmp_path):
+    rows = records(exam)[:5]
+    rows[0]["answers"] = [{"id": f"m.{n}", "name": str(n)} for n in range(300)]
+    (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = SynthConfig(like=str(tmp_path / "few.jsonl"), count=4)
+    card = make_questions(graph, config, tmp_path / "q")
+    most = max(len(row["answers"]) for row in rows[1:])
+    assert card["like"]["max_answers"] == most
+    assert f"at most {most} answers" in (tmp_path / "q/README.md").read_text()
+
+
 def test_questions_whose_answer_the_graph_lacks_set_nothing(exam, graph, tmp_path):
     row = records(exam)[0]
     absent = {"id": "a", "structure": "absent", "answers": [], "gold": {"kind": "absent"}}
