@@ -42,7 +42,6 @@ from data_pipeline.wording.vocabulary import lexicon_of, phrase_facts
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_records
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.graphs.open import open_graph
 from graphwalker.policies.chat.config import divide_caps
 from graphwalker.question import Question, read_worded
 
@@ -179,7 +178,7 @@ def run_stage(
     if source.resolve().parent == out.resolve():
         raise UserError(f"{out}: {source.name} is there; give every stage an --out of its own")
     files = [UNSCORED_FILE, product] if stage == "filter" and config.is_judged else [product]
-    opened = open_graph(graph)
+    opened = open_shared(graph, config.environment)
     about = {"checksum": opened.checksum}
     tests = tests_of(opened, config) if stage == "filter" else None
     facts = {"graph": about, "source": digest(source), **phrase_facts(config.phrases_file)}

@@ -68,9 +68,13 @@ def open_shared(
     graph: Path | str, environment: EnvironmentConfig, relations: Sequence[str] = ()
 ) -> KnowledgeGraph:
     """Return the graph as a worker uses it: an endpoint's look-ups are gathered over its threads,
-    and `relations` are those that it is taken to have."""
-    opened = open_graph(graph, wikidata=environment.layers.wikidata)
-    return EndpointGraph(opened, relations) if is_endpoint(graph) else opened
+    and `relations` are those that it is taken to have. Wikidata's layer renames what walks and
+    questions name, so it is laid at once."""
+    layers = environment.layers
+    opened = open_graph(graph, wikidata=layers.wikidata)
+    opened = EndpointGraph(opened, relations) if is_endpoint(graph) else opened
+    own = GraphLayers(wikidata=layers.wikidata, statements=layers.statements and layers.wikidata)
+    return as_shown(opened, own)
 
 
 def as_shown(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:

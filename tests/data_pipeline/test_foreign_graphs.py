@@ -10,8 +10,10 @@ from data_pipeline.config import SynthConfig
 from data_pipeline.jobs.shards import Shard
 from data_pipeline.merge import merge
 from data_pipeline.synthesize import synthesize
+from data_pipeline.verification.verify import verify_file
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl
+from graphwalker.graphs.open import open_graph
 from support.commands import run
 from support.paths import ROOT
 from support.poison import refusal
@@ -86,6 +88,21 @@ Almera,Varnholm,Cleo Costa
 Boreal Foods,Kesterby,Ana Albers
 Corvia,Kesterby,Ben Brandt
 """
+
+
+def test_walks_under_wikidatas_layer_name_its_items_and_its_properties(built, tmp_path):
+    layers = {"layers": {"wikidata": True}}
+    config = SynthConfig(count=6, mix={"1-hop": 1}, environment=layers, **FEW)
+    synthesize(built["wikidata"], config, tmp_path / "a")
+    asked = tmp_path / "a" / "questions.jsonl"
+    card = synthesize(
+        built["wikidata"], config.model_copy(update={"like": str(asked)}), tmp_path / "b"
+    )
+    assert card["count"] == 6 and card["like"]["seen_1_times"] > 0.5
+    hops = [hop for row in read_jsonl(asked) for hop in row["query"]["branches"][0]["hops"]]
+    assert all(hop.lstrip("~").startswith("wdt.P") for hop in hops)
+    verdict = verify_file(open_graph(built["wikidata"]), tmp_path / "b" / "graphsynth.jsonl")
+    assert (verdict.records, verdict.failed) == (6, 0), verdict.first
 
 
 def test_a_structure_that_was_full_may_give_way_when_it_is_asked_for_more(tmp_path):

@@ -68,7 +68,7 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
     predicates = load_predicates(layers.predicates) if layers.predicates else None
 
     def lay(graph: KnowledgeGraph) -> KnowledgeGraph:
-        if layers.wikidata:
+        if layers.wikidata and not isinstance(graph, WikidataGraph):  # as walks are made on it
             shown = (*SHOWN, "ps") if layers.statements else SHOWN
             graph = WikidataGraph(graph, shown, statements=layers.statements)
         if layers.aliases:
