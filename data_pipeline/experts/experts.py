@@ -34,6 +34,7 @@ from data_pipeline.wording.vocabulary import GraphSample, lexicon_of, look_aroun
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.config import Config
+from graphwalker.datasets.answers import is_yes_no
 from graphwalker.datasets.grounding import refuse_unknown_topics
 from graphwalker.errors import UserError
 from graphwalker.files import digest
@@ -132,10 +133,13 @@ def expert_maker(
     expert = built_in(opened, config, lexicon_of(shown, around=around))
 
     def play(question: Question) -> Unit:
-        if not config.searched:
+        if config.searched:
+            reason = "yes_no" if is_yes_no(question.answers) else ""
+        else:
             question = resolve_given(question, shown)
-            if reason := refusal(question):
-                return refused(question, reason)
+            reason = refusal(question)
+        if reason:
+            return refused(question, reason)
         return ending(*next(expert.endings([question])))
 
     return play

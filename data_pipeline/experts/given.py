@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from graphwalker.datasets.answers import is_yes_no
 from graphwalker.datasets.queries import EQUAL, EXECUTED, NO_QUERY, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
@@ -15,10 +16,11 @@ def resolve_given(question: Question, graph: KnowledgeGraph) -> Question:
 
 
 def refusal(question: Question) -> str:
-    """Return why the expert cannot play the question, else `""`: it has no query (the reason of
-    `dataset resolve`), or its query finds other answers than the gold ones (`superset`)."""
+    """Return why the expert cannot play the question, else `""`: it asks for yes or no or has no
+    query (the reason of `dataset resolve`), or its query finds other answers (`superset`)."""
     if question.query is None:
-        return str(question.annotations.get(NO_QUERY, "no_path"))
+        no_query = str(question.annotations.get(NO_QUERY, "no_path"))
+        return "yes_no" if is_yes_no(question.answers) else no_query
     executed = str(question.annotations.get(EXECUTED, EQUAL))
     return "" if executed == EQUAL or question.wording else executed
 
@@ -28,7 +30,7 @@ def refuse_all_without_query(questions: Sequence[Question], file: str) -> None:
     reasons = [refusal(question) for question in questions if question.query is None]
     if questions and len(reasons) == len(questions):
         counts = ", ".join(f"{reasons.count(r)} {r}" for r in dict.fromkeys(reasons))
+        searched = "searched=2, which needs answers alone, or " if {*reasons} - {"yes_no"} else ""
         raise UserError(
-            f"{file}: no question has a query on this graph ({counts}): set searched=2, which "
-            "needs answers alone, or policy.model"
+            f"{file}: no question has a query on this graph ({counts}): set {searched}policy.model"
         )

@@ -30,6 +30,8 @@ PREPOSITIONS = words_of_kind("prepositions")
 TIMES = ("date", "year", "time", "day", "month")
 VALUES = ("number", "date", "year")
 """Nouns of values, which name no kind of thing."""
+TRUTH = "truth value"
+"""What a relation such as `alive` leads to, whose words are no noun."""
 UNSPECIFIC = (
     *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),
     *("event", "group", "location", "party or candidate", "organization or politician"),

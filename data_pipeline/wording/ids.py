@@ -15,6 +15,7 @@ from data_pipeline.wording.english import (
     PERSONS,
     PREPOSITIONS,
     TIMES,
+    TRUTH,
     VALUES,
     article,
     base_of,
@@ -142,6 +143,8 @@ def word_hop(words: list[str], direction: Direction, nouns: Nouns) -> HopWords:
     >>> word_hop(["genre"], Direction.IN, Nouns("film", "genre")).phrase
     'the film whose genre is {x}'
     """
+    if nouns.object == TRUTH:
+        return name_hop(f'value of "{" ".join(words)}"', direction, nouns.subject or "thing")
     words = spell_out(words, is_thing=nouns.object not in ("", *VALUES))
     predicate = _read_predicate(words, nouns)
     found = _say(predicate, direction, nouns) if predicate else _name(words, direction, nouns)

@@ -10,6 +10,7 @@ from typing import Any
 
 from data_pipeline.wording.english import (
     PERSONS,
+    TRUTH,
     UNSPECIFIC,
     english,
     packaged_table,
@@ -19,6 +20,7 @@ from data_pipeline.wording.english import (
     words_of_kind,
 )
 from data_pipeline.wording.ids import Nouns, generated_entry
+from graphwalker.datasets.answers import yes_no
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph
 
 Types = Callable[[str], Sequence[str]]
@@ -35,6 +37,7 @@ _VALUES = (
     ("date", re.compile(r"\d{4}-\d\d?-\d\d?(T.*)?|\d\d?[./]\d\d?[./]\d{4}")),
     ("year", re.compile(r"1[0-9]\d\d|20\d\d")),
     ("number", re.compile(r"[+-]?\d[\d.,]*")),
+    (TRUTH, re.compile("true|false|yes|no", re.IGNORECASE)),
 )
 _OPENING = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
 
@@ -196,7 +199,7 @@ def nouns_of(
     hinted = {side: noun for r in labels for side, noun in _hints(r, labels[r])}
     called = {side: noun for r in labels for side, noun in _role_nouns(r, labels[r])}
     by_type, by_role = _Counts(), _Counts()
-    for entity in sample or spread(graph, LOOKED_AT):
+    for entity in sample or (*spread(graph, LOOKED_AT), *_truths(graph)):
         sides = _sides(graph, entity, labels)
         found = type_nouns(graph, entity, kinds)
         found = found or {hinted[side] for side in sides if side in hinted}
@@ -212,6 +215,12 @@ def nouns_of(
         return by_type.shared(side) or by_role.shared(side)
 
     return {r: Nouns(noun(r, Direction.OUT), noun(r, Direction.IN)) for r in labels}
+
+
+def _truths(graph: KnowledgeGraph) -> Iterable[Entity]:
+    """Yield the graph's truth values, however few: whole relations lead to these alone."""
+    for answer in map(yes_no, (True, False)):
+        yield from (*graph.resolve(answer.name), Entity(answer.id, answer.name))
 
 
 def _sides(graph: KnowledgeGraph, entity: Entity, labels: Mapping[str, str]) -> list[RelationEnd]:

@@ -1,8 +1,9 @@
 """Gold answers as datasets write them: entities, dates and numbers, yes and no."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from graphwalker.answers.values import value_key
 from graphwalker.errors import UserError
 from graphwalker.graphs.literals import is_literal, literal_id
 from graphwalker.question import Answer
@@ -76,6 +77,19 @@ def yes_no(flag: bool) -> Answer:
     """Return the answer of a yes-no question."""
     name, word = ("True", "Yes") if flag else ("False", "No")
     return Answer(name, literal_id(name.lower(), f"^^<{XSD}boolean>"), (word,))
+
+
+def is_yes_no(answers: Sequence[Answer]) -> bool:
+    """Return whether the gold is a truth value, and no entity that is called `No`.
+
+    >>> is_yes_no([Answer("yes")]), is_yes_no([Answer("No", "m.0film")])
+    (True, False)
+    """
+    return len(answers) == 1 and all(
+        value_key(word) in ("true", "false")
+        for answer in answers
+        for word in (answer.name, answer.id if answer.id and not is_literal(answer.id) else "no")
+    )
 
 
 def distinct(answers: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -122,6 +122,20 @@ def test_a_file_without_an_answer_on_the_graph_is_refused(exam, tmp_path):
         play(exam, tmp_path, [row])
 
 
+@pytest.mark.parametrize("searched", [0, 2])
+def test_a_question_for_yes_or_no_is_played_by_its_query_alone(tmp_path, searched):
+    (tmp_path / "g.csv").write_text("person,alive,home\nAna Brek,true,Oslo\nBen Dahl,false,Rome\n")
+    run("graph", "build", tmp_path / "g.csv", "--columns", "table", "--out", tmp_path / "graph")
+    asked = (("Is Ana Brek alive?", "yes", ["alive"]), ("Does Ana Brek live in Oslo?", "yes", []))
+    rows = [
+        {"question": text, "topic": "Ana Brek", "answer": answer, "relation_path": path}
+        for text, answer, path in (*asked, ("Where is Ana Brek at home?", "Oslo", ["home"]))
+    ]
+    card = play(tmp_path, tmp_path, rows, graph=tmp_path / "graph", searched=searched)
+    assert card["dropped"] == {"expert: yes_no": 1 + bool(searched)}
+    assert "the alive of" not in " ".join(thoughts(tmp_path))
+
+
 def test_a_file_without_any_query_is_refused_with_the_causes(exam, published, tmp_path):
     bare = [{**record, "relation_path": []} for record in published[:3]]
     with pytest.raises(UserError, match=r"no question has a query .*\(3 no_path\): set searched=2"):

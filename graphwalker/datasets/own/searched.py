@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice, product
 
 from graphwalker.answers.values import answer_key
+from graphwalker.datasets.answers import is_yes_no
 from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side, Step
 from graphwalker.graphs.literals import is_literal
 from graphwalker.query.query import Branch, Hop, Query
@@ -31,7 +32,7 @@ def queries_to(graph: KnowledgeGraph, question: Question, max_hops: int) -> Iter
     topic entity, or paths of as few hops as possible from all of them, which meet there."""
     gold = _Gold(question.answers)
     topics = question.topic_entities
-    if not topics or not gold.marks:
+    if not topics or not gold.marks or is_yes_no(question.answers):  # any fact may be true
         return
     ways = [_ways(graph, topic, gold, max_hops) for topic in topics]
     if not all(ways):
