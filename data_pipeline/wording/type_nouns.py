@@ -40,6 +40,7 @@ _VALUES = (
     (TRUTH, re.compile("true|false|yes|no", re.IGNORECASE)),
 )
 _OPENING = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
+_LISTING = r"^(?:what are|name)(?: (?:all|some|the|other|famous|big|biggest|largest|major|main))+ "
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,9 @@ def _nouns() -> tuple[re.Pattern[str], dict[str, _NounDemand]]:
         wanted = _NounDemand(fit, frozenset(row.get("none_of", ())), tuple(row.get("named", ())))
         known.update(dict.fromkeys(row["words"], wanted))
     words = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
-    return re.compile(rf"{_OPENING}({words})\b(?! of\b)", re.IGNORECASE), known
+    several = "|".join(word for word in known if word.endswith("s"))
+    opening = rf"(?:{_OPENING}|{_LISTING}(?=(?:{several})\b))"
+    return re.compile(rf"{opening}({words})\b(?! of\b)", re.IGNORECASE), known
 
 
 def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
@@ -87,7 +90,7 @@ def fits(form: str, answers: Iterable[Entity], types: Types) -> bool:
 
     >>> fits("what rivers are in {x}", [Entity("m", "Nile")], lambda _: ["geography.river"])
     True
-    >>> fits("what rivers are in {x}", [Entity("m", "Cairo")], lambda _: ["location.citytown"])
+    >>> fits("what are the rivers in {x}", [Entity("m", "Cairo")], lambda _: ["location.citytown"])
     False
     """
     wanted = _demand_of(form)

@@ -95,7 +95,8 @@ class Resolver:
         if not found and not (_VALUE.fullmatch(answer.name) or value_key(answer.name)):
             values = (value for topic in topics for value in self._values(topic))
             if answer.name.casefold() not in map(str.casefold, values):
-                problems.append(f"no entity or value is the answer {answer.name!r}")
+                several = " (write | between several answers)" * (";" in answer.name)
+                problems.append(f"no entity or value is the answer {answer.name!r}{several}")
                 candidates += self._similar(answer.name)
         return answer
 
