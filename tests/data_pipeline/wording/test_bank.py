@@ -109,7 +109,7 @@ def test_the_noun_that_is_asked_for_fits_the_answers() -> None:
         (rivers, "cairo", False),
         (rivers, "unknown", True),
         (cities, "cairo", True),
-        ("what are the cities in {x}", "nile", False),
+        ("what are the rivers in {x}", "cairo", False),
         ("name some rivers in {x}", "cairo", False),
         ("what oscars did {x} win", "Academy Award for Best Picture", True),
         ("what oscars did {x} win", "BAFTA Award for Best Film", False),
