@@ -10,6 +10,7 @@ from eval.score.predictions import GOLD, Parse, Prediction, read_gold
 from graphwalker.answers.rows import Rows, row_text
 from graphwalker.datasets.base import load_questions
 from graphwalker.graphs.base import Entity
+from graphwalker.graphs.views.freebase import machine_id
 from graphwalker.question import Answer, Question
 from graphwalker.scoring import is_right
 from graphwalker.trajectory import Trajectory
@@ -68,17 +69,16 @@ class ExpectedQuestions:
         """Return the record with its question's gold in place of its own, which is compared."""
         if not question_id:
             return record
-        question = self._questions[question_id]
-        gold = question.to_json()
         if isinstance(own := record.get("question"), dict) and "turns" in record:  # a trajectory
-            self._note(question_id, read_gold(cast("dict[str, Any]", own)))
-            return {**record, "question": gold}
+            self._note_episode(question_id, read_gold(cast("dict[str, Any]", own)))
+            return {**record, "question": self._questions[question_id].to_json()}
+        question = self._questions[question_id]
         self._note(question_id, read_gold(record))
         kept = {key: value for key, value in record.items() if key not in (*GOLD, "parses")}
         if isinstance(question.gold, Rows) and isinstance(rows := record.get("rows"), list):
             texts = [row_text(row) for row in rows if isinstance(row, dict)]
             kept["gold_rows"] = list(question.gold.nearest(texts))
-        return {**kept, "answers": gold["answers"]}
+        return {**kept, "answers": question.to_json()["answers"]}
 
     def _note(self, question_id: str, own: tuple[Answer, ...] | None) -> bool:
         """Note a question for which a record carries other answers; return whether it does."""
@@ -90,10 +90,17 @@ class ExpectedQuestions:
             self._differing[question_id] = None
         return differs
 
+    def _note_episode(self, question_id: str, own: tuple[Answer, ...] | None) -> bool:
+        """`_note` of an episode, which found on its graph what answers given as ids are called."""
+        question, by_id = self._questions[question_id], {answer.id: answer for answer in own or ()}
+        found = [a if a.id else by_id.get(machine_id(a.name), a) for a in question.answers]
+        self._questions[question_id] = replace(question, answers=tuple(found))
+        return self._note(question_id, own)
+
     def settle(self, episode: Trajectory) -> Trajectory:
         """Return the episode with the gold of its question, scored by that where it had another."""
         known = self._known([episode.question.id, episode.question.text])
-        if known is None or not self._note(known, episode.question.answers):
+        if known is None or not self._note_episode(known, episode.question.answers):
             return episode
         question = self._questions[known]
         question = replace(episode.question, answers=question.answers, gold=question.gold)

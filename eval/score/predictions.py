@@ -130,9 +130,10 @@ def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
         key = columns.get("id") or columns.get("question")
         given = next((columns[name] for name in GIVEN if name in columns), None)
         if key is None or given is None:
+            found = f"columns {', '.join(columns)}" if columns else "holds nothing"
             raise UserError(
-                f"{path}: columns {', '.join(columns)}: one named id (or question) and one named "
-                "prediction are needed"
+                f"{path}: {found}: one column named id (or question) and one named prediction are "
+                f"needed, with {'tabs' if '.tsv' in path.suffixes else 'commas'} between them"
             )
         for row in rows:
             place = f"{path}:{rows.line_num}"

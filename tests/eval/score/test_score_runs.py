@@ -43,6 +43,23 @@ def test_a_file_of_trajectories_is_read_as_predictions(run_folder):
     assert scored.metrics["em"] <= scored.metrics["rog_hit"]
 
 
+def test_answers_that_ones_own_questions_give_as_ids_count_by_their_names(run_folder, tmp_path):
+    rows = [
+        {
+            "id": t.question.id,
+            "question": t.question.text,
+            "topic": [e.id for e in t.question.topic_entities],
+            "answer": [answer.id for answer in t.question.answers],
+        }
+        for t in run_folder.trajectories
+    ]
+    own = write(tmp_path / "own.jsonl", rows)
+    for path in (run_folder.folder, run_folder.folder / "predictions.jsonl"):
+        found = score_file(path, ["em"], questions=own)
+        assert found.expected and not found.expected.differing
+        assert found.metrics == score_file(path, ["em"]).metrics
+
+
 def test_the_parses_of_webqsp_questions_count_in_runs_of_ours(run_folder):
     right = next(t for t in run_folder.trajectories if score_trajectory(t)["em"] == 1)
     gold = right.question.answers
