@@ -28,7 +28,7 @@ _LIGHT = frozenset(
     )
 )
 """Words that tell no relation from another at the edge of a quote."""
-_GENERIC = frozenset(stems("thing place person people name kind type work"))
+_GENERIC = frozenset(stems("thing place person people name kind type work year date"))
 """Words that a phrase may have beyond the question: they tell what is found, not by what."""
 
 
@@ -79,20 +79,23 @@ class ChoiceThoughts:
         paths = [*(b.hops for b in query.branches), query.tail] if query else []
         self._needed = {hop.relation for path in paths for hop in path}
 
-    def aim(self, hop: Hop, own: str, plain: bool = False) -> Aim:
+    def aim(self, hop: Hop, own: str, plain: bool = False, is_last: bool = True) -> Aim:
         """Return the words of a hop that the question's draft words as `own` (`""`: it has none).
 
         What is no noun phrase, such as a whole question, hardly fits into a sentence: the known
         phrase that is nearest to the question says the same. `plain`: `own` is taken as it is.
+        A hop that is not the last one finds no answer to the question, so it says what it finds.
         """
         known = self.phrases.says(hop)
         nouns = [text for text in (own, *known) if text.startswith("the ")]
         phrase = own if plain and own else max(nouns or [own, *known], key=self._nearness)
         entailed = next((text for text in (own, phrase, *known) if text and self._has(text)), "")
-        pronoun, is_guessable = self.phrases.pronoun(hop), bool(entailed or plain or not phrase)
+        pronoun = self.phrases.pronoun(hop)
+        is_guessable = bool(entailed or plain or not phrase or not is_last)
+        wanted = about(phrase, pronoun) if phrase or is_last else "what leads to the answer"
         whole = f'the answer to "{self._whole()}"' if self._words else about("")
-        sought = about(entailed or phrase, pronoun) if is_guessable else whole
-        return Aim(phrase, about(phrase, pronoun), sought, is_guessable)
+        said = about(entailed, pronoun) if entailed else wanted
+        return Aim(phrase, wanted, said if is_guessable else whole, is_guessable)
 
     def _nearness(self, phrase: str) -> tuple[int, int]:
         words = _stems(phrase)

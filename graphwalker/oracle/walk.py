@@ -70,12 +70,14 @@ class QueryWalk:
         ):
             name = self.view.name(branch.topic)
             opening = partial(thoughts.branch if number else thoughts.start, name, number=number)
-            found = yield from self._follow([branch.topic], branch.hops, phrases, opening)
+            aims = self._aims(branch.hops, phrases, is_last=not query.tail)
+            found = yield from self._follow([branch.topic], branch.hops, aims, opening)
             self.ends.append(found)
         answers = shared(self.ends)
         if query.tail:
             opening = partial(thoughts.intersect, [self.view.name(entity) for entity in answers])
-            answers = yield from self._follow(answers, query.tail, wording.tail_phrases, opening)
+            aims = self._aims(query.tail, wording.tail_phrases)
+            answers = yield from self._follow(answers, query.tail, aims, opening)
         if query.constraint and answers:
             phrase = fill_bound(wording.constraint, query.constraint)
             answers = yield from self._weigh(answers, query.constraint, phrase)
@@ -92,9 +94,10 @@ class QueryWalk:
         nothing."""
         frontier, why = [branch.topic], ""
         opening = partial(thoughts.start, self.view.name(branch.topic))
-        (aim,) = self._aims(branch.hops[-1:], phrases[-1:])
+        aims = self._aims(branch.hops, phrases)
+        aim = aims[-1]
         if branch.hops[:-1]:
-            frontier = yield from self._follow(frontier, branch.hops[:-1], phrases[:-1], opening)
+            frontier = yield from self._follow(frontier, branch.hops[:-1], aims, opening)
         else:
             why = opening(aim.sought, self.rng)
         self.number, self.later = self.number + 1, ()
@@ -119,23 +122,31 @@ class QueryWalk:
         names = tuple(self.view.name(entity) for entity in answers)
         return self._speak(tell(names, rng=self.rng)), FinalAnswer(names)
 
-    def _aims(self, hops: Sequence[Hop], phrases: Sequence[str]) -> list[Aim]:
+    def _aims(
+        self, hops: Sequence[Hop], phrases: Sequence[str], is_last: bool = True
+    ) -> list[Aim]:
+        """Return the words of the hops. `is_last`: whether the question asks for what they find."""
         choices, plain = self.view.choices, self.rng is None
-        return [choices.aim(h, own, plain) for h, own in zip(hops, phrases, strict=True)]
+        return [
+            choices.aim(hop, own, plain, is_last and number == len(hops))
+            for number, (hop, own) in enumerate(zip(hops, phrases, strict=True), 1)
+        ]
 
     def _follow(
         self,
         frontier: list[Entity],
         hops: Sequence[Hop],
-        phrases: Sequence[str],
+        aims: Sequence[Aim],
         opening: Callable[..., str],
     ) -> Steps[list[Entity]]:
-        """Return where the hops lead to. `opening` words the first thought by what is sought."""
-        aims = self._aims(hops, phrases)
+        """Return where the hops lead to. `aims`: their words, and those of hops that come later.
+        `opening` words the first thought by what is sought."""
         why = opening(sought=aims[0].sought, rng=self.rng)
-        for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
+        if self.rng:
+            why = thoughts.ahead(why, [aim.sought for aim in aims[1:]], self._other_topics())
+        for number, (hop, aim) in enumerate(zip(hops, aims, strict=False)):
             self.number += 1
-            self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=True))
+            self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=False))
             if self.view.abilities.directed:
                 ends = yield from self._directed_hop(frontier, hop, aim, why)
                 found = (end for reached in ends.values() for end in reached)
@@ -144,6 +155,11 @@ class QueryWalk:
                 frontier = yield from self._hop(frontier, hop, aim, why)
             why = ""
         return frontier
+
+    def _other_topics(self) -> list[str]:
+        """Return the topics of the branches behind the one at hand, at the first of them."""
+        others = () if self.ends else query_of(self.question).branches[1:]
+        return [self.view.name(branch.topic) for branch in others]
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
         """Return where a hop leads to from all of these; nothing where it was never listed."""

@@ -162,3 +162,8 @@ def test_a_person_is_not_it(hop: Hop, pronoun: str) -> None:
     lexicon = Lexicon.for_graph(["people.person.nationality", "film.film.directed_by"])
     aim = of_question("who?", lexicon, hop).aim(hop, "the kin of {x}", plain=True)
     assert aim.wanted == f"the kin of {pronoun}"
+
+
+def test_a_hop_before_the_last_says_what_it_finds_and_not_the_answer() -> None:
+    aim = of_question("whose film is Silent Harbor?").aim(LISTED[1], "", is_last=False)
+    assert (aim.sought, aim.is_guessable) == ("the director of it", True)
