@@ -158,8 +158,8 @@ class QueryWalk:
 
     def _other_topics(self) -> list[str]:
         """Return the topics of the branches behind the one at hand, at the first of them."""
-        others = () if self.ends else query_of(self.question).branches[1:]
-        return [self.view.name(branch.topic) for branch in others]
+        first, *others = (branch.topic for branch in query_of(self.question).branches)
+        return [self.view.name(e) for e in others if e != first and not self.ends]
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
         """Return where a hop leads to from all of these; nothing where it was never listed."""
