@@ -139,18 +139,6 @@ def start(topic: str, sought: str, rng: Choice, number: int = 0) -> str:
     )
 
 
-def ahead(opening: str, later: Sequence[str], topics: Sequence[str]) -> str:
-    """Add to an opening what comes behind its hop: what is sought later, and where other parts
-    start. A model that wrote how many hops a question has knows when the last one is done.
-
-    >>> ahead("I start at Rome.", ["the mayor of it"], ["Oslo"])
-    'I start at Rome. Then I need the mayor of it. Another part starts at Oslo.'
-    """
-    steps = [f"Then I need {', then '.join(later)}."] if later else []
-    parts = [f"Another part starts at {topic}." for topic in topics]
-    return _one_stop(" ".join((opening, *steps, *parts)))
-
-
 def found_names(names: Sequence[str], rng: Choice) -> str:
     """Return what a step gave, before anything is made of it."""
     few = _few(names)

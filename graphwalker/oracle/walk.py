@@ -122,9 +122,7 @@ class QueryWalk:
         names = tuple(self.view.name(entity) for entity in answers)
         return self._speak(tell(names, rng=self.rng)), FinalAnswer(names)
 
-    def _aims(
-        self, hops: Sequence[Hop], phrases: Sequence[str], is_last: bool = True
-    ) -> list[Aim]:
+    def _aims(self, hops: Sequence[Hop], phrases: Sequence[str], is_last: bool = True) -> list[Aim]:
         """Return the words of the hops. `is_last`: whether the question asks for what they find."""
         choices, plain = self.view.choices, self.rng is None
         return [
@@ -142,8 +140,6 @@ class QueryWalk:
         """Return where the hops lead to. `aims`: their words, and those of hops that come later.
         `opening` words the first thought by what is sought."""
         why = opening(sought=aims[0].sought, rng=self.rng)
-        if self.rng:
-            why = thoughts.ahead(why, [aim.sought for aim in aims[1:]], self._other_topics())
         for number, (hop, aim) in enumerate(zip(hops, aims, strict=False)):
             self.number += 1
             self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=False))
@@ -155,11 +151,6 @@ class QueryWalk:
                 frontier = yield from self._hop(frontier, hop, aim, why)
             why = ""
         return frontier
-
-    def _other_topics(self) -> list[str]:
-        """Return the topics of the branches behind the one at hand, at the first of them."""
-        first, *others = (branch.topic for branch in query_of(self.question).branches)
-        return [self.view.name(e) for e in others if e != first and not self.ends]
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
         """Return where a hop leads to from all of these; nothing where it was never listed."""
