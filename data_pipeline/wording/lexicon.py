@@ -119,6 +119,9 @@ class Lexicon(Phrases):
         relations of this graph, but not this one."""
         return self.entry(hop).phrases if hop in self.written or not self.written else ()
 
+    def questions(self, hop: Hop) -> tuple[str, ...]:
+        return (*self.entry(hop).questions, *self.entry(hop).casual)
+
     def pronoun(self, hop: Hop) -> str:
         """Return what stands for the entity that a hop starts from: a person is not `it`."""
         source = self.entry(hop).source

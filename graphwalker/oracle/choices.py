@@ -6,7 +6,7 @@ listed first.
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -38,6 +38,10 @@ class Phrases:
     def says(self, hop: Hop) -> tuple[str, ...]:
         """Return phrases with `{x}` for where the hop starts (`the director of {x}`), the plainest
         noun phrase first; none where nobody knows any."""
+        return ()
+
+    def questions(self, hop: Hop) -> Collection[str]:
+        """Return whole questions of a hop, as people type them: `time zone for {x}`."""
         return ()
 
     def pronoun(self, hop: Hop) -> str:
@@ -87,6 +91,8 @@ class ChoiceThoughts:
         A hop that is not the last one finds no answer to the question, so it says what it finds.
         """
         known = self.phrases.says(hop)
+        if not plain and own in self.phrases.questions(hop) and about(own).startswith("the one "):
+            own = ""  # a question without a verb
         nouns = [text for text in (own, *known) if text.startswith("the ")]
         phrase = own if plain and own else max(nouns or [own, *known], key=self._nearness)
         entailed = next((text for text in (own, phrase, *known) if text and self._has(text)), "")

@@ -167,3 +167,10 @@ def test_a_person_is_not_it(hop: Hop, pronoun: str) -> None:
 def test_a_hop_before_the_last_says_what_it_finds_and_not_the_answer() -> None:
     aim = of_question("whose film is Silent Harbor?").aim(LISTED[1], "", is_last=False)
     assert (aim.sought, aim.is_guessable) == ("the director of it", True)
+
+
+def test_a_question_without_a_verb_is_told_by_the_noun_of_its_relation() -> None:
+    hop = Hop("location.location.time_zones")
+    lexicon = Lexicon.for_graph([hop.relation])
+    aim = of_question("time zone for Silent Harbor", lexicon, hop).aim(hop, "time zone for {x}")
+    assert aim.sought == "the time zone of it"
