@@ -216,8 +216,8 @@ class Verifier:
             yield from self._check_wording(claim.question, query, run)
 
     def _topics(self, claim: Claim) -> Iterator[Flaw]:
-        asked = claim.question.topic_entities if claim.question else ()
-        topics = claim.query.topics if claim.query else asked
+        own = claim.question.topic_entities if claim.question else ()
+        topics = claim.query.topics if claim.query else own
         for topic in topics:
             found = topic.id or next((e.id for e in self.graph.resolve(topic.name)), "")
             name = self.graph.name(found)

@@ -100,8 +100,8 @@ class ChoiceThoughts:
         is_guessable = bool(entailed or plain or not phrase or not is_last)
         wanted = about(phrase, pronoun) if phrase or is_last else "what leads to the answer"
         whole = f'the answer to "{self._whole()}"' if self._words else about("")
-        said = about(entailed, pronoun) if entailed else wanted
-        return Aim(phrase, wanted, said if is_guessable else whole, is_guessable)
+        sought = about(entailed, pronoun) if entailed else wanted
+        return Aim(phrase, wanted, sought if is_guessable else whole, is_guessable)
 
     def _nearness(self, phrase: str) -> tuple[int, int]:
         words = _stems(phrase)
