@@ -141,7 +141,6 @@ _LABEL = re.compile(r"(?:the |final )*answers?(?: is| are)?[\s*_]*[:\s]\s*", re.
 _STATED = re.compile(r"(?:^|\W)(?:final )?answer[\s*_]*:[\s*_]*(.+)\Z", re.IGNORECASE | re.DOTALL)
 _BOXED = re.compile(r"\\boxed\{([^{}]+)\}")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+", re.MULTILINE)
-_LIST = re.compile(r"\[.*\]", re.DOTALL)
 _ALONE = re.compile(
     r"\s*(?:```\w*\s)?\s*(\[.*\]|\{\s*\"(?:final_)?answers?\"\s*:.*\})\s*(?:```)?\s*", re.DOTALL
 )
@@ -182,9 +181,10 @@ def read_lenient(completion: str, tools: bool = True) -> FinalAnswer | None:
 def _listed_names(body: str) -> list[str] | None:
     """Return the names of a list in JSON or in Python's quotes, or of an object's only value."""
     value = first_value(body, "[")
-    if value is None and (found := _LIST.search(body)):
+    start, end = body.find("["), body.rfind("]")
+    if value is None and 0 <= start < end:
         try:
-            value = ast.literal_eval(found[0])
+            value = ast.literal_eval(body[start : end + 1])
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return None
     if value is None:
