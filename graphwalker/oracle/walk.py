@@ -97,7 +97,7 @@ class QueryWalk:
         aims = self._aims(branch.hops, phrases)
         aim = aims[-1]
         if branch.hops[:-1]:
-            frontier = yield from self._follow(frontier, branch.hops[:-1], aims, opening)
+            frontier = yield from self._follow(frontier, branch.hops[:-1], aims[:-1], opening)
         else:
             why = opening(aim.sought, self.rng)
         self.number, self.later = self.number + 1, ()
@@ -137,12 +137,11 @@ class QueryWalk:
         aims: Sequence[Aim],
         opening: Callable[..., str],
     ) -> Steps[list[Entity]]:
-        """Return where the hops lead to. `aims`: their words, and those of hops that come later.
-        `opening` words the first thought by what is sought."""
+        """Return where the hops lead to. `opening` words the first thought by what is sought."""
         why = opening(sought=aims[0].sought, rng=self.rng)
-        for number, (hop, aim) in enumerate(zip(hops, aims, strict=False)):
+        for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
             self.number += 1
-            self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=False))
+            self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=True))
             if self.view.abilities.directed:
                 ends = yield from self._directed_hop(frontier, hop, aim, why)
                 found = (end for reached in ends.values() for end in reached)
