@@ -349,9 +349,9 @@ def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[
         raise UserError(f"{path}:{number}: {error}") from None
     except (ValueError, RecursionError) as error:
         why = "holds a NUL character" if "\0" in line else json_fault(error)
-        raise UserError(f"{path}:{number}: not JSON ({why}){_tell_format(path, number)}") from None
+        raise UserError(f"{path}:{number}: not JSON ({why}){_hint(path, number)}") from None
     if not isinstance(record, dict):
-        raise UserError(f"{path}:{number}: a record must be a JSON object{_tell_format(path, number)}")
+        raise UserError(f"{path}:{number}: a record must be a JSON object{_hint(path, number)}")
     return cast(dict[str, Any], record)
 
 
@@ -361,7 +361,7 @@ JSON_LINES = (
 )
 
 
-def _tell_format(path: Path | str, number: int) -> str:
+def _hint(path: Path | str, number: int) -> str:
     """Return what a file should hold whose name does not say JSON lines either."""
     return "" if number > 1 or ".jsonl" in Path(path).suffixes else f"; {JSON_LINES}"
 
