@@ -5,8 +5,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -22,7 +20,7 @@ from eval.run.records import (
 from eval.run.shards import adopt, has_shards, mark_complete
 from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import without_times
+from graphwalker.agents.rollout import Task, without_times
 from graphwalker.errors import HopelessError, IncompleteError, UserError
 from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
@@ -48,9 +46,9 @@ class _Pass:
     numbers: range
     whole: bool
 
-    def ids(self) -> Iterator[str]:
-        """Return the ids of its episodes, in order."""
-        return (f"{question.id}#{n}" for question in self.questions for n in self.numbers)
+    def episodes(self) -> Iterator[Task]:
+        """Return its episodes, in order."""
+        return (Task(q, n, self.sampling) for q in self.questions for n in self.numbers)
 
 
 class EvalOptions(TypedDict, total=False):
@@ -190,7 +188,7 @@ def _run_pass(
     except (HopelessError, IncompleteError) as error:
         stop = str(error)
     for path in (part.path, out / FAILURES):
-        _settle(path, list(part.ids()))
+        _settle(path, [task.key for task in part.episodes()])
     if stop is not None:
         raise IncompleteError(stop)
     return done
@@ -214,25 +212,25 @@ def _run_episodes(
             log.warning(lost_costs, out / USAGE, lacking)
         ended = len(present)
         tick(ended)
-        failures = _FailuresInARow(key for key in part.ids() if key not in present)
-        for group, first, count in plan(part.questions, part.numbers, present):
-            for trajectory in workers.run(group, part.sampling, count, first):
-                used.append(usage_record(trajectory))
-                key = f"{trajectory.question.id}#{trajectory.sample}"
-                if trajectory.stop.infrastructure_failure:
-                    lost.append(trajectory.to_json())
-                    error = trajectory.provenance.get("error", trajectory.stop.value)
-                    failures.add(key, error)
-                else:
-                    failures.add(key, None)
-                    record = _record(trajectory, part.whole)
-                    kept.append(record)
-                    right, scored = right + record["scores"]["em"], scored + 1
-                ended += 1
-                tick(ended, **{figure: right / max(1, scored)})
-                if most_failures and failures.count >= most_failures:
-                    last = f"{failures.count} failures in a row, the last: {failures.last}"
-                    raise IncompleteError(last)
+        missing = [task for task in part.episodes() if task.key not in present]
+        failures = _FailuresInARow(task.key for task in missing)
+        for trajectory in workers.run(missing):
+            used.append(usage_record(trajectory))
+            key = f"{trajectory.question.id}#{trajectory.sample}"
+            if trajectory.stop.infrastructure_failure:
+                lost.append(trajectory.to_json())
+                error = trajectory.provenance.get("error", trajectory.stop.value)
+                failures.add(key, error)
+            else:
+                failures.add(key, None)
+                record = _record(trajectory, part.whole)
+                kept.append(record)
+                right, scored = right + record["scores"]["em"], scored + 1
+            ended += 1
+            tick(ended, **{figure: right / max(1, scored)})
+            if most_failures and failures.count >= most_failures:
+                last = f"{failures.count} failures in a row, the last: {failures.last}"
+                raise IncompleteError(last)
     return ended
 
 
@@ -251,26 +249,6 @@ class _FailuresInARow:
             failure = self._ended.pop(self._left.popleft())
             self.count = 0 if failure is None else self.count + 1
             self.last = failure or self.last
-
-
-def plan(
-    questions: Sequence[Question], numbers: range, done: set[str]
-) -> Iterator[tuple[list[Question], int, int]]:
-    """Yield what is still to run, as (questions, first sample, count) blocks in question order."""
-    missing = (
-        (question, [n for n in numbers if f"{question.id}#{n}" not in done])
-        for question in questions
-    )
-    spans = ((question, span) for question, left in missing for span in _spans(left))
-    for (first, count), block in groupby(spans, key=itemgetter(1)):
-        yield [question for question, _ in block], first, count
-
-
-def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield runs of consecutive numbers, as (first, count)."""
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        found = [number for _, number in run]
-        yield found[0], len(found)
 
 
 def _record(trajectory: Trajectory, whole: bool) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from graphwalker.agents.environment import Environment
-from graphwalker.agents.rollout import rollout
-from graphwalker.policies.base import Policy, Sampling
-from graphwalker.question import Question
+from graphwalker.agents.rollout import Task, TaskList, rollout
+from graphwalker.policies.base import Policy
 from graphwalker.trajectory import Trajectory
 from graphwalker.workers.pool import Backend, Pool, Processes
 
@@ -23,9 +22,7 @@ class Workers(Protocol):
     @property
     def policy_name(self) -> str: ...
 
-    def run(
-        self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
-    ) -> Iterator[Trajectory]: ...
+    def run(self, episodes: Sequence[Task]) -> Iterator[Trajectory]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +38,13 @@ class ThisProcess:
     def policy_name(self) -> str:
         return self.policy.name
 
-    def run(
-        self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
-    ) -> Iterator[Trajectory]:
+    def run(self, episodes: Sequence[Task]) -> Iterator[Trajectory]:
         return rollout(
-            questions,
+            TaskList(iter(episodes), ordered=False),
             self.environment,
             self.policy,
-            sampling,
-            samples=samples,
-            first_sample=first_sample,
             concurrency=self.concurrency,
             retries=self.retries,
-            ordered=False,
         )
 
 
@@ -66,14 +57,8 @@ class LazyProcess:
         self.environment, self.policy_name = environment, policy_name
         self._make = cache(make)
 
-    def run(
-        self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
-    ) -> Iterator[Trajectory]:
-        return self._make().run(questions, sampling, samples, first_sample)
-
-
-_Part = tuple[Sequence[Question], Sampling, int, int]
-"""What `ThisProcess.run` is called with."""
+    def run(self, episodes: Sequence[Task]) -> Iterator[Trajectory]:
+        return self._make().run(episodes)
 
 
 class WorkerProcesses:
@@ -97,15 +82,12 @@ class WorkerProcesses:
         self.environment, self.policy_name = environment, policy_name
         self._workers, self._chunk = workers, chunk
         backend = backend or Processes(worker_maker, (build, config, workers), workers)
-        self._pool = Pool[_Part, list[Trajectory]](backend, ahead=workers + 1)
+        self._pool = Pool[Sequence[Task], list[Trajectory]](backend, ahead=workers + 1)
 
-    def run(
-        self, questions: Sequence[Question], sampling: Sampling, samples: int, first_sample: int
-    ) -> Iterator[Trajectory]:
-        share = -(-len(questions) // self._workers)
-        size = max(1, min(share, self._chunk // samples))
-        parts = (questions[start : start + size] for start in range(0, len(questions), size))
-        for trajectories in self._pool.results((p, sampling, samples, first_sample) for p in parts):
+    def run(self, episodes: Sequence[Task]) -> Iterator[Trajectory]:
+        size = max(1, min(-(-len(episodes) // self._workers), self._chunk))
+        starts = range(0, len(episodes), size)
+        for trajectories in self._pool.results(episodes[at : at + size] for at in starts):
             yield from trajectories
 
     def __enter__(self) -> "WorkerProcesses":
@@ -117,12 +99,12 @@ class WorkerProcesses:
 
 def worker_maker(
     build: Callable[[Any], ThisProcess], config: Any, workers: int
-) -> Callable[[_Part], list[Trajectory]]:
+) -> Callable[[Sequence[Task]], list[Trajectory]]:
     """Return the function that a backend calls in each worker to run a part."""
     # Before torch is loaded: workers that each take every core stand in each other's way.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     return partial(_run, build(config))
 
 
-def _run(process: ThisProcess, part: _Part) -> list[Trajectory]:
-    return list(process.run(*part))
+def _run(process: ThisProcess, part: Sequence[Task]) -> list[Trajectory]:
+    return list(process.run(part))

@@ -120,7 +120,7 @@ the episodes. An episode that is tried again begins at turn 1 again."""
 
 
 def rollout(
-    questions: Iterable[Question] | Inbox,
+    questions: Iterable[Question] | TaskList | Inbox,
     environment: Environment,
     policy: Policy,
     sampling: Sampling | None = None,
@@ -135,14 +135,15 @@ def rollout(
     """Trajectories in question order, then sample order, whatever order they finish in; not
     `ordered`: as they finish, so that a slow one holds back none that is to be stored.
 
-    An `Inbox` in place of questions stays open: its trajectories come as they finish, each drawn as
-    it was put in. An episode that failed for our reasons is tried again `retries` times with fresh
-    tools, then yielded with that stop reason: set it aside, it says nothing about the agent.
+    A `TaskList` in place of questions says itself which episodes, how drawn, and in which order. An
+    `Inbox` stays open: its trajectories come as they finish, each drawn as it was put in. An
+    episode that failed for our reasons is tried again `retries` times with fresh tools, then
+    yielded with that stop reason: set it aside, it says nothing about the agent.
 
     After a failure that every request would meet (`HopelessError`: a wrong key, a cap) no further
     episode starts; those under way are yielded, then it is raised. An `Inbox` continues.
     """
-    if isinstance(questions, Inbox):
+    if isinstance(questions, Inbox | TaskList):
         source = questions
     else:
         drawn = sampling or Sampling()

@@ -58,6 +58,25 @@ def test_a_killed_run_goes_on_and_ends_as_an_undisturbed_one(tmp_path, completio
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+class Witness(ScriptedPolicy):
+    """Notes the most episodes that were given a completion together."""
+
+    most = 0
+
+    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+        completions = super().collect()
+        self.most = max(self.most, len(completions))
+        return completions
+
+
+def test_what_a_killed_run_lacks_here_and_there_is_played_together(tmp_path: Path) -> None:
+    samples = run(tmp_path / "run", samples=3) / SAMPLES
+    lines = samples.read_text(encoding="utf-8").splitlines(keepends=True)
+    samples.write_text("".join(lines[::2]), encoding="utf-8")
+    run(tmp_path / "run", witness := Witness(trained_script()), samples=3)
+    assert samples.read_text(encoding="utf-8") == "".join(lines) and witness.most == 12
+
+
 def test_infrastructure_failures_stand_apart_and_are_tried_again_in_place(tmp_path: Path) -> None:
     script = {**trained_script(), "q03": [PolicyError("the server is down")]}
     found = read_run(run(tmp_path / "run", ScriptedPolicy(script)))
