@@ -20,6 +20,8 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 _SMALL = 2**26
 """Bytes: no more for all slots, and a buffer has them from the start, without copies later."""
+_ALIKE = 0.7
+"""The mean row, as a share of the longest, from which the rows of a batch are read together."""
 _FEW = 16
 """Query positions up to which the heads of a group are read together: those of decoding."""
 
@@ -179,6 +181,18 @@ def _grouped_attention(
     """query: (batch, heads, tokens, size); key and value: (batch, key heads, slots, size);
     attention_mask: (batch, 1, tokens, slots)."""
     batch, heads, length, size = query.shape
+    if query.device.type == "cpu" and batch > 1:
+        seen: list[int] = (attention_mask[:, 0, -1] == 0).sum(-1).tolist()
+        if sum(seen) < _ALIKE * batch * max(seen):
+            # Each row reads its own slots, not as many as the longest has.
+            rows = [
+                _grouped_attention(
+                    module, query[i : i + 1], key[i : i + 1, :, :n], value[i : i + 1, :, :n],
+                    attention_mask[i : i + 1, :, :, :n], **settings,
+                )[0]
+                for i, n in enumerate(seen)
+            ]  # fmt: skip
+            return torch.cat(rows), None
     if length > _FEW:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
     # Few query positions: the heads of a group can stand where more of them would.

@@ -86,6 +86,15 @@ def test_an_episode_that_joins_others_half_way_draws_what_it_draws_alone(model):
         assert found[request.key] == alone(model, request)
 
 
+def test_an_episode_beside_a_much_longer_one_draws_what_it_draws_alone(model):
+    policy = engine(model)
+    long = (*prompt(0), Message("assistant", "walk " * 60), Message("user", "Seen 1."))
+    requests = [warm(0, 20, messages=long), *(warm(index, 20) for index in (1, 2, 3))]
+    for request in requests:
+        policy.submit(request)
+    assert all_of(policy) == {request.key: alone(model, request) for request in requests}
+
+
 def test_an_episode_released_while_it_is_written_leaves_the_others_as_they_are(model):
     policy = engine(model)
     for index, tokens in enumerate((30, 2, 20)):
