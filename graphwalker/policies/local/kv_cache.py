@@ -182,7 +182,7 @@ def _grouped_attention(
     attention_mask: (batch, 1, tokens, slots)."""
     batch, heads, length, size = query.shape
     if query.device.type == "cpu" and batch > 1:
-        seen: list[int] = (attention_mask[:, 0, -1] == 0).sum(-1).tolist()
+        seen = [int(count) for count in (attention_mask[:, 0, -1] == 0).sum(-1)]
         if sum(seen) < _ALIKE * batch * max(seen):
             # Each row reads its own slots, not as many as the longest has.
             rows = [
