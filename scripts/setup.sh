@@ -94,6 +94,7 @@ install_torch() {
 install_project() {
   local words=(--quiet --constraint "$constraints" --editable ".[$extras]")
   if command -v uv >/dev/null 2>&1; then
+    say "uv installs them, from the indexes of its own settings"
     uv pip install --python "$venv/bin/python" "${words[@]}" && return
     say "uv could not: pip installs them"
   fi

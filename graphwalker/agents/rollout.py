@@ -31,7 +31,8 @@ class Task:
 
 
 class TaskList:
-    """Tasks known beforehand; their trajectories come in this order, or as they end."""
+    """Tasks known beforehand. Their trajectories come in this order or, not `ordered`, as they end:
+    then a slow one holds back none that is to be stored."""
 
     arrives = False
 
@@ -130,10 +131,8 @@ def rollout(
     retries: int = 1,
     first_sample: int = 0,
     on_turn: OnTurn | None = None,
-    ordered: bool = True,
 ) -> Iterator[Trajectory]:
-    """Trajectories in question order, then sample order, whatever order they finish in; not
-    `ordered`: as they finish, so that a slow one holds back none that is to be stored.
+    """Trajectories in question order, then sample order, whatever order they finish in.
 
     A `TaskList` in place of questions says itself which episodes, how drawn, and in which order. An
     `Inbox` stays open: its trajectories come as they finish, each drawn as it was put in. An
@@ -149,7 +148,7 @@ def rollout(
         drawn = sampling or Sampling()
         numbers = range(first_sample, first_sample + samples)
         tasks = (Task(q, number, drawn) for q in questions for number in numbers)
-        source = TaskList(tasks, ordered)
+        source = TaskList(tasks)
     run = _Run(source, environment, policy, retries, on_turn)
     return run.trajectories(max(1, concurrency))
 

@@ -5,7 +5,7 @@ import pytest
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.episode import Episode
 from graphwalker.agents.prompt import Prompt
-from graphwalker.agents.rollout import Inbox, rollout
+from graphwalker.agents.rollout import Inbox, Task, TaskList, rollout
 from graphwalker.errors import GraphError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.memory import MemoryGraph
@@ -147,7 +147,8 @@ def test_a_request_that_is_not_taken_ends_its_episode():
 
 def test_out_of_order_an_episode_that_ended_does_not_wait_for_a_slower_one():
     policy = ScriptedPolicy({"a": [LOOK, LOOK, *WALK], "b": WALK, "c": [DONE]})
-    done = rollout(questions(*"abc"), environment(), policy, Sampling(), ordered=False)
+    tasks = TaskList((Task(q, 0, Sampling()) for q in questions(*"abc")), ordered=False)
+    done = rollout(tasks, environment(), policy)
     assert [t.question.id for t in done] == ["c", "b", "a"]
 
 
