@@ -44,6 +44,7 @@ _PROPERTY = re.compile(r"P\d+\b")
 _DIRECT = re.compile(r"wdt\.(P\d+)(?:\.\w*)?")
 EXECUTED, NO_QUERY = "executed", "no_query"
 """Where a record says it, under `query`: `executed` is one of `FITS`, `no_query` of `REASONS`."""
+LABEL = "relation_label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,22 @@ def stated_sparql(question: Question) -> list[str]:
 
 
 def gold_path(question: Question) -> tuple[str, ...]:
-    """Return the relations of its gold path as the dataset gives them, `~` before inverse ones."""
+    """Return the relations of its gold path as the dataset gives them, `~` before inverse ones.
+
+    Of SimpleQuestions with topic entities, whose records name no relation: the last part of its id.
+    """
+    if label := question.annotations.get(LABEL):
+        return (str(label),)
     parses: list[dict[str, Any]] = question.annotations.get("parses") or [{}]
     path = question.annotations.get("relation_path") or parses[0].get("chain") or ()
     return tuple(map(str, path)) if isinstance(path, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _of_label(graph: KnowledgeGraph, topics: Sequence[Entity], label: str) -> list[str]:
+    """Return the relations of the topic entities whose ids end in a label."""
+    sides = [Side(topic.id, direction) for topic in topics for direction in Direction]
+    found = {relation for own in graph.relations_many(sides) for relation, _ in own}
+    return sorted(one for one in found if one.rpartition(".")[2] == label)
 
 
 def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
@@ -133,7 +146,9 @@ def _way(question: Question, graph: KnowledgeGraph, gold: GoldSet) -> Way | str:
         return "path_too_long" if path else "no_path"
     if not topics:
         return "no_topic"
-    ways = chains(graph, topics, path)
+    is_label = bool(question.annotations.get(LABEL))
+    paths = [(one,) for one in _of_label(graph, topics, path[0])] if is_label else [path]
+    ways = [way for one in paths for way in chains(graph, topics, one)]
     walked = [way for way in ways if way.answers is not None]
     best = list(_best(walked, gold))
     if not best or _fit(best[0], gold) != EQUAL:

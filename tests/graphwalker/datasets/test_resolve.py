@@ -73,6 +73,16 @@ def test_a_path_without_a_meaning_here_keeps_no_query_and_says_why(path, answers
     assert found.query is None and found.annotations[NO_QUERY] == reason
 
 
+@pytest.mark.parametrize(
+    ("label", "found"), [(MADE.rpartition(".")[2], (MADE,)), ("nobody", None), ("", None)]
+)
+def test_the_last_part_of_a_relation_is_looked_for_at_the_topic(label, found):
+    asked = question([], "m.0film1 m.0film2")
+    done = resolve_one(replace(asked, annotations={"relation_label": label}), toy_graph())
+    assert (done.query and done.query.path) == found
+    assert found or done.annotations[NO_QUERY] == ("no_way" if label else "no_path")
+
+
 def test_two_directions_that_fit_equally_well_are_ambiguous():
     graph = toy_graph()
     both = question(["people.person.nationality"], "m.0land m.0tom", "m.0land m.0tom")

@@ -5,6 +5,7 @@ import re
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import named_answer
 from graphwalker.datasets.loaders.freebase.freebase import FreebaseId, Topics, topics
+from graphwalker.datasets.queries import LABEL
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
 
@@ -55,5 +56,5 @@ class SimpleQuestionsLinked(records.Published):
             answers=(named_answer(self.answer),),
             structure="1-hop",
             hops=1,
-            annotations={"relation_label": self.relation},
+            annotations={LABEL: self.relation},
         )
