@@ -45,6 +45,7 @@ _DIRECT = re.compile(r"wdt\.(P\d+)(?:\.\w*)?")
 EXECUTED, NO_QUERY = "executed", "no_query"
 """Where a record says it, under `query`: `executed` is one of `FITS`, `no_query` of `REASONS`."""
 LABEL = "relation_label"
+"""Where a record has the last part of its relation alone."""
 
 
 @dataclass(frozen=True, slots=True)
