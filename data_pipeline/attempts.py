@@ -325,6 +325,7 @@ class Maker:
         oracle = OraclePolicy(
             *(self._walked, protocol, config.seed, config.plain_thoughts, speaker),
             phrases=self._lexicon,
+            counts_steps=config.count_steps,
         )
         run = rollout([question], self._environment, oracle, Sampling(), concurrency=1)
         trajectory = replace(without_times(next(run)), question=question)

@@ -128,6 +128,7 @@ class Expert:
                 sample=sample,
                 plain=config.plain_thoughts,
                 phrases=self._phrases,
+                counts_steps=config.count_steps,
             )
         else:
             run = rollout(
@@ -147,9 +148,8 @@ class Expert:
             return None
         config = self._config
         silent = config.policy is not None and config.policy.thoughts == "none"
-        episodes = ways_back(
-            failed, self._environment, config.seed, config.plain_thoughts, silent, self._phrases
-        )
+        said = (config.plain_thoughts, silent, self._phrases, config.count_steps)
+        episodes = ways_back(failed, self._environment, config.seed, *said)
         scored = map(self._score, episodes)
         return next((episode for episode in scored if not fault(episode)), None)
 

@@ -55,6 +55,7 @@ def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> E
         searched=config.searched,
         seed=config.seed,
         plain=config.plain_thoughts,
+        counts_steps=config.count_steps,
         speaker=environment.speaker,
         phrases=lexicon,
     )

@@ -45,6 +45,7 @@ def ways_back(
     plain: bool = False,
     silent: bool = False,
     phrases: Phrases = NO_PHRASES,
+    counts_steps: bool = False,
 ) -> Iterator[Trajectory]:
     """Episodes that begin as the failed one did and end as the oracle would, each from an earlier
     turn of it than the one before; the first from a turn that is drawn by seed.
@@ -61,7 +62,7 @@ def ways_back(
     ends = [k for k, turn in enumerate(turns, 1) if turn.triples or turn.error] or [len(turns)]
     policy = WayBack(
         *(environment.graph, environment.protocol, seed, plain, environment.speaker, silent),
-        phrases,
+        *(phrases, counts_steps),
     )
     drawn = random.Random(f"{seed}/{failed.id}/way back").randrange(len(ends))
     for at in reversed(ends[: drawn + 1]):

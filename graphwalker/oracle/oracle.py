@@ -31,12 +31,13 @@ class OraclePolicy(PlannedPolicy):
         speaker: Speaker | None = WALKER,
         silent: bool = False,
         phrases: Phrases = NO_PHRASES,
+        counts_steps: bool = False,
     ) -> None:
         """`plain`: every kind of thought has one form only; `silent`: actions without thoughts;
-        `phrases`: what thoughts call a hop."""
+        `phrases`: what thoughts call a hop; `counts_steps`: they count the question's steps."""
         super().__init__(graph, protocol, speaker)
         self._seed, self._plain, self._silent = seed, plain, silent
-        self._phrases = phrases
+        self._phrases, self._counts_steps = phrases, counts_steps
 
     def plan(self, key: str, question: Question) -> Plan:
         return self.continue_from(question, ())
@@ -53,4 +54,5 @@ class OraclePolicy(PlannedPolicy):
         """Return the view of an episode that begins."""
         avoided = question.query.avoided_ids if question.query else frozenset[str]()
         choices = ChoiceThoughts(question, self._phrases)
-        return View(self.graph, question.topic_entities, self.speaker, avoided, choices)
+        topics = question.topic_entities
+        return View(self.graph, topics, self.speaker, avoided, choices, self._counts_steps)

@@ -100,11 +100,13 @@ class View:
         speaker: Speaker = WALKER,
         avoided: frozenset[str] = frozenset(),
         choices: ChoiceThoughts | None = None,
+        counts_steps: bool = False,
     ) -> None:
-        """`choices` words what a hop is for, and explains a choice among listed relations."""
+        """`choices` words what a hop is for, and explains a choice among listed relations;
+        `counts_steps`: thoughts say how many steps the question takes, and which one they tell."""
         self._avoided = avoided
         self.choices = choices or ChoiceThoughts(Question())
-        self.graph = graph
+        self.graph, self.counts_steps = graph, counts_steps
         self.speaker = speaker
         self.abilities = abilities_of(speaker)
         self._names = {entity.id: entity.name for entity in topics}
@@ -224,15 +226,18 @@ class View:
             self._fresh, self._fresh_by = found, "" if by_call else hop.relation
         return found
 
-    def findings(self, rng: thoughts.Choice) -> str:
-        """Return what the last turn gave, in words, once; then, or where it gave nothing, `""`."""
+    def findings(self, rng: thoughts.Choice, step: str = "") -> str:
+        """Return what the last turn gave, in words, once; then, or where it gave nothing, `""`.
+
+        `step` says which step of the question gave it.
+        """
         fresh, self._fresh = self._fresh, []
         relation, self._fresh_by = self._fresh_by, ""
         names = [self.name(entity) for entity in fresh]
         directed = self.abilities.directed
         if relation and fresh and directed:
-            return thoughts.found_by(directed.relation_name(relation), names, rng)
-        return thoughts.found_names(names, rng) if fresh else ""
+            return thoughts.found_by(directed.relation_name(relation), names, rng, step)
+        return thoughts.found_names(names, rng, step) if fresh else ""
 
 
 def retell(plan: Plan, tell: Callable[[str], str]) -> Plan:

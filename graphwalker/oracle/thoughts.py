@@ -15,6 +15,7 @@ _ASKING = re.compile(
 )
 """A phrase that is a whole question, such as `When was {x} born?` or `who wrote {x}`."""
 
+_NUMBERS = {1: "one step", 2: "two steps", 3: "three steps", 4: "four steps", 5: "five steps"}
 _FAULTS = {
     "unknown_entity": "no entity has that name",
     "unknown_relation": "the entity has no such relation",
@@ -139,16 +140,26 @@ def start(topic: str, sought: str, rng: Choice, number: int = 0) -> str:
     )
 
 
-def found_names(names: Sequence[str], rng: Choice) -> str:
-    """Return what a step gave, before anything is made of it."""
+def takes(steps: int) -> str:
+    """Say, before the first step, how many a question takes.
+
+    A small model does not read from a question, once something is found, whether that is the
+    answer: it stops after any step as often as demonstrations do. What it wrote it can count.
+    """
+    return f" It takes {_NUMBERS.get(steps, f'{steps} steps')}."
+
+
+def found_names(names: Sequence[str], rng: Choice, step: str = "") -> str:
+    """Return what a step gave, before anything is made of it. `step`: ` (step 1 of 2)`."""
     few = _few(names)
-    return _pick(rng, f"Found {', '.join(names)}.", f"This gives {few}.", f"Found {few}.")
+    every = ", ".join(names)
+    return _pick(rng, f"Found {every}{step}.", f"This gives {few}{step}.", f"Found {few}{step}.")
 
 
-def found_by(relation: str, names: Sequence[str], rng: Choice) -> str:
+def found_by(relation: str, names: Sequence[str], rng: Choice, step: str = "") -> str:
     """Return what a look at everything gave by one relation, which no call has named."""
     few = _few(names)
-    return _pick(rng, f"{relation}: {', '.join(names)}.", f"By {relation}: {few}.")
+    return _pick(rng, f"{relation}: {', '.join(names)}{step}.", f"By {relation}: {few}{step}.")
 
 
 def _few(names: Sequence[str]) -> str:

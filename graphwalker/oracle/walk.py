@@ -43,6 +43,8 @@ class QueryWalk:
         """The hops behind it in its branch or tail."""
         self.ends: list[list[Entity]] = []
         """Where the branches before it end."""
+        self._step = self._found_by = ""
+        """The step at hand, and the one that the last findings are of: ` (step 1 of 2)`."""
 
     # --- what a subclass may do more
 
@@ -139,8 +141,12 @@ class QueryWalk:
     ) -> Steps[list[Entity]]:
         """Return where the hops lead to. `opening` words the first thought by what is sought."""
         why = opening(sought=aims[0].sought, rng=self.rng)
+        steps = self.view.counts_steps and len(query_of(self.question).all_hops)
+        if steps and self.number < 0:
+            why += thoughts.takes(steps)
         for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
             self.number += 1
+            self._step = f" (step {self.number + 1} of {steps})" if steps else ""
             self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=True))
             if self.view.abilities.directed:
                 ends = yield from self._directed_hop(frontier, hop, aim, why)
@@ -149,6 +155,7 @@ class QueryWalk:
             else:
                 frontier = yield from self._hop(frontier, hop, aim, why)
             why = ""
+        self._step = ""
         return frontier
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
@@ -204,14 +211,14 @@ class QueryWalk:
 
     def _more_triples(self, turn: Turn, entity: Entity, hop: Hop) -> Steps[list[Entity]]:
         """Return what the hop leads to: in `turn`, and on further pages where it was cut."""
-        found, page = self.view.found_ends(turn, [entity], hop), 2
+        found, page, self._found_by = self.view.found_ends(turn, [entity], hop), 2, self._step
         pages = self.view.abilities.pages
         count = len(self.view.ends_of([entity], hop)) if _is_cut(turn) else 0
         while pages and _is_cut(turn) and len(found) < count:
             call = pages.triples_page(self.view.name(entity), hop.relation, page)
             turn = yield from self.do(thoughts.next_triples(self.rng), call)
             found += self.view.found_ends(turn, [entity], hop)
-            page += 1
+            self._found_by, page = self._step, page + 1
         return found
 
     def do(self, why: str, call: Call) -> Steps[Turn]:
@@ -228,8 +235,9 @@ class QueryWalk:
 
     def _speak(self, thought: str) -> str:
         """Get the thought, opened by what the turn before it gave and by what waits to be told."""
-        opened = [self.view.findings(self.rng), self.view.regret(self.rng), *self._pending]
-        self._pending = []
+        found = self.view.findings(self.rng, self._found_by)
+        opened = [found, self.view.regret(self.rng), *self._pending]
+        self._pending, self._found_by = [], ""
         return " ".join(filter(None, (*opened, thought)))
 
     def moving(self, frontier: Sequence[Entity], entity: Entity, aim: Aim) -> str:
@@ -282,12 +290,13 @@ class QueryWalk:
                 ends = any(entity.id in (t.head.id, t.tail.id) for t in turn.triples)
                 if ends and not turn.hidden:
                     found[entity.id] = view.triple_ends(turn, entity, hop, by_call=False)
+                    self._found_by = self._step
                     continue
                 yield from self.before_ask([entity], hop, aim)
             next_one = self.moving(frontier, entity, aim) if k else ""
             why_this = next_one or view.why(frontier, hop, aim, self.rng)
             turn = yield from self.do(why_this, view.ask(entity, hop.relation, hop.direction))
-            found[entity.id] = view.triple_ends(turn, entity, hop)
+            found[entity.id], self._found_by = view.triple_ends(turn, entity, hop), self._step
         return found
 
     # --- constraints

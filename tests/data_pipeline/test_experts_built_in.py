@@ -84,6 +84,21 @@ def test_without_errors_it_is_the_oracle_and_a_seed_repeats_it(exam, corpus, tmp
     assert twice[0] == twice[1] != honest
 
 
+@pytest.mark.parametrize("preset", ["graphwalker-wide", "kg-r1"])
+def test_thoughts_count_the_steps_of_a_question_if_asked(exam, corpus, tmp_path, preset):
+    counted = {"error_rate": 0.0, "count_steps": True}
+    kept = one_way_episodes(exam, tmp_path / "a", corpus, preset, **counted)
+    for one in kept:
+        said = " ".join(turn.thought for turn in one.turns)
+        steps = len(one.question.query.all_hops) if one.question.query else 0
+        assert f"It takes {('one step', 'two steps')[steps - 1]}." in one.turns[0].thought
+        assert f"(step {steps} of {steps})" in said
+        assert steps == 1 or said.index("(step 1 of 2)") < said.index("(step 2 of 2)")
+    assert {1, 2} <= {one.question.hops for one in kept}
+    silent = one_way_episodes(exam, tmp_path / "b", corpus, preset, error_rate=0.0)
+    assert actions(silent) == actions(kept) and "step" not in silent[0].turns[0].thought
+
+
 def test_errors_that_the_tools_do_not_allow_are_refused_by_name(exam, corpus, tmp_path):
     with pytest.raises(UserError, match="kg-r1 allow none of dead_end; these can be made: wrong_s"):
         one_way_episodes(exam, tmp_path, corpus, "kg-r1", injected_errors=["dead_end"])

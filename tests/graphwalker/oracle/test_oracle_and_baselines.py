@@ -7,6 +7,7 @@ from graphwalker.agents.policies import load_policy, refuse_without_model
 from graphwalker.agents.rollout import rollout
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
@@ -56,6 +57,14 @@ def test_the_oracle_wins_where_list_and_result_are_longer_than_a_page():
     assert len(QUESTION.answers) > 15 and score(done)["em"] == 1.0
     pages = [turn.action["arguments"].get("page") for turn in done.turns[:-1]]
     assert {2, 3, 4} <= set(pages)
+
+
+def test_what_each_page_of_a_step_gave_is_said_to_be_of_that_step():
+    there = environment(top_relations=1, triples_per_relation=5, max_turns=20)
+    policy = OraclePolicy(GRAPH, there.protocol, speaker=there.speaker, counts_steps=True)
+    (done,) = rollout([QUESTION], there, policy)
+    found = [turn.thought for turn in done.turns if "(step 1 of 1)." in turn.thought]
+    assert len(found) == sum(bool(turn.triples) for turn in done.turns) > 3
 
 
 def test_a_baseline_answers_with_all_pages_that_its_turns_have_room_for():
