@@ -24,11 +24,11 @@ _LIGHT = frozenset(
     re.findall(
         r"\w+",
         "a an the of in on at to for by from with and or is are was were be do does did has have "
-        "had it its this one what which who whom whose where when how that",
+        "had it its this one thing what which who whom whose where when how that",
     )
 )
 """Words that tell no relation from another at the edge of a quote."""
-_GENERIC = frozenset(stems("thing place person people name kind type work year date"))
+_GENERIC = frozenset(stems("place person people name kind type work year date"))
 """Words that a phrase may have beyond the question: they tell what is found, not by what."""
 
 
@@ -124,7 +124,8 @@ class ChoiceThoughts:
         taken, *names = short_names([shown_as, *(rival.relation for rival in rivals)])
         others = {n: self._says(r) for n, r in zip(names, rivals, strict=True) if n != taken}
         text = f"{aim.phrase} {own}".strip() or hop.relation
-        quoted = self._quote(text) or ("" if aim.phrase and aim.is_guessable else self._whole())
+        quoted = self._quote(text, " ".join(others.values()), last_part(hop.relation))
+        quoted = quoted or ("" if aim.phrase and aim.is_guessable else self._whole())
         gives = about(own, pronoun) if own else aim.wanted
         would = {name: other and about(other, pronoun) for name, other in others.items()}
         return rng.choice(_forms(quoted, taken, gives, aim, would))
@@ -160,17 +161,22 @@ class ChoiceThoughts:
     def _fit(self, phrase: str) -> int:
         return len(_stems(phrase) & self._stems_of_text)
 
-    def _quote(self, phrase: str) -> str:
-        """Return the longest run of the question's words that the phrase has, less the light words
-        at its ends; `""` where there is none."""
+    def _quote(self, phrase: str, rivals: str, relation: str) -> str:
+        """Return the run of the question's words that the phrase has, less the light words at its
+        ends: that with most words that no rival has, then of the relation, then of all; `""` where
+        there is none."""
         wanted, runs = _stems(phrase), [list[str]()]
         for word in self._words:
             if word != "|" and (stem(word.casefold()) in wanted or word.casefold() in _LIGHT):
                 runs[-1].append(word)
             else:
                 runs.append([])
-        run = max(map(_trim_edges, runs), key=lambda run: len(_stems(" ".join(run)) & wanted))
-        return " ".join(run)
+        own, named = wanted - _stems(rivals), wanted & _stems(relation)
+
+        def weight(run: str) -> list[int]:
+            return [len(_stems(run) & words) for words in (own, named, wanted)]
+
+        return max((" ".join(_trim_edges(run)) for run in runs), key=weight)
 
     def _whole(self) -> str:
         """Return the question around its topics, cut to a few words."""

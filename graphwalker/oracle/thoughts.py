@@ -49,8 +49,8 @@ def about(phrase: str, pronoun: str = "it") -> str:
     ('the director of it', 'the one that directed it')
     >>> about("who is {x} married to", "this person"), about("")
     ('the answer to "who is this person married to"', 'what the question asks for')
-    >>> about("what is the capital of {x}")
-    'the capital of it'
+    >>> about("what is the capital of {x}"), about("the film whose genre is {x}")
+    ('the capital of it', 'the film whose genre is this')
     """
     if not phrase:
         return "what the question asks for"
@@ -62,6 +62,7 @@ def about(phrase: str, pronoun: str = "it") -> str:
         return f'the answer to "{text}"'
     if text.startswith("is where "):
         return text.removeprefix("is ")
+    text = re.sub(r"(?<= is )it$", "this", text)
     return text if text.startswith("the ") else f"the one that {text}"
 
 

@@ -73,8 +73,7 @@ class QueryWalk:
             name = self.view.name(branch.topic)
             opening = partial(thoughts.branch if number else thoughts.start, name, number=number)
             aims = self._aims(branch.hops, phrases, is_last=not query.tail)
-            found = yield from self._follow([branch.topic], branch.hops, aims, opening)
-            self.ends.append(found)
+            self.ends.append((yield from self._follow([branch.topic], branch.hops, aims, opening)))
         answers = shared(self.ends)
         if query.tail:
             opening = partial(thoughts.intersect, [self.view.name(entity) for entity in answers])
@@ -85,23 +84,21 @@ class QueryWalk:
             answers = yield from self._weigh(answers, query.constraint, phrase)
             by_type = query.constraint.kind == "type"
             yield self._answer(answers, partial(thoughts.keep, phrase=phrase, by_type=by_type))
-        elif len(self.ends) > 1 and not query.tail:
-            tell = partial(thoughts.answer_both, branches=len(self.ends))
-            yield self._answer(prefer_gold(self.question, answers), tell)
         else:
-            yield self._answer(prefer_gold(self.question, answers), thoughts.answer)
+            both = partial(thoughts.answer_both, branches=len(self.ends))
+            tell = thoughts.answer if query.tail or len(self.ends) == 1 else both
+            yield self._answer(prefer_gold(self.question, answers), tell)
 
     def _miss(self, branch: Branch, phrases: Sequence[str]) -> Plan:
         """Take all hops but the last, look there for its relation, which is missing, and answer
         nothing."""
         frontier, why = [branch.topic], ""
         opening = partial(thoughts.start, self.view.name(branch.topic))
-        aims = self._aims(branch.hops, phrases)
-        aim = aims[-1]
+        *_, aim = aims = self._aims(branch.hops, phrases)
         if branch.hops[:-1]:
             frontier = yield from self._follow(frontier, branch.hops[:-1], aims[:-1], opening)
         else:
-            why = opening(aim.sought, self.rng)
+            why = self._open(opening, aim)
         self.number, self.later = self.number + 1, ()
         for entity in frontier:
             why = why or self.moving(frontier, entity, aim)
@@ -132,6 +129,21 @@ class QueryWalk:
             for number, (hop, own) in enumerate(zip(hops, phrases, strict=True), 1)
         ]
 
+    @property
+    def _steps(self) -> int:
+        """Hops of the question, and a step that compares values; 0 where thoughts count none."""
+        query = query_of(self.question)
+        weighs = query.constraint is not None and query.constraint.kind != "type"
+        return self.view.counts_steps and len(query.all_hops) + weighs
+
+    def _say_step(self, number: int) -> str:
+        return f" (step {number} of {self._steps})" if self._steps else ""
+
+    def _open(self, opening: Callable[..., str], aim: Aim) -> str:
+        """Word the first thought of a path; that of the question says how many steps it takes."""
+        why = opening(sought=aim.sought, rng=self.rng)
+        return why + thoughts.takes(self._steps) if self._steps and self.number < 0 else why
+
     def _follow(
         self,
         frontier: list[Entity],
@@ -140,18 +152,14 @@ class QueryWalk:
         opening: Callable[..., str],
     ) -> Steps[list[Entity]]:
         """Return where the hops lead to. `opening` words the first thought by what is sought."""
-        why = opening(sought=aims[0].sought, rng=self.rng)
-        steps = self.view.counts_steps and len(query_of(self.question).all_hops)
-        if steps and self.number < 0:
-            why += thoughts.takes(steps)
+        why = self._open(opening, aims[0])
         for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
             self.number += 1
-            self._step = f" (step {self.number + 1} of {steps})" if steps else ""
+            self._step = self._say_step(self.number + 1)
             self.later = tuple(zip(hops[number + 1 :], aims[number + 1 :], strict=True))
             if self.view.abilities.directed:
                 ends = yield from self._directed_hop(frontier, hop, aim, why)
-                found = (end for reached in ends.values() for end in reached)
-                frontier = list({end.id: end for end in found}.values())
+                frontier = list({e.id: e for found in ends.values() for e in found}.values())
             else:
                 frontier = yield from self._hop(frontier, hop, aim, why)
             why = ""
@@ -256,7 +264,10 @@ class QueryWalk:
         directed = self.view.abilities.directed
         assert directed
         steps = halves(self.view.graph, frontier, hop) if directed.walks_cvts else (hop,)
+        step = self._step
+        self._step = step if len(steps) == 1 else ""  # no step ends at a CVT node
         found = yield from self._directed_step(frontier, steps[0], aim, why)
+        self._step = step
         if len(steps) == 1:
             return found
         nodes = {node.id: node for ends in found.values() for node in ends}
@@ -317,6 +328,7 @@ class QueryWalk:
         if than:
             why = f"{why} {thoughts.weigh_than(self.view.name(than[0]), self.rng)}"
         values: dict[str, tuple[str, ...]] = {}
+        self._step = self._say_step(self._steps)
         hop = Hop(constraint.relation)
         (aim,) = self._aims([hop], [""])
         for entity in (*than, *candidates):
@@ -341,6 +353,7 @@ class QueryWalk:
         if hop.relation not in self.view.listed:
             return None
         turn = yield from self.do(why, self.view.ask(entity, hop.relation, Direction.OUT))
+        self._found_by = self._step
         return _texts(self.view.found_ends(turn, [entity], hop))
 
 

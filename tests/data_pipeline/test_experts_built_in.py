@@ -209,6 +209,13 @@ def test_a_policy_does_not_search() -> None:
         parse_config(ExpertConfig, {"searched": 1, "policy": {"model": "x"}}, "t")
 
 
+def test_steps_are_not_asked_for_of_thoughts_that_a_policy_words():
+    asked = {"count_steps": True, "policy": {"model": "oracle"}}
+    with pytest.raises(UserError, match="count_steps: a policy words its thoughts itself"):
+        parse_config(ExpertConfig, asked, "t")
+    assert parse_config(ExpertConfig, {**asked, "way_back": True}, "t").count_steps
+
+
 GRAPH = toy_graph()
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
 

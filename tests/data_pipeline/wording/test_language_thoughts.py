@@ -120,6 +120,17 @@ def test_a_relation_of_several_words_stays_whole_in_a_choice() -> None:
     )
 
 
+def test_a_quote_is_of_words_that_no_rival_has() -> None:
+    taken, rival = Hop("written_by", Direction.IN), Hop("directed_by", Direction.IN)
+    bank = Bank(written_by="the film that {x} wrote", directed_by="the film that {x} directed")
+    choices = of_question("What is the genre of the film that Silent Harbor wrote?", bank, taken)
+    aim = choices.aim(taken, "")
+    draws = map(random.Random, range(30))
+    found = {choices.explain(taken, "written_by", aim, [taken, rival], rng) for rng in draws}
+    quotes = {thought for thought in found if "points" in thought}
+    assert quotes and all(thought.startswith('"wrote" points to') for thought in quotes)
+
+
 def test_without_phrases_a_choice_quotes_the_question() -> None:
     rest = "country and produced_by would give something else."
     assert explain("who was silent harbor shot by?", phrases=Phrases()) == {

@@ -5,10 +5,12 @@ import pytest
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.agents.policies import load_policy, refuse_without_model
 from graphwalker.agents.rollout import rollout
+from graphwalker.answers.kinds import Absent
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
+from graphwalker.query.constraint import Constraint
 from graphwalker.query.query import Branch, Hop, Query
 from graphwalker.question import Answer, Question
 from graphwalker.ranking.learned.ranker import write_ranker
@@ -59,12 +61,46 @@ def test_the_oracle_wins_where_list_and_result_are_longer_than_a_page():
     assert {2, 3, 4} <= set(pages)
 
 
-def test_what_each_page_of_a_step_gave_is_said_to_be_of_that_step():
-    there = environment(top_relations=1, triples_per_relation=5, max_turns=20)
+def counted(query, gold=None, **settings):
+    there = environment(max_turns=20, **settings)
     policy = OraclePolicy(GRAPH, there.protocol, speaker=there.speaker, counts_steps=True)
-    (done,) = rollout([QUESTION], there, policy)
+    question = Question("q", "Who?", query.topics, query=query, gold=gold)
+    (done,) = rollout([question], there, policy)
+    return done
+
+
+def walk(topic, *hops, constraint=None):
+    return Query(
+        (Branch(Entity(topic, GRAPH.name(topic)), tuple(map(Hop, hops))),), constraint=constraint
+    )
+
+
+def test_what_each_page_of_a_step_gave_is_said_to_be_of_that_step():
+    assert QUESTION.query
+    done = counted(QUESTION.query, top_relations=1, triples_per_relation=5)
     found = [turn.thought for turn in done.turns if "(step 1 of 1)." in turn.thought]
     assert len(found) == sum(bool(turn.triples) for turn in done.turns) > 3
+
+
+def test_to_compare_values_is_a_step_of_its_own():
+    eldest = Constraint("people.person.date_of_birth", "date", "lowest")
+    done = counted(walk("m.0eve", "people.person.parents", constraint=eldest))
+    said = " ".join(turn.thought for turn in done.turns)
+    assert "It takes two steps." in done.turns[0].thought
+    assert said.index("(step 1 of 2)") < said.index("1961-08-04 (step 2 of 2)")
+
+
+def test_no_step_ends_at_a_cvt_node():
+    spouse = walk("m.0ada", "people.person.spouse_s..people.marriage.spouse")
+    done = counted(spouse, preset="search-on-graph")
+    assert ["(step 1 of 1)" in turn.thought for turn in done.turns] == [False, False, True]
+
+
+def test_a_question_that_the_graph_cannot_answer_is_counted_like_any_other():
+    for hops, steps in ((1, "one step"), (2, "two steps")):
+        path = ("people.person.parents", "film.film.genre")[-hops:]
+        done = counted(walk("m.0eve", *path), gold=Absent())
+        assert f"It takes {steps}." in done.turns[0].thought and done.answer == ()
 
 
 def test_a_baseline_answers_with_all_pages_that_its_turns_have_room_for():
