@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from graphwalker.datasets.answers import is_yes_no
-from graphwalker.datasets.queries import EQUAL, EXECUTED, NO_QUERY, resolve_one
+from graphwalker.datasets.queries import EQUAL, EXECUTED, NO_QUERY, REASONS, resolve_one
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.question import Question
@@ -26,10 +26,11 @@ def refusal(question: Question) -> str:
 
 
 def refuse_all_without_query(questions: Sequence[Question], file: str) -> None:
-    """Raise `UserError` where no question says what it asks."""
+    """Raise `UserError` where no question says what it asks, of those of this graph."""
     reasons = [refusal(question) for question in questions if question.query is None]
-    if questions and len(reasons) == len(questions):
-        counts = ", ".join(f"{reasons.count(r)} {r}" for r in dict.fromkeys(reasons))
+    if len(reasons) == len(questions) and {*reasons} - {"topic_not_in_graph"}:
+        found = [(r, f": {REASONS[r]}" if r in REASONS else "") for r in dict.fromkeys(reasons)]
+        counts = "; ".join(f"{reasons.count(r)} {r}{words}" for r, words in found)
         searched = "searched=2, which needs answers alone, or " if {*reasons} - {"yes_no"} else ""
         raise UserError(
             f"{file}: no question has a query on this graph ({counts}): set {searched}policy.model"

@@ -110,8 +110,8 @@ def settle(
         if unresolved != DROP or not settled:
             raise UserError(
                 f"{what}; the first, {first.question.id}: {'; '.join(first.problems)}. Set topic "
-                f"and answer there (an id decides) and give it back as {option}{place}, or "
-                f"leave them out with {option}drop"
+                f"and answer there (an id decides) and give it back as {option}{place}"
+                + (f", or leave them out with {option}drop" if unresolved != DROP else "")
             )
         log.warning("%s, and dropped", what)
     return settled

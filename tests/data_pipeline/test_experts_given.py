@@ -138,8 +138,14 @@ def test_a_question_for_yes_or_no_is_played_by_its_query_alone(tmp_path, searche
 
 def test_a_file_without_any_query_is_refused_with_the_causes(exam, published, tmp_path):
     bare = [{**record, "relation_path": []} for record in published[:3]]
-    with pytest.raises(UserError, match=r"no question has a query .*\(3 no_path\): set searched=2"):
+    with pytest.raises(UserError, match=r"\(3 no_path: the record has no relation path\): set"):
         play(exam, tmp_path, bare)
+
+
+def test_questions_of_another_graph_are_said_to_be_so(exam, published, tmp_path):
+    foreign = [{**record, "topic_entities": {"m.0xyz": "X"}} for record in published[:3]]
+    with pytest.raises(UserError, match=r"no triple of the topic entities .* is it their graph"):
+        play(exam, tmp_path, foreign)
 
 
 def test_errors_of_a_given_question_are_a_json_text_of_a_list(exam, published, tmp_path):

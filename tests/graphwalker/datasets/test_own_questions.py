@@ -71,6 +71,8 @@ PATHS = {
     "q.csv": "question,answer,topic,relation_path\nWho leads her unit?,e2,e1,works_in|led_by\n",
     "own.jsonl": '{"question": "Who leads her unit?", "answer": "e2", "topic": "e1", '
     '"relation_path": ["works_in", "led_by"]}',
+    "named.jsonl": '{"id": 1, "question": "Who leads her unit?", "topic_entities": ["Ana Ewers"], '
+    '"answers": ["e2"], "relation_path": ["works_in", "led_by"]}',
     "ours.jsonl": '{"id": 1, "question": "Who leads her unit?", "topic_entities": [{"id": "e1", '
     '"name": "Ana Ewers"}], "answers": [{"id": "e2", "name": ""}], '
     '"relation_path": ["works_in", "led_by"]}',
@@ -82,6 +84,7 @@ def test_a_relation_path_of_ones_own_becomes_the_query(tmp_path, name):
     (question,) = ground(load_questions(write(tmp_path / name, PATHS[name])), graph())
     assert question.query.to_json()["branches"][0]["hops"] == ["works_in", "led_by"]
     assert question.annotations["executed"] == "equal"
+    assert name == "ours.jsonl" or (question.structure, question.hops) == ("2-hop", 2)
 
 
 def test_questions_with_a_qid_are_ones_own_by_their_lists_or_by_name(tmp_path, caplog):

@@ -1,13 +1,13 @@
 """Our own question files: JSONL of questions or trajectories, and entities as id -> name."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 from pydantic import model_validator
 
 from graphwalker.answers.kinds import read_gold
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct
-from graphwalker.datasets.files import as_object
+from graphwalker.datasets.files import Contents, as_object
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question, read_query
@@ -59,6 +59,15 @@ class Ours(_Ours):
     relation_path: records.MaybeTexts = []
     facets: Annotated[dict[str, Any], records.null_is(dict)] = {}
     gold: Any = None
+
+    @classmethod
+    def misses(cls, contents: Contents) -> list[str] | None:
+        """Fields that are missing; `None` where topics are names, as people write them."""
+        rows = (as_object(row.value) or {} for row in contents.head)
+        topics = [cast("list[object]", one) for row in rows
+                  if isinstance(one := row.get("topic_entities"), list)]  # fmt: skip
+        named = any(isinstance(one, str) for some in topics for one in some)
+        return None if named else super().misses(contents)
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         return Question(

@@ -57,9 +57,12 @@ class OwnQuestion(records.Published):
         return None if others and contents.wrapper != TABLE else super().misses(contents)
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
+        is_chain = self.relation_path and len(self.topic) < 2
         return Question(
             id=self.id or file.question_id(number),
             text=self.question,
+            structure=f"{len(self.relation_path)}-hop" if is_chain else "",
+            hops=len(self.relation_path),
             topic_entities=tuple(Entity("", name) for name in self.topic),
             answers=tuple(Answer(text) for text in dict.fromkeys(self.answer)),
             annotations={"relation_path": self.relation_path} if self.relation_path else {},
