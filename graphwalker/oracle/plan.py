@@ -191,6 +191,10 @@ class View:
         steps = [Step(entity.id, relation, direction, 1) for direction in Direction]
         return any(self.graph.step_many(steps))
 
+    def may_have(self, entity: Entity, relation: str) -> bool:
+        """Return whether to ask for the relation: not where its absence was seen in a list."""
+        return not self.listed_of(entity) or self.has(entity, relation)
+
     def entities(self) -> list[Entity]:
         """Return every entity that the episode knows, as shown, in the order of appearance."""
         return [Entity(entity_id, name) for entity_id, name in self._names.items()]

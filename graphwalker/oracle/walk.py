@@ -181,7 +181,8 @@ class QueryWalk:
             return []
         yield from self.before_ask(frontier, taken, aim)
         found: dict[str, Entity] = {}
-        for k, entity in enumerate(frontier):
+        asked = [entity for entity in frontier if self.view.may_have(entity, taken.relation)]
+        for k, entity in enumerate(asked):
             next_one = self.moving(frontier, entity, aim) if k else ""
             why = next_one or self.view.why(frontier, taken, aim, self.rng)
             turn = yield from self.do(why, self.view.ask(entity, taken.relation, taken.direction))
@@ -331,9 +332,7 @@ class QueryWalk:
         self._step = self._say_step(self._steps)
         hop = Hop(constraint.relation)
         (aim,) = self._aims([hop], [""])
-        for entity in (*than, *candidates):
-            if entity.id in values:
-                continue
+        for entity in {e.id: e for e in (*than, *candidates)}.values():
             why = why or thoughts.weigh_next(self.view.name(entity), self.rng)
             found = yield from self._value(entity, hop, aim, why)
             if found is None:

@@ -8,6 +8,7 @@ from graphwalker.agents.rollout import rollout
 from graphwalker.answers.kinds import Absent
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.constraint import Constraint
@@ -94,6 +95,16 @@ def test_no_step_ends_at_a_cvt_node():
     spouse = walk("m.0ada", "people.person.spouse_s..people.marriage.spouse")
     done = counted(spouse, preset="search-on-graph")
     assert ["(step 1 of 1)" in turn.thought for turn in done.turns] == [False, False, True]
+
+
+def test_who_was_seen_to_list_no_such_relation_is_not_asked_for_it():
+    triples = [("a", "owns", "b"), ("a", "owns", "c"), ("c", "made in", "d")]
+    graph = MemoryGraph(triples, {"a": "Ana", "b": "Boat", "c": "Car", "d": "Denmark"})
+    there = Environment(graph, EnvironmentConfig())
+    query = Query((Branch(Entity("a", "Ana"), (Hop("owns"), Hop("made in"))),))
+    policy = OraclePolicy(graph, there.protocol)
+    (done,) = rollout([Question("q", "Where?", query.topics, query=query)], there, policy)
+    assert done.answer == ("Denmark",) and not any(turn.error for turn in done.turns)
 
 
 def test_a_question_that_the_graph_cannot_answer_is_counted_like_any_other():
