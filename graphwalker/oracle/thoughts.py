@@ -51,14 +51,18 @@ def about(phrase: str, pronoun: str = "it") -> str:
     ('the answer to "who is this person married to"', 'what the question asks for')
     >>> about("what is the capital of {x}"), about("the film whose genre is {x}")
     ('the capital of it', 'the film whose genre is this')
+    >>> about("What are {x}'s colors?"), about("where's {x}")
+    ('the answer to "what are its colors"', 'the answer to "where is it"')
     """
     if not phrase:
         return "what the question asks for"
-    text = phrase.replace("{x}", pronoun)
+    owner = "its" if pronoun == "it" else f"{pronoun}'s"
+    text = phrase.replace("{x}'s", owner).replace("{x}", pronoun)
     if _ASKING.match(phrase):
         text = text[0].lower() + text[1:].removesuffix("?")
         if plain := re.match(r"(?:what|who|which)(?:'s| is| are| was| were) (?=the )", text):
             return text[plain.end() :]
+        text = re.sub(r"^(wh\w+|how)'s ", r"\1 is ", text)
         return f'the answer to "{text}"'
     if text.startswith("is where "):
         return text.removeprefix("is ")
