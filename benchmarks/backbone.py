@@ -162,7 +162,7 @@ class Road:
         """Return the figures of a row on the questions of a part."""
         folder, model = self.out / "eval" / f"{row}-{part}", self.model(row)
         words = [f"policy.model={model}", f"graph={self.given.graph}", "samples=0",
-                 f"questions={self.questions(part)}", f"output_dir={folder}", "max_tokens=160",
+                 f"questions={self.questions(part)}", f"output_dir={folder}", "max_tokens=320",
                  "policy.max_context=4096", "concurrency=16", *self.environment()]  # fmt: skip
         own = row == "baselines"
         words += [f"{name}={'always' if own else 'never'}" for name in ("baselines", "ceiling")]
