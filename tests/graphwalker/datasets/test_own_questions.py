@@ -166,6 +166,8 @@ def test_unsettled_questions_are_dropped_on_request(folder, caplog):
     kept = settle(own(*rows), graph(), folder, "drop")
     assert [q.text for q in kept] == ["Where does Ana Ewers work?"]
     assert "1 of 2 questions are unresolved" in caplog.text
+    with pytest.raises(UserError, match=r"give it back as unresolved=\S+$"):
+        settle(own(rows[0]), graph(), folder, "drop")
 
 
 def test_an_edited_question_keeps_its_relation_path(folder):
