@@ -77,7 +77,10 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
         )
     if len(found) > 1:
         names = ", ".join(sorted({which for _, which in found}))
-        raise UserError(f"{contents.path}: record 1 fits several formats ({names}): say which one")
+        option = f"--format {found[0][1]} (questions_format={found[0][1]})"
+        raise UserError(
+            f"{contents.path}: record 1 fits several formats ({names}): say which, with {option}"
+        )
     return found[0]
 
 
