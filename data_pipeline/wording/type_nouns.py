@@ -253,11 +253,12 @@ class _Counts:
 
 def _role_nouns(relation: str, label: str) -> Iterable[tuple[RelationEnd, str]]:
     """Yield by which noun a relation calls its ends: `manufacturer`, `hasAuthor`."""
+    no_kinds = words_of_kind("no_kinds") | words_of_kind("both_ways")
     for direction in Direction:
         noun = generated_entry(relation, direction, Nouns(), label).noun.split()[-1]
-        if noun in PERSONS and noun in words_of_kind("no_kinds") and noun not in _COMPANIES_TOO:
+        if noun in PERSONS and noun in no_kinds and noun not in _COMPANIES_TOO:
             noun = "person"
-        if noun not in words_of_kind("no_kinds") and not value_noun(noun):
+        if noun not in no_kinds and not value_noun(noun):
             yield (relation, direction.reverse), noun
 
 

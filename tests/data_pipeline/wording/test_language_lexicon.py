@@ -17,8 +17,10 @@ from data_pipeline.wording.composition.openings import of_a_phrase
 from data_pipeline.wording.ids import generated_entry
 from data_pipeline.wording.lexicon import Lexicon, hand_written
 from data_pipeline.wording.paraphrases import held_out, with_wordings
+from data_pipeline.wording.type_nouns import nouns_of
 from graphwalker.files import read_records
 from graphwalker.graphs.base import Direction
+from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.query.query import Hop
 from graphwalker.question import Question
@@ -142,3 +144,12 @@ def test_a_test_wording_question_starts_at_held_out_entities(graph) -> None:
         for topic in found.walk.query.topics
     ]
     assert topics and all(maker._splits.entity_held_out(topic.id) for topic in topics)
+
+
+def test_what_two_things_are_to_each_other_is_not_what_they_are() -> None:
+    clubs = [(f"c{n}", "rival_of", f"c{(n + 1) % 4}") for n in range(4)]
+    players = [(f"p{n}", "plays_for", f"c{n}") for n in range(4)]
+    names = {node: f"The {node}" for triple in clubs for node in (triple[0], f"p{triple[0][1:]}")}
+    graph = MemoryGraph([*clubs, *players], names)
+    nouns = nouns_of(graph, {"rival_of": "rival of", "plays_for": "plays for"})
+    assert nouns["plays_for"].object == ""
