@@ -333,7 +333,7 @@ class ExpertConfig(Config):
     @model_validator(mode="after")
     def _known_structures(self) -> Self:
         if self.mix:
-            checked_mix(self.mix, any_types=self.policy is not None or self.searched > 0)
+            checked_mix(self.mix, any_types=True)
         if self.searched and self.policy is not None:
             raise ValueError("searched is the built-in expert's: leave policy out")
         if self.winnable and self.policy is None:
@@ -373,7 +373,7 @@ class PhrasesConfig(Config):
 
 def checked_mix(mix: dict[str, float], any_types: bool = False) -> dict[str, float]:
     """Return the mix, or `ValueError` naming an unknown structure or weights that add up to
-    nothing. `any_types`: of questions that others made."""
+    nothing. `any_types`: of any file of questions."""
     for structure, weight in mix.items():
         if not any_types and structure not in (*STRUCTURES, *CONSTRAINED):
             known = ", ".join((*STRUCTURES, *CONSTRAINED))

@@ -46,6 +46,9 @@ from graphwalker.tools.base import abilities_of
 def built_in(graph: KnowledgeGraph, config: ExpertConfig, lexicon: Lexicon) -> Expert:
     """Return the expert that needs no model."""
     environment = Environment(graph, config.environment)
+    if environment.speaker is None:
+        model = "policy.model=oracle or another" if environment.preset.oracle else "policy.model"
+        raise UserError(f"the built-in expert does not play {environment.name}: set {model}")
     errs = config.error_rate and not config.searched
     policy = ScriptedExpert(
         environment.graph,

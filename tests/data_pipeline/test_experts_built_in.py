@@ -209,6 +209,15 @@ def test_a_policy_does_not_search() -> None:
         parse_config(ExpertConfig, {"searched": 1, "policy": {"model": "x"}}, "t")
 
 
+def test_a_preset_that_it_cannot_play_is_named_with_the_way_out(exam, corpus, tmp_path):
+    with pytest.raises(UserError, match=r"does not play graphwalk: set policy.model=oracle"):
+        made(exam, tmp_path, corpus[:2], environment={"preset": "graphwalk"})
+
+
+def test_a_mix_may_have_the_types_of_any_file():
+    assert parse_config(ExpertConfig, {"mix": {"composition": 1, "absent": 1}}, "t").mix
+
+
 def test_steps_are_not_asked_for_of_thoughts_that_a_policy_words():
     asked = {"count_steps": True, "policy": {"model": "oracle"}}
     with pytest.raises(UserError, match="count_steps: a policy words its thoughts itself"):
