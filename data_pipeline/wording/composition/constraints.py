@@ -7,7 +7,13 @@ from typing import Any
 
 from data_pipeline.wording.composition.openings import typed_text
 from data_pipeline.wording.composition.parts import Phraser
-from data_pipeline.wording.english import article, packaged_table
+from data_pipeline.wording.english import (
+    PARTICIPLES,
+    article,
+    is_participle,
+    packaged_table,
+    words_of_kind,
+)
 from data_pipeline.wording.ids import label_of
 from data_pipeline.wording.lexicon import Entry
 from data_pipeline.wording.type_nouns import asks_by_type, may_be, nouns_of_type
@@ -76,8 +82,11 @@ def _row(row: Mapping[str, Any]) -> Forms:
 
 def _make_forms(relation: str, kind: ValueKind) -> Forms:
     label = label_of(relation)
-    if kind == "date" and label.split()[-1].endswith(("ed", "born")):  # `released`, `founded`
-        return {case: (form.replace("{v}", f"was {label}"),) for case, form in _OF_A_VERB.items()}
+    words = label.removesuffix(" on").removesuffix(" in").split()  # `released`, `played_on`
+    if kind == "date" and is_participle(words[-1]):
+        did = PARTICIPLES.get(words[-1]) in words_of_kind("intransitive")  # `died`
+        verb = " ".join(words if did else ["was", *words])
+        return {case: (form.replace("{v}", verb),) for case, form in _OF_A_VERB.items()}
     return {
         case: (form.replace("{a}", article(label)).replace("{l}", label),)
         for case, form in _OF_A_LABEL[kind].items()

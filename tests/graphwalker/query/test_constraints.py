@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from data_pipeline.certificates import other_reading
 from data_pipeline.teacher.paths import hints, paths
 from data_pipeline.walks.constrained import round_between
+from data_pipeline.wording.composition.constraints import forms
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.quality import judge
@@ -175,3 +176,16 @@ def test_every_form_of_a_question_says_its_constraint_and_topics(case):
         assert draft is not None and judge(draft.text, query, draft, answers).kept, draft
         assert all(topic.name in draft.text for topic in query.topics)
         assert Draft.from_json(draft.text, draft.to_json()) == draft
+
+
+@pytest.mark.parametrize(
+    ("relation", "says"),
+    [
+        ("played_on", "was played last"),
+        ("diedOn", "died last"),
+        ("founded", "was founded last"),
+        ("publication_year", "has the latest publication year"),
+    ],
+)
+def test_a_date_is_compared_by_its_verb_or_by_its_noun(relation, says):
+    assert forms(relation, "date")["highest"] == (says,)
