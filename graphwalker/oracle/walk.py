@@ -43,6 +43,7 @@ class QueryWalk:
         """The hops behind it in its branch or tail."""
         self.ends: list[list[Entity]] = []
         """Where the branches before it end."""
+        self._is_counted = not view.counts_steps
         self._step = self._found_by = ""
         """The step at hand, and the one that the last findings are of: ` (step 1 of 2)`."""
 
@@ -98,7 +99,7 @@ class QueryWalk:
         if branch.hops[:-1]:
             frontier = yield from self._follow(frontier, branch.hops[:-1], aims[:-1], opening)
         else:
-            why = self._open(opening, aim)
+            why = opening(aim.sought, self.rng)
         self.number, self.later = self.number + 1, ()
         for entity in frontier:
             why = why or self.moving(frontier, entity, aim)
@@ -139,11 +140,6 @@ class QueryWalk:
     def _say_step(self, number: int) -> str:
         return f" (step {number} of {self._steps})" if self._steps else ""
 
-    def _open(self, opening: Callable[..., str], aim: Aim) -> str:
-        """Word the first thought of a path; that of the question says how many steps it takes."""
-        why = opening(sought=aim.sought, rng=self.rng)
-        return why + thoughts.takes(self._steps) if self._steps and self.number < 0 else why
-
     def _follow(
         self,
         frontier: list[Entity],
@@ -152,7 +148,7 @@ class QueryWalk:
         opening: Callable[..., str],
     ) -> Steps[list[Entity]]:
         """Return where the hops lead to. `opening` words the first thought by what is sought."""
-        why = self._open(opening, aims[0])
+        why = opening(sought=aims[0].sought, rng=self.rng)
         for number, (hop, aim) in enumerate(zip(hops, aims, strict=True)):
             self.number += 1
             self._step = self._say_step(self.number + 1)
@@ -247,6 +243,8 @@ class QueryWalk:
         found = self.view.findings(self.rng, self._found_by)
         opened = [found, self.view.regret(self.rng), *self._pending]
         self._pending, self._found_by = [], ""
+        if not self._is_counted:
+            thought, self._is_counted = thought + thoughts.takes(self._steps), True
         return " ".join(filter(None, (*opened, thought)))
 
     def moving(self, frontier: Sequence[Entity], entity: Entity, aim: Aim) -> str:

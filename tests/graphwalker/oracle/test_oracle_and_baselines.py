@@ -83,6 +83,14 @@ def test_what_each_page_of_a_step_gave_is_said_to_be_of_that_step():
     assert len(found) == sum(bool(turn.triples) for turn in done.turns) > 3
 
 
+def test_the_way_back_from_another_policys_turns_says_how_many_steps_it_takes():
+    there = environment()
+    policy = OraclePolicy(GRAPH, there.protocol, speaker=there.speaker, counts_steps=True)
+    assert QUESTION.query
+    plan = policy.continue_from(QUESTION, counted(QUESTION.query).turns[:1])
+    assert "It takes one step." in next(plan)[0]
+
+
 def test_to_compare_values_is_a_step_of_its_own():
     eldest = Constraint("people.person.date_of_birth", "date", "lowest")
     done = counted(walk("m.0eve", "people.person.parents", constraint=eldest))
