@@ -340,7 +340,7 @@ class ExpertConfig(Config):
             raise ValueError("winnable is for a policy: certified questions can all be answered")
         if self.referenced and (self.policy is None or self.way_back):
             raise ValueError("referenced is for a policy, and has no way back")
-        if self.count_steps and self.policy and not (self.referenced or self.way_back):
+        if self.count_steps and self.policy and not self.way_back:
             raise ValueError("count_steps: a policy words its thoughts itself; leave policy out")
         return self
 

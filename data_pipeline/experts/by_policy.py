@@ -128,7 +128,6 @@ class Expert:
                 sample=sample,
                 plain=config.plain_thoughts,
                 phrases=self._phrases,
-                counts_steps=config.count_steps,
             )
         else:
             run = rollout(

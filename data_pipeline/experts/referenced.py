@@ -42,7 +42,6 @@ def play_referenced(
     sample: int = 0,
     plain: bool = False,
     phrases: Phrases = NO_PHRASES,
-    counts_steps: bool = False,
 ) -> Iterator[Trajectory]:
     """Yield the oracle's episode of each question, with the policy's thoughts where they are kept.
 
@@ -61,7 +60,6 @@ def play_referenced(
         plain=plain,
         speaker=environment.speaker,
         phrases=phrases,
-        counts_steps=counts_steps,
     )
     gold = list(map(without_times, rollout(questions, environment, oracle, first_sample=sample)))
     writer = _Writer(environment, policy, sampling)

@@ -220,8 +220,9 @@ def test_a_mix_may_have_the_types_of_any_file():
 
 def test_steps_are_not_asked_for_of_thoughts_that_a_policy_words():
     asked = {"count_steps": True, "policy": {"model": "oracle"}}
-    with pytest.raises(UserError, match="count_steps: a policy words its thoughts itself"):
-        parse_config(ExpertConfig, asked, "t")
+    for more in ({}, {"referenced": True}):
+        with pytest.raises(UserError, match="count_steps: a policy words its thoughts itself"):
+            parse_config(ExpertConfig, {**asked, **more}, "t")
     assert parse_config(ExpertConfig, {**asked, "way_back": True}, "t").count_steps
 
 
