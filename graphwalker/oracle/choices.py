@@ -74,7 +74,7 @@ class ChoiceThoughts:
 
     def __init__(self, question: Question, phrases: Phrases = NO_PHRASES) -> None:
         self.phrases = phrases
-        text = question.text
+        text = re.sub(r"\s+(?=['’]s\b)", "", question.text)  # some datasets write `Rome 's`
         for topic in question.topic_entities:
             text = re.sub(rf"{re.escape(topic.name)}(?:['’]s\b)?", " | ", text, flags=re.IGNORECASE)
         self._words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|\|", text)

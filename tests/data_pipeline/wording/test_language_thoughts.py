@@ -159,6 +159,8 @@ def test_a_relation_that_fits_the_question_better_is_not_named_as_a_rival() -> N
 def test_the_possessive_of_a_topic_is_left_out_of_a_quote() -> None:
     aim = of_question("who is Silent Harbor's maker?").aim(LISTED[1], "")
     assert aim.sought == 'the answer to "who is ... maker"'
+    aim = of_question("who is Silent Harbor 's maker 's friend ?").aim(LISTED[1], "")
+    assert aim.sought == 'the answer to "who is ... maker\'s friend"'
 
 
 @pytest.mark.parametrize(
