@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from data_pipeline.wording.lexicon import Lexicon
+from data_pipeline.wording.english import is_person
+from data_pipeline.wording.lexicon import Lexicon, hand_written
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.oracle import thoughts
 from graphwalker.oracle.choices import ChoiceThoughts, Phrases
@@ -187,3 +188,9 @@ def test_a_question_without_a_verb_is_told_by_the_noun_of_its_relation() -> None
     lexicon = Lexicon.for_graph([hop.relation])
     aim = of_question("time zone for Silent Harbor", lexicon, hop).aim(hop, "time zone for {x}")
     assert aim.sought == "the time zone of it"
+
+
+def test_whoever_is_asked_for_by_who_is_a_person_or_an_organization() -> None:
+    bank = hand_written(fictional=False).values()
+    found = {entry.noun for entry in bank if entry.question_word == "Who"}
+    assert {noun for noun in found if not is_person(noun)} == {"organization"}
