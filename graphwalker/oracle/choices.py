@@ -91,6 +91,8 @@ class ChoiceThoughts:
         A hop that is not the last one finds no answer to the question, so it says what it finds.
         """
         known = self.phrases.says(hop)
+        if own not in known:  # `the shop that {x} are sold at`, in a question of two things
+            own = next((text for text in known if _verbless(text) == _verbless(own)), own)
         if not plain and own in self.phrases.questions(hop) and about(own).startswith("the one "):
             own = ""  # a question without a verb
         nouns = [text for text in (own, *known) if text.startswith("the ")]
@@ -204,6 +206,10 @@ def short_names(relations: Sequence[str]) -> list[str]:
 @lru_cache(1 << 14)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stems(text.replace("{x}", " "))) - _LIGHT
+
+
+def _verbless(phrase: str) -> str:
+    return re.sub(r"(?<=\{x\} )\w+", "", phrase)
 
 
 def _alike(one: str, other: str) -> bool:

@@ -178,6 +178,12 @@ def test_a_person_is_not_it(hop: Hop, pronoun: str) -> None:
     assert aim.wanted == f"the kin of {pronoun}"
 
 
+def test_what_a_question_says_of_two_things_is_looked_for_of_one() -> None:
+    hop, bank = Hop("sold_at"), Bank(sold_at="the shop that {x} is sold at")
+    aim = of_question("which shop?", bank, hop).aim(hop, "the shop that {x} are sold at", True)
+    assert aim.wanted == "the shop that it is sold at"
+
+
 def test_a_hop_before_the_last_says_what_it_finds_and_not_the_answer() -> None:
     aim = of_question("whose film is Silent Harbor?").aim(LISTED[1], "", is_last=False)
     assert (aim.sought, aim.is_guessable) == ("the director of it", True)
