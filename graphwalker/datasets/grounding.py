@@ -246,15 +246,24 @@ def ground_one(question: Question, graph: KnowledgeGraph) -> Question:
 
 
 def _topic(entity: Entity, question: Question, graph: KnowledgeGraph) -> Entity:
-    if entity.id:
-        if entity.name:
-            return entity
-        return Entity(entity.id, graph.for_question(question).name(entity.id))
-    found = graph.for_question(question).resolve(entity.name)
+    own = graph.for_question(question)
+    if entity.id and not entity.name:
+        return Entity(entity.id, own.name(entity.id))
+    if entity.id and not _is_a_name_there(entity, own):
+        return entity
+    found = own.resolve(entity.name)
     return Entity(found[0].id, entity.name) if found else entity
 
 
 def _answer(answer: Answer, question: Question, graph: KnowledgeGraph) -> Answer:
+    own = graph.for_question(question)
+    if answer.name and _is_a_name_there(answer, own) and own.resolve(answer.name):
+        return replace(answer, id="")
     if answer.name or not answer.id or is_literal(answer.id):
         return answer
-    return replace(answer, name=graph.for_question(question).name(answer.id))
+    return replace(answer, name=own.name(answer.id))
+
+
+def _is_a_name_there(entity: Entity | Answer, graph: KnowledgeGraph) -> bool:
+    """Return whether the dataset calls it by its name, as MetaQA does, and the graph by an id."""
+    return entity.id == entity.name and not graph.is_remote and not graph.name(entity.id)

@@ -267,3 +267,14 @@ def test_properties_of_wikidata_are_found_by_the_names_that_a_graph_has_for_them
     for known, relation in ((layered, "wdt.P19.place_of_birth"), (tmp_path / "graph", "born in")):
         (found,) = ground(questions, open_graph(known) if known is not layered else layered)
         assert (found.query.relations, found.answers[0].name) == ((relation,), "Oslo")
+
+
+def test_a_dataset_of_names_is_met_with_a_graph_of_ids(tmp_path):
+    text = "where does [Ana Ewers] work\tResearch\nwho is in [Research]\tAna Ewers|Ben Haas\n"
+    questions = ground(load_questions(write(tmp_path / "qa_1hop.txt", text)), graph())
+    assert [q.topic_entities for q in questions] == [
+        (Entity("e1", "Ana Ewers"),),
+        (Entity("d1", "Research"),),
+    ]
+    assert [(a.name, a.id) for a in questions[0].answers] == [("Research", "")]
+    assert with_searched_query(questions[0], graph()).query
