@@ -139,16 +139,17 @@ class ChoiceThoughts:
     def _rivals(self, hop: Hop, phrase: str, listed: Iterable[Hop]) -> list[Hop]:
         """Return the other relations that come nearest: those that share most words with the one
         taken, then those listed first. What another step of the question takes is none, nor is
-        what fits the question better than the phrase does."""
+        what fits the question better than the phrase or the plainest words of the one taken."""
         own, inverse = self._says(hop), self.phrases.inverse(hop)
         rivals: dict[str, Hop] = {}
         given = {own, phrase}
+        fit = min(self._fit(text) for text in (phrase, own or phrase))
         for other in listed:
             says = self._says(other)
             if other.relation in self._needed or other in (hop, inverse):
                 continue
             unknown = own and not says
-            if unknown or len(says.split()) > LONGEST or self._fit(says) > self._fit(phrase):
+            if unknown or len(says.split()) > LONGEST or self._fit(says) > fit:
                 continue
             if not says or says not in given:
                 rivals.setdefault(other.relation, other)

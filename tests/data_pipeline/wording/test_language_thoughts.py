@@ -157,6 +157,16 @@ def test_a_relation_that_fits_the_question_better_is_not_named_as_a_rival() -> N
         assert "produced_by" not in thought and "country" in thought
 
 
+def test_nor_one_that_fits_better_than_what_is_said_of_the_relation_taken() -> None:
+    bank = Bank(teams="the team from {x}|the sport of {x}", olympics="the Olympic sport of {x}")
+    taken, listed = Hop("teams"), [Hop("teams"), Hop("olympics")]
+    choices = of_question("what sport is there in Silent Harbor?", bank, taken)
+    aim = choices.aim(taken, "")
+    draws = map(random.Random, range(9))
+    assert aim.phrase == "the sport of {x}"
+    assert not any("olympics" in choices.explain(taken, "teams", aim, listed, r) for r in draws)
+
+
 def test_the_possessive_of_a_topic_is_left_out_of_a_quote() -> None:
     aim = of_question("who is Silent Harbor's maker?").aim(LISTED[1], "")
     assert aim.sought == 'the answer to "who is ... maker"'
