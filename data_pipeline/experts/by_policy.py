@@ -147,8 +147,8 @@ class Expert:
             return None
         config = self._config
         silent = config.policy is not None and config.policy.thoughts == "none"
-        said = (config.plain_thoughts, silent, self._phrases, config.count_steps)
-        episodes = ways_back(failed, self._environment, config.seed, *said)
+        wording = (config.plain_thoughts, silent, self._phrases, config.count_steps)
+        episodes = ways_back(failed, self._environment, config.seed, *wording)
         scored = map(self._score, episodes)
         return next((episode for episode in scored if not fault(episode)), None)
 

@@ -177,8 +177,8 @@ class QueryWalk:
             return []
         yield from self.before_ask(frontier, taken, aim)
         found: dict[str, Entity] = {}
-        asked = [entity for entity in frontier if self.view.may_have(entity, taken.relation)]
-        for k, entity in enumerate(asked):
+        starts = [entity for entity in frontier if self.view.may_have(entity, taken.relation)]
+        for k, entity in enumerate(starts):
             next_one = self.moving(frontier, entity, aim) if k else ""
             why = next_one or self.view.why(frontier, taken, aim, self.rng)
             turn = yield from self.do(why, self.view.ask(entity, taken.relation, taken.direction))
