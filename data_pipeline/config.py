@@ -117,8 +117,8 @@ class SamplingConfig(Config):
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
     count_steps: bool = False
-    """Whether the first thought says how many hops the question takes (one more to compare values),
-    and findings which of them gave them. For mixed lengths."""
+    """Whether the first thought says how many steps the question takes (hops, and a comparison of
+    values), and each finding of which step it is."""
     sparql: bool = False
     """Whether each record also stores its query as SPARQL (`query.sparql`)."""
     split: Literal["train", "test-entity", "test-path", "test-wording", "any"] = "train"
@@ -313,8 +313,8 @@ class ExpertConfig(Config):
     """Whether every kind of thought has one wording only, which is less for a tiny model to
     learn."""
     count_steps: bool = False
-    """Whether the first thought says how many hops the question takes (one more to compare values),
-    and findings which of them gave them. For mixed lengths."""
+    """Whether the first thought says how many steps the question takes (hops, and a comparison of
+    values), and each finding of which step it is."""
     searched: int = Field(default=0, ge=0, le=3)
     """Most hops of walks that are searched from each topic entity to the answers. The built-in
     expert then reads neither words nor query: it plays the shortest walk that leads to exactly the

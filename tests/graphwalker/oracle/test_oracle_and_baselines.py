@@ -62,7 +62,7 @@ def test_the_oracle_wins_where_list_and_result_are_longer_than_a_page():
     assert {2, 3, 4} <= set(pages)
 
 
-def counted(query, gold=None, **settings):
+def play_counting(query, gold=None, **settings):
     there = environment(max_turns=20, **settings)
     policy = OraclePolicy(GRAPH, there.protocol, speaker=there.speaker, counts_steps=True)
     question = Question("q", "Who?", query.topics, query=query, gold=gold)
@@ -78,7 +78,7 @@ def walk(topic, *hops, constraint=None):
 
 def test_what_each_page_of_a_step_gave_is_said_to_be_of_that_step():
     assert QUESTION.query
-    done = counted(QUESTION.query, top_relations=1, triples_per_relation=5)
+    done = play_counting(QUESTION.query, top_relations=1, triples_per_relation=5)
     found = [turn.thought for turn in done.turns if "(step 1 of 1)." in turn.thought]
     assert len(found) == sum(bool(turn.triples) for turn in done.turns) > 3
 
@@ -87,13 +87,13 @@ def test_the_way_back_from_another_policys_turns_says_how_many_steps_it_takes():
     there = environment()
     policy = OraclePolicy(GRAPH, there.protocol, speaker=there.speaker, counts_steps=True)
     assert QUESTION.query
-    plan = policy.continue_from(QUESTION, counted(QUESTION.query).turns[:1])
+    plan = policy.continue_from(QUESTION, play_counting(QUESTION.query).turns[:1])
     assert "It takes one step." in next(plan)[0]
 
 
 def test_to_compare_values_is_a_step_of_its_own():
     eldest = Constraint("people.person.date_of_birth", "date", "lowest")
-    done = counted(walk("m.0eve", "people.person.parents", constraint=eldest))
+    done = play_counting(walk("m.0eve", "people.person.parents", constraint=eldest))
     said = " ".join(turn.thought for turn in done.turns)
     assert "It takes two steps." in done.turns[0].thought
     assert said.index("(step 1 of 2)") < said.index("1961-08-04 (step 2 of 2)")
@@ -101,7 +101,7 @@ def test_to_compare_values_is_a_step_of_its_own():
 
 def test_no_step_ends_at_a_cvt_node():
     spouse = walk("m.0ada", "people.person.spouse_s..people.marriage.spouse")
-    done = counted(spouse, preset="search-on-graph")
+    done = play_counting(spouse, preset="search-on-graph")
     assert ["(step 1 of 1)" in turn.thought for turn in done.turns] == [False, False, True]
 
 
@@ -118,7 +118,7 @@ def test_who_was_seen_to_list_no_such_relation_is_not_asked_for_it():
 def test_a_question_that_the_graph_cannot_answer_is_counted_like_any_other():
     for hops, steps in ((1, "one step"), (2, "two steps")):
         path = ("people.person.parents", "film.film.genre")[-hops:]
-        done = counted(walk("m.0eve", *path), gold=Absent())
+        done = play_counting(walk("m.0eve", *path), gold=Absent())
         assert f"It takes {steps}." in done.turns[0].thought and done.answer == ()
 
 
