@@ -6,11 +6,14 @@ import subprocess
 import sys
 
 import pytest
+import torch
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 
 from graphwalker.cli.runs import train
 from support.commands import code
 from support.paths import ROOT
 from support.poison import refusal
+from training.launch import start_all_on_cpus
 
 
 def run(*words):
@@ -40,6 +43,28 @@ def test_a_refusal_of_several_processes_is_no_traceback():
     done = run("sft", "--config", "configs/sft.yaml", "lrr=3", "allow_cpu=true", "--", *layout)
     assert done.returncode == 2 and "lrr is not a setting" in done.stderr
     assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 6
+
+
+@pytest.mark.parametrize(
+    ("words", "several"),
+    [
+        (["--num_processes", "2"], True),
+        (["--cpu", "--num_processes", "2"], True),
+        (["--config_file", "configs/accelerate/cpu.yaml", "--num_processes", "2"], True),
+        (["--config_file", "configs/accelerate/cpu.yaml"], False),
+        (["--config_file", "configs/accelerate/zero2.yaml", "--num_processes", "2"], False),
+        (["--num_processes", "1"], False),
+    ],
+)
+def test_without_a_gpu_as_many_processes_start_as_were_wanted(words, several, monkeypatch):
+    """`accelerate launch` would start one, and say nothing."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    parsed = launch_command_parser().parse_args([*words, "train.py"])
+    start_all_on_cpus(parsed)
+    assert bool(parsed.multi_gpu) is several
+    args, _, _ = _validate_launch_command(parsed)
+    assert bool(args.multi_gpu) is several and not (several and args.cpu)
 
 
 def test_the_layout_is_that_of_the_machine(tmp_path, monkeypatch):
