@@ -15,7 +15,7 @@ from eval.analysis.summary import (
     summarise,
 )
 from eval.run.records import Run, path_ends, read_usage
-from eval.score.expected import ExpectedQuestions
+from eval.score.expected import ExpectedQuestions, some
 from eval.score.systems import read_system
 from eval.tables import (
     Cell,
@@ -29,8 +29,10 @@ from eval.tables import (
     natural,
 )
 from graphwalker.errors import UserError
+from graphwalker.graphs.base import Entity
 from graphwalker.oracle.baselines import BASELINES
 from graphwalker.question import Question
+from graphwalker.scoring import is_right
 from graphwalker.trajectory import Trajectory
 
 _log = logging.getLogger(__name__)
@@ -123,6 +125,7 @@ def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
             "a": a.name,
             "b": b.name,
             **paired_difference(a.run.trajectories, b.run.trajectories, seed=seed),
+            "differing_ids": _differing(a, b),
         }
         for a, b in combinations(runs, 2)
     ]
@@ -132,6 +135,19 @@ def compare_runs(runs: Sequence[NamedRun], seed: int = 0) -> dict[str, Any]:
     corrected = holm([pair.get("p", 1.0) for pair in pairs])
     pairs = [{**pair, "p_holm": p} for pair, p in zip(pairs, corrected, strict=True)]
     return {"runs": [_row(run, seed) for run in runs], "pairs": pairs}
+
+
+def _differing(a: NamedRun, b: NamedRun) -> list[str]:
+    """Return the questions for which two runs carry different gold answers."""
+    gold = {one.question.id: one.question.answers for one in a.scored_episodes}
+    theirs = {one.question.id: one.question.answers for one in b.scored_episodes}
+    return [
+        name
+        for name, answers in theirs.items()
+        if name in gold
+        and answers != gold[name]
+        and not is_right([Entity(one.id, one.name) for one in answers], gold[name])
+    ]
 
 
 def _row(one: NamedRun, seed: int) -> dict[str, Any]:
@@ -165,6 +181,14 @@ def figures_tables(result: Mapping[str, Any], brief: bool = False) -> list[Figur
     notes = ["In brackets the 95 % interval; costs are means of an episode."]
     for key in ("complaint", "remark"):
         notes += [f"{row['name']}: {row[key]}." for row in rows if row.get(key)]
+    if any(pair["only_a"] or pair["only_b"] for pair in result["pairs"]):
+        counts = ", ".join(f"{row['name']} {row['questions']:,}" for row in rows)
+        given = any("missing_count" in row for row in rows)
+        advice = "" if given else "; --questions FILE counts the same ones for all"
+        notes.append(
+            f"Not all are scored on the same questions ({counts}): the figures above are each over "
+            f"its own, a difference is over those of both{advice}."
+        )
     if brief and len(right) + len(costs) + 2 > MOST_COLUMNS:
         accuracy = make_table(rows, [name, *right, lost])
         return [accuracy, make_table(rows, [name, *costs, lost], " ".join(notes))]
@@ -189,8 +213,15 @@ def pairs_table(result: Mapping[str, Any], brief: bool = False) -> FigureTable:
         "Right alone", lambda p: Cell(f"{p.get('won', 0):,} : {p.get('lost', 0):,}")
     )
     corrected = " with Holm's correction for all pairs" if len(pairs) > 1 else ""
-    note = f"Intervals of paired differences; McNemar's exact p{corrected}."
-    return make_table(pairs, [name, *gains, alone], note)
+    notes = [f"Intervals of paired differences; McNemar's exact p{corrected}."]
+    for pair in pairs:
+        if ids := pair.get("differing_ids"):
+            notes.append(
+                f"{pair['a']} and {pair['b']} carry different gold answers for {len(ids):,} "
+                f"questions ({some(ids)}), and each is scored by its own; --questions FILE scores "
+                "both by one."
+            )
+    return make_table(pairs, [name, *gains, alone], " ".join(notes))
 
 
 def _policy_of(row: Mapping[str, Any]) -> str:

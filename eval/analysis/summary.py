@@ -66,7 +66,8 @@ def summarise(
     summary |= {} if walked else {"answers_alone": True}
     summary |= figures(kept, (*RATES, *WALKS) if walked else RATES, passes, seed, walked)
     put(summary, "answered", kept, [float(t.answer is not None) for t in kept], seed)
-    put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
+    if walked:
+        put(summary, "forced", kept, [float(t.stop is StopReason.FORCED) for t in kept], seed)
     costs = costs_of(spent, usage or {}) if walked else []
     for name in dict.fromkeys(name for cost in costs for name in cost):
         values = [cost.get(name, 0.0) for cost in costs]

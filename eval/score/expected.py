@@ -9,6 +9,7 @@ from eval.run.records import SampledEpisode
 from eval.score.predictions import GOLD, Parse, Prediction, read_gold
 from graphwalker.answers.rows import Rows, row_text
 from graphwalker.datasets.base import load_questions
+from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.views.freebase import machine_id
 from graphwalker.question import Answer, Question
@@ -29,6 +30,7 @@ class ExpectedQuestions:
 
     def __init__(self, questions: Path, drop: bool = False) -> None:
         loaded = load_questions(questions)
+        self._path = questions
         self.drop = drop
         self._questions = {question.id: question for question in loaded}
         self._by_text = {question.text: question.id for question in loaded}
@@ -78,7 +80,7 @@ class ExpectedQuestions:
         if isinstance(question.gold, Rows) and isinstance(rows := record.get("rows"), list):
             texts = [row_text(row) for row in rows if isinstance(row, dict)]
             kept["gold_rows"] = list(question.gold.nearest(texts))
-        return {**kept, "answers": question.to_json()["answers"]}
+        return {"id": question_id, **kept, "answers": question.to_json()["answers"]}
 
     def _note(self, question_id: str, own: tuple[Answer, ...] | None) -> bool:
         """Note a question for which a record carries other answers; return whether it does."""
@@ -127,7 +129,7 @@ class ExpectedQuestions:
             return ""
         return (
             f"{len(self._differing):,} records carry other answers than the questions: those of "
-            f"the questions count ({_some(self.differing)})"
+            f"the questions count ({some(self.differing)})"
         )
 
     def of_run(self, records: Iterable[Prediction]) -> Iterator[Prediction]:
@@ -170,6 +172,16 @@ class ExpectedQuestions:
         self._seen[question_id] = None
         self._like = record
         return replace(record, id=question_id)
+
+    def refuse_strangers(self, path: Path) -> None:
+        """Raise `UserError` where every record of a file has another question: it belongs to
+        another test set, and a score of 0 would say nothing of the system."""
+        if self.unknown and not self._seen:
+            raise UserError(
+                f"{path}: none of its {len(self.unknown):,} records has a question in {self._path} "
+                f"(records: {some(self.unknown)}; questions: {some(list(self._questions))}); give "
+                "the question file that they answer"
+            )
 
     @property
     def missing(self) -> list[str]:
@@ -229,8 +241,13 @@ class ExpectedQuestions:
             "records repeat an id: the first of each counts": self.doubled,
             "records have no question of that id and do not count": self.unknown,
         }
-        return "; ".join(f"{len(ids):,} {text} ({_some(ids)})" for text, ids in rows.items() if ids)
+        return "; ".join(f"{len(ids):,} {text} ({some(ids)})" for text, ids in rows.items() if ids)
 
 
-def _some(ids: list[str]) -> str:
+def some(ids: list[str]) -> str:
+    """Name the first ids of a list.
+
+    >>> some(["q1", "q2"])
+    'q1, q2'
+    """
     return ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")

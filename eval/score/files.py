@@ -19,6 +19,7 @@ from eval.score.compat_papers import kg_r1_items
 from eval.score.expected import ExpectedQuestions
 from eval.score.forms import part_names
 from eval.score.predictions import (
+    NO_GOLD,
     BadField,
     Parse,
     PredictedEntities,
@@ -73,7 +74,7 @@ def parser_of(layout: str, gold: Gold) -> Parse:
         "auto": lambda record: _parse_any(record, gold, known),
         "ours": lambda record: _parse_own(record, gold),
         "rog": lambda record: parse_rog(record, gold),
-        "tog": lambda record: parse_tog(record, gold),
+        "tog": lambda record: parse_tog(record, gold, known),
         "kg-r1": lambda record: parse_kg_r1(record, gold),
     }
     if layout not in parsers:
@@ -85,31 +86,44 @@ def _parse_any(record: dict[str, Any], gold: Gold, known: Collection[str]) -> Pr
     if "response" in record and "predictions" not in record:
         return parse_kg_r1(record, gold)
     if isinstance(record.get("results"), str):
-        return parse_tog(record, gold)
-    if isinstance(record.get("cand"), list):  # GNN-RAG's retrieval: pairs of entity and score
-        found = [str(pair[0]) for pair in record["cand"]]
+        return parse_tog(record, gold, known)
+    if isinstance(record.get("cand"), list):
+        found = _candidates(record["cand"])
         return parse_rog({"id": record.get("question"), **record, "prediction": found}, gold)
     if "prediction" in record and "predictions" not in record:
         return _parse_text(record, gold, known)
     return _parse_own(record, gold)
 
 
+def _candidates(pairs: list[Any]) -> list[str]:
+    """Return the entities of GNN-RAG's retrieval: pairs of entity and score, the best first."""
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, list) or not pair or not isinstance(pair[0], str | int):
+            raise BadField(f"field 'cand[{place}]' must be a pair [entity, score]")
+    return [str(pair[0]) for pair in pairs]
+
+
 def parse_rog(record: dict[str, Any], gold: Gold) -> Prediction:
     """RoG's predictions.jsonl: `prediction` (text of one a line, or a list) and `ground_truth`.
 
     A list is made distinct, the most frequent first, and a text is split at its line ends, as
-    evaluate_results.py does before it scores. Of GCR's texts, what follows the path counts. Raises
-    `BadField`.
+    evaluate_results.py does before it scores. Of GCR's texts, what follows the path counts. `null`
+    is no answer. Raises `BadField`.
     """
     value = record.get("prediction")
+    texts: list[str] | None
     if isinstance(value, str):
         texts = value.split("\n")
     elif isinstance(value, list) and all(isinstance(text, str) for text in value):
         texts = [text for text, _ in Counter(map(_after_path, value)).most_common()]
+    elif value is None and "prediction" in record:
+        texts = None
     else:
-        raise BadField("field 'prediction' must be a string or a list of strings")
+        raise BadField("field 'prediction' must be a string, a list of strings or null")
     answers = _gold_answers(record, "ground_truth", gold)
-    return Prediction(read_id(record), answers, _entities(texts, answers))
+    return Prediction(
+        read_id(record), answers, None if texts is None else _entities(texts, answers)
+    )
 
 
 def _parse_text(record: dict[str, Any], gold: Gold, known: Collection[str]) -> Prediction:
@@ -117,6 +131,11 @@ def _parse_text(record: dict[str, Any], gold: Gold, known: Collection[str]) -> P
     read, text = parse_rog(record, gold), record["prediction"]
     if not isinstance(text, str) or not text.strip() or "\n" in text.strip():
         return read
+    return _with_names(read, text, known)
+
+
+def _with_names(read: Prediction, text: str, known: Collection[str]) -> Prediction:
+    """Return the record with the names of a text, and a hint where it was guessed how it parts."""
     own = {fold(name) for one in read.answers for name in (one.name, *one.aliases)}
     names, remark = part_names(text, known or own)
     hint = (remark, text) if remark else None
@@ -128,11 +147,12 @@ def _after_path(text: str) -> str:
     return text.rpartition("# Answer:")[2].strip() if "# Answer:" in text else text
 
 
-def parse_tog(record: dict[str, Any], gold: Gold) -> Prediction:
+def parse_tog(record: dict[str, Any], gold: Gold, known: Collection[str] = ()) -> Prediction:
     """Think-on-Graph's output: `question`, `results`; gold from `answers` or the questions.
 
     `tog_em` reads `results` as it is; the other metrics see what stands in its braces, each pair
-    an answer, or the whole text where there are none. Raises `BadField`.
+    an answer, one pair alone parted at its commas (`eval.score.forms`); the whole text where there
+    are none. Raises `BadField`.
     """
     question, results = record.get("question"), record.get("results")
     if not isinstance(results, str):
@@ -141,12 +161,13 @@ def parse_tog(record: dict[str, Any], gold: Gold) -> Prediction:
         raise BadField("field 'question' is missing or no string")
     braced = re.findall(r"\{([^{}]*)\}", results)
     answers = _gold_answers(record, "answers", gold)
-    return Prediction(
+    read = Prediction(
         id=str(record.get("id", question)),
         answers=answers,
         predictions=_entities([text.strip() for text in braced or [results]], answers),
         raw=results,
     )
+    return _with_names(read, f"{{{braced[0]}}}", known) if len(braced) == 1 else read
 
 
 def parse_kg_r1(record: dict[str, Any], gold: Gold) -> Prediction:
@@ -182,10 +203,8 @@ def _gold_answers(record: dict[str, Any], key: str, gold: Gold) -> tuple[Answer,
     known = (str(record[name]) for name in ("id", "uid", "question") if name in record)
     found = next((gold[name] for name in known if name in gold), None)
     if found is None:
-        raise BadField(
-            f"field {key!r} is missing"
-            + (" and the questions do not know it" if gold else "; give the gold with --questions")
-        )
+        unknown = " and the questions do not know it" if gold else NO_GOLD
+        raise BadField(f"field {key!r} is missing{unknown}")
     return found
 
 
@@ -194,7 +213,7 @@ def _parse_own(record: dict[str, Any], gold: Gold) -> Prediction:
         return of_trajectory(_trajectory(record))
     known = gold.get(str(record.get("id")))
     if gold and known is None and "answers" not in record:
-        raise BadField(f"no question of that id: {record.get('id')!r}")
+        raise BadField(f"no question of that id: {read_id(record)!r}")
     return parse_ours(record, known)
 
 

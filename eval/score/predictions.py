@@ -72,6 +72,11 @@ class Prediction:
 
 GOLD = ("ground_truth", "answers", "answer")
 """Fields that may hold a record's own gold answers."""
+NO_GOLD = (
+    "; gold answers stand in 'answers', 'answer' or 'ground_truth', or in the questions that "
+    "--questions names"
+)
+"""What a message adds where a record has no gold answers."""
 GIVEN = ("prediction", "predictions", "predicted", "pred", "output")
 """Columns of a table that may hold what a system answered."""
 
@@ -183,7 +188,7 @@ def parse_ours(record: dict[str, Any], answers: tuple[Answer, ...] | None = None
     known = ids_of(answers or ())
     has_rows = "rows" in record or "gold_rows" in record
     if answers is None and not has_rows:
-        raise BadField("field 'answers' is missing")
+        raise BadField(f"field 'answers' is missing{NO_GOLD}")
     if not {"predictions", "samples", "rows"} & record.keys():
         raise BadField("field 'predictions' is missing")
     return Prediction(
@@ -210,7 +215,7 @@ def read_id(record: dict[str, Any]) -> str:
     for key in ("id", "uid"):
         if isinstance(record.get(key), str | int) and not isinstance(record[key], bool):
             return str(record[key])
-    raise BadField("field 'id' is missing or no string")
+    raise BadField("field 'id' is missing, or neither a string nor a whole number")
 
 
 def read_answers(record: dict[str, Any], key: str) -> tuple[Answer, ...]:
@@ -254,6 +259,8 @@ def as_entity(value: Any, where: str, known: set[str]) -> Entity:
     if isinstance(value, str):
         return Entity(value if value in known else "", value)
     if isinstance(value, dict):
+        if not {"id", "name"} & value.keys():
+            raise BadField(f"field '{where}' has neither a name nor an id")
         return Entity(_text(value, "id", where), _text(value, "name", where))
     raise BadField(f"field '{where}' must be a string or a number, got {_say(value)}")
 

@@ -54,6 +54,7 @@ def count_expected(run: Run, expected: ExpectedQuestions) -> Run:
 
 
 def _with_blanks(run: Run, expected: ExpectedQuestions) -> Run:
+    expected.refuse_strangers(run.folder)
     names = () if expected.drop else expected.missing
     missing = (Prediction(name, expected.question(name).answers) for name in names)
     blanks = [_as_episode(record, run.folder.stem, expected) for record in missing]

@@ -136,6 +136,8 @@ def tallies(
         records = read_predictions(path, layout, expected)
         while piece := list(islice(records, CHUNK)):
             yield Tally(wanted, keep).add_all(piece)
+        if expected:
+            expected.refuse_strangers(path)
         if expected and expected.missing and not expected.drop:
             yield Tally(wanted, keep).add_all(expected.blanks(), blank=True)
         return

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eval.analysis.analysis import analyse, number_of_answers
-from eval.analysis.comparison import compare_runs, figures_tables, read_runs
+from eval.analysis.comparison import compare_runs, figures_tables, pairs_table, read_runs
 from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
@@ -250,6 +250,20 @@ def test_an_incomplete_system_ends_the_command_with_3(systems: list[Path]) -> No
     command = ["compare", *map(str, systems[:2]), "--questions", str(questions), "--json"]
     done = CliRunner().invoke(app, command)
     assert isinstance(done.exception, IncompleteError) and "q1, q2, q3" in str(done.exception)
+
+
+def test_without_questions_runs_of_other_questions_and_other_gold_are_told(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    mine = [{"id": name, "predictions": ["x"], "answers": ["x"]} for name in ("q1", "q2", "q3")]
+    write_jsonl(paths[0], mine)
+    write_jsonl(paths[1], [mine[0], {**mine[1], "answers": ["y"]}])
+    result = compare_runs(read_runs(paths))
+    assert result["pairs"][0]["differing_ids"] == ["q2"]
+    assert "same questions (a 3, b 2)" in figures_tables(result)[0].note
+    assert "different gold answers for 1 questions (q2)" in pairs_table(result).note
+    alike = compare_runs(read_runs([paths[0], paths[0]]))
+    assert "same questions" not in figures_tables(alike)[0].note
+    assert "gold" not in pairs_table(alike).note
 
 
 def test_costs_are_set_against_those_of_another_agent_by_domain_and_level(tmp_path: Path) -> None:

@@ -148,6 +148,10 @@ DAMAGE = [
     ('{"id": "1", "predictions": "x", "answers": ["x"]}', "'predictions' must be a list"),
     ('{"id": "1", "predictions": ["x", ["y"]], "answers": ["x"]}', "'predictions[1]'"),
     ('{"id": "1", "predictions": [{"id": 7}], "answers": ["x"]}', "'predictions[0].id'"),
+    (
+        '{"id": "1", "predictions": [{"nam": "x"}], "answers": ["x"]}',
+        "'predictions[0]' has neither",
+    ),
     ('{"id": "1", "predictions": ["x"], "answers": "x"}', "'answers' must be a list"),
     ('{"id": "1", "predictions": ["x"], "answers": [true]}', "'answers[0]'"),
     ('{"id": "1", "predictions": ["x"], "answers": [{}]}', "neither a name nor an id"),
@@ -159,6 +163,8 @@ DAMAGE = [
     ('{"id": "1", "predictions": ["x"', "not JSON"),
     ('"text"', "must be a JSON object"),
     ('{"id": "1", "turns": [], "question": 3}', "trajectory"),
+    ('{"id": "1", "cand": ["Oslo"], "answers": ["x"]}', "'cand[0]' must be a pair"),
+    ('{"id": "1", "cand": [[]], "answers": ["x"]}', "'cand[0]' must be a pair"),
 ]
 
 
@@ -295,6 +301,12 @@ def test_missing_doubled_and_unknown_records_end_with_3(
     if error:
         _, table, _ = said(capsys, tmp_path, records)
         assert f"INCOMPLETE: {error.split(' (')[0]}" in " ".join(table.split())
+
+
+def test_predictions_of_another_test_set_are_refused_and_not_scored_0(capsys, tmp_path):
+    ended, out, said_error = said(capsys, tmp_path, [{"id": "z1", "predictions": ["x"]}])
+    assert (ended, out) == (2, "")
+    assert "none of its 1 records has a question in" in said_error and "records: z1" in said_error
 
 
 def test_samples_of_missing_questions_count_as_wrong(tmp_path):

@@ -93,6 +93,24 @@ def test_tog_em_reads_the_first_braces_only_and_aliases_count(tmp_path, question
         assert scored.metrics == {"tog_em": tog_em, "hit_any": hit_any}, text
 
 
+def test_tog_parts_names_within_one_pair_of_braces_at_commas_and_tells_it(tmp_path, questions):
+    path = write(tmp_path / "p.jsonl", [tog("So the answer is {Oslo, Bergen}.")])
+    found = score_file(path, ["em", "tog_em"], questions=questions)
+    assert found.metrics == {"em": 1.0, "tog_em": 1.0}
+    assert found.hints.to_json() == {"braces": 1}
+
+
+def test_a_prediction_that_is_null_gave_no_answer(tmp_path):
+    path = write(tmp_path / "p.jsonl", [{"id": "1", "prediction": None, "ground_truth": []}])
+    assert score_file(path, ["em", "rog_hit"]).metrics == {"em": 0.0, "rog_hit": 0.0}
+
+
+def test_a_record_in_our_form_may_name_its_question_by_the_text(tmp_path, questions):
+    record = {"question": "Which cities?", "predictions": ["Oslo", "Bergen"]}
+    path = write(tmp_path / "p.jsonl", [record])
+    assert score_file(path, ["em"], questions=questions).metrics == {"em": 1.0}
+
+
 def test_tog_without_gold_says_where_to_give_it(tmp_path, questions):
     path = write(tmp_path / "p.jsonl", [tog("{Oslo}")])
     with pytest.raises(UserError, match="--questions"):
@@ -131,7 +149,7 @@ def test_kg_r1_without_an_answer_tag_gave_no_answer_and_ids_find_entities(tmp_pa
 def test_our_records_without_gold_take_it_from_the_questions(tmp_path, questions):
     path = write(tmp_path / "p.jsonl", [{"id": "q1", "predictions": ["m.1", "bergen"]}])
     assert score_file(path, ["em"], questions=questions).metrics == {"em": 1.0}
-    with pytest.raises(UserError, match="'answers' is missing"):
+    with pytest.raises(UserError, match=r"'answers' is missing.*--questions"):
         score_file(path)
 
 
