@@ -19,7 +19,7 @@ from eval.analysis.summary import (
 )
 from eval.run.records import SampledEpisode, read_run, read_usage, read_verdicts, usage_figures
 from eval.score.expected import ExpectedQuestions
-from eval.score.systems import count_expected
+from eval.score.systems import count_expected, holds_walks
 from eval.tables import (
     Cell,
     FigureTable,
@@ -50,6 +50,11 @@ def analyse(
     Infrastructure failures are counted and set aside; of `expected` questions each counts. Raises
     `UserError` where nothing is scored.
     """
+    if Path(folder).is_file() and not holds_walks(Path(folder)):
+        raise UserError(
+            f"{folder}: predictions without walks, of which nothing can be broken down; "
+            "`graphwalker score`, `compare` and `report` take them"
+        )
     run = read_run(folder)
     if expected:
         run = count_expected(run, expected)
@@ -141,9 +146,17 @@ def analysis_tables(result: Mapping[str, Any]) -> list["rich.table.Table"]:
     if costs := [{"name": k, **v} for k, v in result["usage"].items() if isinstance(v, dict)]:
         columns = [_text_column("", "name")]
         for key in ("mean", "median", "p95", "total"):
-            columns.append(TableColumn(key, lambda row, k=key: Cell(f"{row[k]:,.3g}")))
-        tables.append(as_terminal(make_table(costs, columns), "cost of an episode"))
+            columns.append(TableColumn(key, lambda row, k=key: _cost_cell(row, k)))
+        note = "seconds include the wait for episodes that run at the same time: no total"
+        table = make_table(costs, columns, note)
+        tables.append(as_terminal(table, "cost of an episode"))
     return tables
+
+
+def _cost_cell(row: Mapping[str, Any], key: str) -> Cell:
+    if key == "total" and row["name"] == "seconds":
+        return Cell("–")
+    return Cell(f"{row[key]:,.0f}" if row[key] >= 1000 else f"{row[key]:,.3g}")
 
 
 def _text_column(title: str, key: str) -> TableColumn:

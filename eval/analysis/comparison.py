@@ -178,7 +178,10 @@ def figures_tables(result: Mapping[str, Any], brief: bool = False) -> list[Figur
         right[:1] = [TableColumn("EM", lambda row: figure(row, "em", 2))]
     lost = TableColumn("Failed" if brief else "Infrastructure failures", _failures)
     name = TableColumn("Agent", lambda row: Cell(row["name"], "" if brief else _policy_of(row)))
-    notes = ["In brackets the 95 % interval; costs are means of an episode."]
+    notes = [
+        "In brackets the 95 % interval; costs are means of an episode, its seconds with the wait "
+        "for episodes that run at the same time."
+    ]
     for key in ("complaint", "remark"):
         notes += [f"{row['name']}: {row[key]}." for row in rows if row.get(key)]
     if any(pair["only_a"] or pair["only_b"] for pair in result["pairs"]):

@@ -15,6 +15,7 @@ KINDS: dict[str, str] = {
     "ungrounded": "an answer that no observation showed",
     "partial answer set": "some answers right, but not the set",
     "wrong entity": "the answer was in sight, or the gold relations were walked; another was given",
+    "not reached": "no answer came in sight; the question states no path to one",
     "stopped early": "only relations of the gold path, but not to its end",
     "wrong relation": "a relation off the gold path was walked instead",
 }
@@ -32,8 +33,9 @@ def error_kind(trajectory: Trajectory) -> str:
     """Return the kind of a wrong episode, `""` for a right one.
 
     The gold path is read from the question's `query`. Without one, an unseen answer counts as
-    `stopped early` when fewer calls than hops were made, else as `wrong relation`. Raises
-    `ValueError` for an infrastructure failure: it is no error of the agent.
+    `stopped early` when fewer calls than hops were made, else as `wrong relation`; where the hops
+    are unknown too, as `not reached`. Raises `ValueError` for an infrastructure failure: it is no
+    error of the agent.
     """
     scores = trajectory.scores if "grounded" in trajectory.scores else score(trajectory)
     if scores["em"] == 1.0:
@@ -86,6 +88,8 @@ def class_shares(
 def _off_the_path(trajectory: Trajectory) -> str:
     gold = gold_steps(trajectory.question)
     walked = walked_relations(trajectory)
+    if not gold and not trajectory.question.hops:
+        return "not reached"
     if not gold:
         return "stopped early" if len(walked) < trajectory.question.hops else "wrong relation"
     if all(step & set(walked) for step in gold):

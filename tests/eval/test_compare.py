@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eval.analysis.analysis import analyse, number_of_answers
+from eval.analysis.analysis import _cost_cell, analyse, number_of_answers
 from eval.analysis.comparison import compare_runs, figures_tables, pairs_table, read_runs
 from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
 from eval.report.archive import unpack
@@ -101,6 +101,9 @@ def test_without_a_gold_path_the_number_of_calls_decides() -> None:
     bare = replace(QUESTION, query=None)
     assert error_kind(walk(*TO, give("B"), question=bare)) == "stopped early"
     assert error_kind(walk(*TO, *OFF, give("B"), question=bare)) == "wrong relation"
+    unknown = replace(bare, hops=0)
+    assert error_kind(walk(*TO, give("B"), question=unknown)) == "not reached"
+    assert error_kind(walk(*ON, give("B"), question=unknown)) == "wrong entity"
 
 
 def test_an_inverse_relation_is_on_the_gold_path() -> None:
@@ -136,6 +139,17 @@ def test_the_commands_print_tables_and_json(tmp_path: Path) -> None:
     assert told("analyse", b) and told("compare", a, b, "--list", 2)
     with pytest.raises(UserError, match="no scored episode"):
         analyse(evaluated("none", {}))
+
+
+def test_predictions_without_walks_are_sent_to_score(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text('{"id": "q", "predictions": ["x"], "answers": ["x"]}\n')
+    assert "graphwalker score" in refusal("analyse", str(tmp_path / "p.jsonl"))
+
+
+def test_costs_are_whole_numbers_and_overlapping_seconds_have_no_sum() -> None:
+    row = {"name": "turns", "total": 5400.0}
+    assert _cost_cell(row, "total").text == "5,400"
+    assert _cost_cell({**row, "name": "seconds"}, "total").text == "–"
 
 
 def test_questions_are_grouped_by_their_number_of_answers() -> None:
