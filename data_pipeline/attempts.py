@@ -39,6 +39,7 @@ from data_pipeline.walks.plausibility import (
 from data_pipeline.walks.sampler import Walk, WalkRules, walk_rng
 from data_pipeline.wording.banks.bank import not_asked
 from data_pipeline.wording.banks.genders import genders_of
+from data_pipeline.wording.banks.roles import titles_of
 from data_pipeline.wording.composition.constraints import takes_type
 from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
@@ -117,7 +118,7 @@ class Maker:
         wordings = with_wordings(lexicon, which, splits.wording_share, splits.seed)
         phrases = ProgrammaticTeacher(
             *(wordings, config.vague, config.styles, config.informal),
-            *(graph.types, genders_of(graph)),
+            *(graph.types, genders_of(graph), titles_of(graph)),
         )
         self._readings = TextReadings(graph, lexicon)
         protocol = self._environment.protocol

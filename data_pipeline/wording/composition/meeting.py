@@ -12,8 +12,8 @@ from data_pipeline.wording.english import UNSPECIFIC, plural_verb
 from data_pipeline.wording.lexicon import Entry
 from graphwalker.query.query import Query
 
-_ONE = re.compile(r"\{x\}('s| (?!as\b|this\b)\w+s\b)")
-"""A form whose slot takes one thing only: `the school {x} attends`."""
+_ONE = re.compile(r"\{x\}('s| as an? | (?!as\b|this\b)\w+s\b)")
+"""A form whose slot takes one thing only: `the school {x} attends`, `has {x} as a member`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,12 +85,23 @@ APOSTROPHE_LEFT_OUT = 0.5
 _SHORT = re.compile(r"\b(what|who|where|when|how)'s\b")
 
 
+def _without_last_word(form: str, name: str) -> str:
+    last = re.escape(name.rpartition(" ")[2].lower())
+    return re.sub(rf"\{{x\}} {last}\b", "{x}", form)
+
+
 def typed_text(form: str, name: str, rng: random.Random) -> str:
     """Return a casual question about a topic, typed carelessly.
 
     >>> typed_text("what's the capital of {x}", "Peru", random.Random(3))
     'whats the capital of peru?'
+
+    A word behind the name that the name ends on is not typed twice.
+
+    >>> typed_text("what {x} people are there", "Irish people", random.Random(1))
+    'what Irish people are there'
     """
+    form = _without_last_word(form, name)
     if rng.random() < APOSTROPHE_LEFT_OUT:
         form = _SHORT.sub(r"\1s", form)
     if name.lower().startswith("the "):

@@ -28,6 +28,9 @@ PLAINER = 2.0
 SHORTER = 1.5
 """How much oftener a phrase comes than one that is a word longer, around other phrases."""
 _RELATIVE = re.compile(r"\b(that|which|who|whom|whose|where|when)\b")
+_CONTACT = re.compile(r"the \w+ (people|someone|somebody|you|they) \w+")
+"""How a phrase with a relative clause without a pronoun begins that ends on its slot: `the language
+people use in {x}`."""
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -54,7 +57,8 @@ def shape(form: str) -> Shape:
     bare = form.rstrip("?")
     final, possessive = bare.endswith("{x}"), "{x}'s" in form
     relatives = len(_RELATIVE.findall(form if form[0].islower() else form[form.find(" ") :]))
-    if form.startswith("the ") and not final and not possessive and not relatives:
+    without_pronoun = not (final or possessive) or _CONTACT.match(form)
+    if form.startswith("the ") and without_pronoun and not relatives:
         relatives = 1
     words = {word for word in _WORD.findall(form.lower()) if word not in PLAIN_WORDS}
     return Shape(

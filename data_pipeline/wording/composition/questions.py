@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_pipeline.wording.banks.genders import GenderOf, suits
+from data_pipeline.wording.banks.roles import TitlesOf, has_roles
 from data_pipeline.wording.composition.constraints import word_by_type, word_constrained
 from data_pipeline.wording.composition.meeting import Meeting, meeting, question_opening
 from data_pipeline.wording.composition.openings import (
@@ -17,6 +18,7 @@ from data_pipeline.wording.composition.openings import (
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
 from data_pipeline.wording.english import UNSPECIFIC, mentions, that_or_who
+from data_pipeline.wording.lexicon import Entry
 from data_pipeline.wording.type_nouns import Types, fits, noun_of
 from graphwalker.graphs.base import Entity
 from graphwalker.query.draft import Draft
@@ -49,6 +51,8 @@ class ProgrammaticTeacher(Phraser):
     """The graph's types of an entity, for the noun of what is asked."""
     gender: GenderOf | None = None
     """The gender of an entity, for words such as `wife`."""
+    titles: TitlesOf | None = None
+    """The titles of an entity, for words such as `president` and `drummer`."""
 
     def ask(self, query: Query, answers: Sequence[Entity], rng: random.Random) -> Draft | None:
         """Get one question, or `None` where none can be worded (no phrase, or the answer leaks)."""
@@ -106,7 +110,7 @@ class ProgrammaticTeacher(Phraser):
         if entry.casual and not inner.is_nested:
             style = rng.choices([*self.styles], [*self.styles.values()])[0]
         if style == "casual":
-            form = rng.choice(self._fitting(entry.casual, start, answers) or entry.casual)
+            form = rng.choice(self._fitting(entry, entry.casual, start, answers) or entry.casual)
             return Fragment(typed_text(form, inner.text, rng), (form,))
         clauses = [text for text in entry.clauses if _predicates(text, entry.noun)]
         if inner.is_nested and entry.noun in UNSPECIFIC and entry.question_word != "Who":
@@ -115,7 +119,7 @@ class ProgrammaticTeacher(Phraser):
         if clauses and not (inner.is_nested and inner.plain):
             # Not `What is the film starring ...?` but `Which film stars ...?`.
             nouns = [text for text in nouns if not text.startswith(f"the {entry.noun} ")] or nouns
-        questions = self._fitting(entry.questions, start, answers)
+        questions = self._fitting(entry, entry.questions, start, answers)
         if not (inner.is_nested and inner.plain):
             questions = [text for text in questions if not shape(text).initial]
         forms = smoothest((*questions, *clauses, *nouns), inner, MARGIN)
@@ -147,15 +151,18 @@ class ProgrammaticTeacher(Phraser):
             text = of_a_phrase(filled, noun, word, rng, self.informal)
         return Fragment(text, phrases, strain=strain)
 
-    def _fitting(self, forms: Sequence[str], start: str, answers: Sequence[Entity]) -> list[str]:
+    def _fitting(
+        self, entry: Entry, forms: Sequence[str], start: str, answers: Sequence[Entity]
+    ) -> list[str]:
         """Whole questions whose words fit the answers, as far as the graph knows what they are."""
-        types, gender = self.types, self.gender
+        types, gender, titles = self.types, self.gender, self.titles
         found = [answer.id for answer in answers]
         return [
             form
             for form in forms
             if (types is None or fits(form, answers, types))
             and (gender is None or suits(form, start, found, gender))
+            and (titles is None or has_roles(form, entry.source, entry.noun, start, found, titles))
         ]
 
     def _word_both(
