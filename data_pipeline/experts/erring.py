@@ -65,7 +65,7 @@ class ErringWalk(QueryWalk):
             by_id = directed and directed.by_id
             what = name if by_id else self._garble(name)
             call = self.view.look(what, hop.direction) if what else None
-            why = why if by_id or not what else why.replace(name, what)
+            why = why if by_id or not what else _rename(why, name, what)
         elif self._is_due("unlisted_relation") and hop.relation not in self.view.listed:
             call = self.view.ask(entity, hop.relation, hop.direction)
         elif directed and self._is_due(WRONG_SIDE):
@@ -101,12 +101,15 @@ class ErringWalk(QueryWalk):
             yield from self._detour(frontier[0], rival, aim, injected=True)
 
     def _garble(self, name: str) -> str:
-        """Return the name with the last word of another known one, where no entity is called so."""
+        """Return the name with the last word of another known one, a single word with two letters
+        changed round, where no entity is called so."""
+        *before, last = name.split() or [""]
         known = (entity.name for entity in self.view.entities() if entity.name != name)
-        others = sorted({other.split()[-1] for other in known})
+        # The last word of another name alone would name that one: not `Furtado` for Victoria.
+        others = sorted({other.split()[-1] for other in known} if before else _misspelled(last))
         self._draws.shuffle(others)
         for word in others:
-            mixed = " ".join([*name.split()[:-1], word])
+            mixed = " ".join([*before, word])
             if mixed != name and not self.view.graph.resolve(mixed):
                 return mixed
         return ""
@@ -228,6 +231,25 @@ def _places(kind: str, lengths: Sequence[int]) -> list[int]:
     if kind == "dead_end":  # it needs a next hop to miss
         return [hop for hop in hops if hop not in ends] or hops
     return hops[1:] or hops if kind == "wrong_entity" else hops
+
+
+def _misspelled(word: str) -> list[str]:
+    """Return the word with two neighboring letters changed round, each way but for the first.
+
+    >>> _misspelled("Boll"), _misspelled("1998")
+    (['Blol'], [])
+    """
+    pairs = ((k, word[k : k + 2]) for k in range(1, len(word) - 1))
+    return [
+        word[:k] + pair[::-1] + word[k + 2 :]
+        for k, pair in pairs
+        if pair.isalpha() and pair[0] != pair[1]
+    ]
+
+
+def _rename(thought: str, name: str, other: str) -> str:
+    """Return the thought with another name for an entity, not for parts of words."""
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: other, thought)
 
 
 def _common_words(one: str, other: str) -> int:

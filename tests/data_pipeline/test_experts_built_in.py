@@ -282,6 +282,20 @@ def test_every_kind_of_injected_error_happens_and_is_put_right():
                 assert turn.error == "unknown_relation"
 
 
+def test_a_single_word_is_misspelled_and_no_other_name():
+    question = ask("m.0film1", ["film.film.country", "location.country.capital"])
+    runs = [expert(question, seed, error_rate=1.0) for seed in range(120)]
+    errors = [(run, error) for run in runs for error in run.provenance["errors"]]
+    of_verria = [
+        (error["what"], run.turns[error["turn"]])
+        for run, error in errors
+        if error["kind"] == "misspelled_name" and " " not in error["what"]
+    ]
+    assert of_verria
+    for what, turn in of_verria:
+        assert what != "Verria" and sorted(what) == sorted("Verria") and what in turn.thought
+
+
 def test_an_expert_does_not_read_the_gold_hops():
     hops = ["people.person.parents", SPOUSE]
     question = ask("m.0eve", hops, readings=PARENT)
