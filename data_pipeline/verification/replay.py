@@ -161,6 +161,8 @@ def _first(field: str, here: Any, there: Any) -> str:
     """Return the first place at which two values differ, each with some text around it."""
     if field == "context":
         here, there = ("\n".join(m.content for m in messages) for messages in (here, there))
+    if field == "shown":
+        here, there = (", ".join(e.name or e.id for e in shown) for shown in (here, there))
     one, other = str(here), str(there)
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     start = max(0, (min(len(one), len(other)) if same is None else same) - 20)

@@ -67,7 +67,8 @@ def verify_file(
     if replayer and replayer.asks_a_model:
         verdict.notes.append("observations: not replayed, a chat model reranks what is listed")
         replayer = None
-    check = Verifier(as_shown(graph, layers_of(path.parent)), max_answers, replayer)
+    shown = as_shown(graph, layers_of(path.parent))
+    check = Verifier(shown, max_answers, replayer, is_evaluation(path))
     readable = False
     for number, line in numbered_lines(path):
         verdict.records += 1
@@ -90,6 +91,11 @@ def verify_file(
         raise UserError(f"{path}: holds no records")
     if not readable:
         raise UserError(f"{first_fault}; {JSON_LINES}")
+    if verdict.reasons["malformed"] == verdict.records:
+        raise UserError(
+            f"{path}: {verdict.first[0]}; no record has our form, in which `graphwalker dataset "
+            "check FILE --graph G --out OURS.jsonl` writes the questions of other files"
+        )
     _finish(verdict, check, path, replayer)
     verdict.seconds = time.perf_counter() - started
     return verdict
@@ -114,15 +120,20 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
             "run had other limits, give them (environment.top_relations=12 and its like)"
         )
     if lacking := verdict.records - check.digests:
+        why = "an evaluation writes none" if check.evaluation else "another program wrote them"
         verdict.notes.append(
-            f"{lacking:,} records have no digest (another program wrote them): a change of a "
-            "thought or a question's text shows only where the "
-            "environment would have shown something else"
+            f"{lacking:,} records have no digest ({why}): a change of a thought or a question's "
+            "text shows only where the environment would have shown something else"
         )
     on_card = card_digest(path)
     if on_card and not verdict.failed and on_card != digest(path):
         detail = "every record holds, but records were added, removed or moved since it was made"
         verdict.add(Failure(0, path.name, "file differs from its data card", detail))
+
+
+def is_evaluation(path: Path) -> bool:
+    """Return whether the file holds the episodes of an evaluation, of which some are wrong."""
+    return path.name == "predictions.jsonl" and (path.parent / "config.json").is_file()
 
 
 class Verifier:
@@ -133,8 +144,10 @@ class Verifier:
         graph: KnowledgeGraph,
         max_answers: int | None = None,
         replayer: Replayer | None = None,
+        evaluation: bool = False,
     ) -> None:
         self.graph = self._given = graph
+        self.evaluation = evaluation
         self.max_answers = max_answers
         self.trajectories = self.replayed = self.digests = self.unexecuted = 0
         self._replayer = replayer
@@ -159,7 +172,8 @@ class Verifier:
         try:
             claim = claim_of(record)
         except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
-            return Failure(number, name, "malformed", f"{type(error).__name__}: {error}")
+            kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+            return Failure(number, name, "malformed", f"{kind}{error}")
         if not claim.is_published and not (claim.query and claim.query.branches):
             return Failure(number, name, "no query", "nothing to execute")
         if claim.question is not None:
@@ -187,7 +201,8 @@ class Verifier:
         if claim.trajectory is not None:
             self.trajectories += 1
             yield from self._turns(claim.trajectory)
-            yield from _episode(claim.trajectory)
+            ends = _scores if self.evaluation else _episode
+            yield from ends(claim.trajectory)
             if self._replayer:
                 self.replayed += 1
                 yield from self._replayer.faults(claim.trajectory)
@@ -342,6 +357,14 @@ def _episode(trajectory: Trajectory) -> Iterator[Flaw]:
         yield "trajectory answers differ", _some(trajectory.answer or ())
     elif scores["retrieval_all"] != 1.0:
         yield "answer not shown", "no observation shows every answer"
+
+
+def _scores(trajectory: Trajectory) -> Iterator[Flaw]:
+    """Check that an episode of an evaluation, right or wrong, earns the scores that it records."""
+    found = {} if trajectory.stop.infrastructure_failure else score(trajectory)
+    for name, value in trajectory.scores.items():
+        if name in found and abs(found[name] - value) > 1e-9:
+            yield "scores differ", f"{name} is {value:g} in the record, {found[name]:g} here"
 
 
 def _some(names: Iterable[str], most: int = 3) -> str:

@@ -28,10 +28,11 @@ def verify(
     """Execute every record of a data file again, and check that it holds.
 
     Checked are topic entities, relations, the full answer set, shortcuts, answers in questions,
-    readings, that a trajectory ends with the answers, every observation of it (its calls are made
-    again, in the environment of the run beside the file; environment.top_triples=... and its like
-    name another), and that nothing was changed since the digests were written. Exit code 1, with
-    the first ten records that do not hold, by file and line.
+    readings, that a trajectory ends with the answers (one of an evaluation: that it earns its
+    scores), every observation of it (its calls are made again, in the environment of the run beside
+    the file; environment.top_triples=... and its like name another), and that nothing was changed
+    since the digests were written. Exit code 1, with the first ten records that do not hold, by
+    file and line.
 
     Example: graphwalker verify runs/synth/graphsynth.jsonl --graph runs/graph
     """

@@ -8,8 +8,10 @@ import pytest
 
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
+from data_pipeline.jobs.ledger import FIELD
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
+from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.open import open_graph
 from support.backends import compiled, write
@@ -73,6 +75,33 @@ def test_a_trajectory_that_the_graph_does_not_bear_out_does_not_hold(made, world
     reasons = ["trajectory answers differ", "episode failed", "answer not shown"]
     reasons += ["shown entity unknown", "relation unknown"]
     assert [failure.reason for failure in verdict.first] == reasons
+
+
+def test_a_wrong_episode_of_an_evaluation_holds_with_the_scores_that_it_earns(
+    made, world, tmp_path
+):
+    records = list(read_jsonl(made / "graphsynth.jsonl"))[:3]
+    for record, em in zip(records, (1.0, 0.0, 1.0), strict=True):
+        record.pop(FIELD)
+        record["scores"] = {"em": em}
+    for record in records[1:]:
+        record["answer"], record["answer_ids"] = ["No One"], [""]
+    path = tmp_path / "predictions.jsonl"
+    write_jsonl(path, records)
+    graph = open_graph(world / "graph")
+    data = verify_file(graph, path, replay=False)
+    assert [one.reason for one in data.first] == ["trajectory answers differ"] * 2
+    (tmp_path / "config.json").write_text("{}")
+    verdict = verify_file(graph, path, replay=False)
+    assert [(one.line, one.reason) for one in verdict.first] == [(3, "scores differ")]
+    assert verdict.first[0].detail == "em is 1 in the record, 0 here"
+    assert "(an evaluation writes none)" in verdict.notes[-1]
+
+
+def test_questions_in_another_form_are_sent_to_the_command_that_writes_ours(world, tmp_path):
+    write_jsonl(tmp_path / "q.jsonl", [{"id": "1", "question": "Who?", "answers": ["Ann"]}])
+    with pytest.raises(UserError, match=r"line 1 \(1\): malformed: question .*dataset check FILE"):
+        verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl")
 
 
 def test_a_walk_over_a_relation_without_facts_says_where_it_ends(tmp_path):
