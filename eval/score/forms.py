@@ -23,7 +23,8 @@ _ALL_BRACED = re.compile(r"(?:\{[^{}]*\}[\s,;|]*)+")
 _BRACKETED = re.compile(r"\[([^\[\]{}]*)\]")
 _UNPARTED = re.compile(r"""['"]\s+['"]""")
 _QUOTES = re.compile(r"""'([^']*)'|"([^"]*)\"""")
-_QUOTED = re.compile(r"""[\[({]\s*["']""")
+_QUOTED = re.compile(r"""[\[({]\s*(?:-?\d[\d.]*,\s+)*["']""")
+_IN_QUOTES = re.compile(r"""(['"])(.+)\1""")
 
 
 class PartedNames(NamedTuple):
@@ -61,7 +62,9 @@ def part_names(text: str, known: Collection[str] = ()) -> PartedNames:
     if "|" in text:
         return PartedNames(_strip(text.split("|")))
     if bracketed := _BRACKETED.fullmatch(text):
-        return _part_braces(_strip([bracketed[1]]), known)
+        parted = _part_braces(_strip([bracketed[1]]), known)
+        # A list that somebody wrote without care for the quotes within its names.
+        return parted._replace(names=tuple(_IN_QUOTES.sub(r"\2", name) for name in parted.names))
     if _ALL_BRACED.fullmatch(text):
         return _part_braces(_strip(_BRACED.findall(text)), known)
     if ";" in text and fold(text) not in known:
@@ -100,7 +103,8 @@ def _is_list(text: str, known: Collection[str]) -> bool:
 
 
 def _read_list(text: str) -> tuple[str, ...] | None:
-    """Return the texts of a list or set as JSON or Python write it, `None` for anything else."""
+    """Return the texts of a list or set as JSON or Python write it, numbers as texts, without null;
+    `None` for anything else."""
     if not _QUOTED.match(text) or text[-1] not in ")]}":
         return None
     try:
@@ -115,9 +119,10 @@ def _read_list(text: str) -> tuple[str, ...] | None:
     if not isinstance(value, list | tuple | set):
         return None
     items = list(cast("list[object]", value))
-    if not all(isinstance(item, str) for item in items):
+    if not all(item is None or isinstance(item, str | int | float) for item in items):
         return None
-    names = cast("list[str]", items)
+    given = (item for item in items if item is not None)
+    names = [item if isinstance(item, str) else json.dumps(item) for item in given]
     if isinstance(value, set):  # in the order in which they stand
         names.sort(key=text.find)
     return _strip(names)

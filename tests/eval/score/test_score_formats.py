@@ -205,6 +205,10 @@ def test_the_same_predictions_score_the_same_in_every_form(form, asked, tmp_path
         ("['Oslo' \"Queen's\"]", ("Oslo", "Queen's"), ""),
         ("[\"Oslo' 'x\"]", ("Oslo' 'x",), ""),
         ("[1, 2]", ("1", "2"), "unclear"),
+        ("['Oslo', 1949]", ("Oslo", "1949"), ""),
+        ('[1949, "Oslo", null]', ("1949", "Oslo"), ""),
+        ("[1,000, 'Oslo']", ("1,000", "Oslo"), "unclear"),
+        ("['Queen's College', 'Oslo']", ("Queen's College", "Oslo"), "unclear"),
         ("{" * 3000, ("{" * 3000,), ""),
     ],
 )
