@@ -49,7 +49,8 @@ def of_a_clause(
     draw = rng.random()
     if draw < 0.04 and many:
         return f"Can you name every {named} {who} {clause}?"
-    if draw < 0.08:
+    # Not `Do you know what is the hometown of Ann?`.
+    if draw < 0.08 and not re.match("(What|Who) (is|was|are|were) the ", plain):
         return f"Do you know {lower_first(plain)}"
     return plain
 

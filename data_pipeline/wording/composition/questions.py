@@ -1,8 +1,10 @@
 """The programmatic teacher: a query becomes one question, its intermediate entities masked."""
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from data_pipeline.wording.banks.genders import GenderOf, suits
 from data_pipeline.wording.banks.roles import TitlesOf, has_roles
@@ -17,7 +19,7 @@ from data_pipeline.wording.composition.openings import (
     typed_text,
 )
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape, smoothest
-from data_pipeline.wording.english import UNSPECIFIC, mentions, that_or_who
+from data_pipeline.wording.english import UNSPECIFIC, mentions, that_or_who, words_of_kind
 from data_pipeline.wording.lexicon import Entry
 from data_pipeline.wording.type_nouns import Types, fits, noun_of
 from graphwalker.graphs.base import Entity
@@ -210,8 +212,16 @@ class ProgrammaticTeacher(Phraser):
         return Draft(text, parts, tail, readings, tail_readings)
 
 
+@cache
+def _of_synonyms() -> re.Pattern[str]:
+    return re.compile(rf"((is|was|are) )?the ({'|'.join(sorted(words_of_kind('synonyms')))})\b")
+
+
 def _predicates(clause: str, noun: str) -> bool:
-    """May the clause follow `Which NOUN`? Not `Which genre is the genre of ...`."""
+    """May the clause follow `Which NOUN`? Not `Which genre is the genre of ...`, nor `Which
+    profession is the job of ...`."""
     if noun in UNSPECIFIC:
         return True
+    if _of_synonyms().match(clause):
+        return False
     return noun not in LITERAL and noun not in clause and f" {noun.split()[-1]} " not in clause

@@ -166,6 +166,21 @@ def test_a_family_is_what_a_person_belongs_to() -> None:
     assert lexicon.entry(Hop("people.family_member.family")).noun == "family"
 
 
+def test_a_profession_is_not_asked_for_as_a_job_nor_a_question_within_a_question() -> None:
+    def texts(relation: str, name: str) -> set[str]:
+        query = Query((Branch(Entity("a", name), (Hop(relation),)),))
+        teacher = ProgrammaticTeacher(Lexicon.for_graph([relation, "x.y.z"]))
+        drafts = [teacher.ask(query, [], random.Random(seed)) for seed in range(2000)]
+        return {draft.text for draft in drafts if draft}
+
+    jobs = texts("people.person.profession", "Ana")
+    assert "What is the job of Ana?" in jobs
+    assert not any(text.startswith("Which profession is the") for text in jobs)
+    towns = texts("people.person.place_of_birth", "Ana")
+    assert "What is the hometown of Ana?" in towns
+    assert not any("know what is the" in text for text in towns)
+
+
 def test_two_are_no_member_and_a_contact_clause_stands_behind_no_other_verb() -> None:
     def texts(*branches: Branch) -> set[str]:
         lexicon = Lexicon.for_graph([hop.relation for b in branches for hop in b.hops] + ["x.y"])
