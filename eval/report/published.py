@@ -246,10 +246,13 @@ def _origin(record: PublishedRecord) -> str:
     other = [f"{labels[key]}: {unit}" for key, unit in record["units"].items()
              if record["unit"] == "percent" and unit not in ("percent", "points")]  # fmt: skip
     unit = f"{record['unit']} ({'; '.join(other)})" if other else record["unit"]
+    ours = "Rows marked “measured here” are this report's runs by the same metric, on the "
+    ours += "questions of that dataset that they hold."
+    if not any(row["questions"] or row["left_out"] for row in record["ours"]):
+        ours = "No run of this report holds a question of these datasets: none is measured here."
     return (
         f"Copied as printed from {record['source']} ({record['paper']}), not measured here. "
-        f"Unit: {unit}. Metric: {record['metric']}. Rows marked “measured here” are "
-        "this report's runs by the same metric, on the questions of that dataset that they hold."
+        f"Unit: {unit}. Metric: {record['metric']}. {ours}"
     )
 
 

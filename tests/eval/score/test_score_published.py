@@ -227,6 +227,11 @@ def test_where_a_rule_played_the_page_says_that_no_model_was_measured(rows, runs
     assert "(oracle, a rule without a model) answers" in page
 
 
+def test_a_table_of_other_datasets_says_that_none_is_measured(runs, tmp_path):
+    reached(runs["ark"], ["graphwalker-table2"], tmp_path)
+    assert "none is measured here" in (tmp_path / "report.md").read_text()
+
+
 def test_without_samples_the_columns_of_sampled_runs_are_empty(runs, tmp_path):
     write_jsonl(tmp_path / "predictions.jsonl", read_jsonl(runs["ark"] / "predictions.jsonl"))
     (row,) = reached(tmp_path, ["ark-v1-table3"], tmp_path / "out").values()
