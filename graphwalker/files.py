@@ -187,8 +187,7 @@ def _too_long(path: Path, number: int) -> UserError:
 
 @contextmanager
 def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
-    """Open a UTF-8 text file, gzipped or not. Raises `UserError` for whatever is wrong with it,
-    such as a line beyond the limit."""
+    """Open a UTF-8 text file, gzipped or not. Raises `UserError` for whatever is wrong with it."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path)
@@ -201,7 +200,8 @@ def open_text(path: Path | str) -> Generator[TextIOWrapper, None, None]:
             file.path = path
             yield file
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
+        advice = "save it as UTF-8; a packed file is read if its name ends in .gz"
+        raise UserError(f"{path}: not UTF-8 text ({error.reason}); {advice}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
 
