@@ -40,6 +40,7 @@ _VALUES = (
     (TRUTH, re.compile("true|false|yes|no", re.IGNORECASE)),
 )
 _OPENING = r"^(?:in |on |at |to )?(?:what|which)(?: (?:other|famous|big|major|main|us|rock|boy))* "
+_NAMING = r"^name an? (?:famous )?"
 _LISTING = r"^(?:what are|name)(?: (?:all|some|the|other|famous|big|biggest|largest|major|main))+ "
 
 
@@ -81,7 +82,7 @@ def _nouns() -> tuple[re.Pattern[str], dict[str, _NounDemand]]:
         known.update(dict.fromkeys(row["words"], wanted))
     words = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
     several = "|".join(word for word in known if word.endswith("s"))
-    opening = rf"(?:{_OPENING}|{_LISTING}(?=(?:{several})\b))"
+    opening = rf"(?:{_OPENING}|{_NAMING}|{_LISTING}(?=(?:{several})\b))"
     return re.compile(rf"{opening}({words})\b(?! of\b)", re.IGNORECASE), known
 
 
