@@ -34,7 +34,14 @@ TRUTH = "truth value"
 """What a relation such as `alive` leads to, whose words are no noun."""
 UNSPECIFIC = (
     *("place", "organization", "entity", "thing", "person", "title", "work", "film or show"),
-    *("event", "group", "location", "party or candidate", "organization or politician"),
+    *(
+        "event",
+        "group",
+        "location",
+        "participant",
+        "party or candidate",
+        "organization or politician",
+    ),
 )
 """Nouns that say less than `what` or `who` alone."""
 

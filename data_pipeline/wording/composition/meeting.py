@@ -86,9 +86,10 @@ def _alone_a_noun(
 
 
 def least_general(entries: Sequence[Entry]) -> Entry:
-    """Return the entry whose noun says most of what the branches share."""
+    """Return the entry whose noun says most of what the branches share: a person is no event."""
     known = [entry for entry in entries if entry.noun not in UNSPECIFIC]
-    return (known or entries)[0]
+    people = [entry for entry in entries if entry.question_word == "Who"]
+    return (known or people or entries)[0]
 
 
 def _all_alike(

@@ -197,6 +197,16 @@ def test_two_are_no_member_and_a_contact_clause_stands_behind_no_other_verb() ->
         Branch(Entity("f", "Dusk"), (Hop("film.film.language"),)),
     )
     assert spoken and not any("people use in Ova is" in text for text in spoken)
+    sponsored = texts(
+        Branch(
+            Entity("s", "Sole"),
+            (Hop("business.sponsor.sponsorship..business.sponsorship.sponsored_recipient"),),
+        ),
+        Branch(Entity("o", "Ova"), (parse_hop("~people.person.place_of_birth"),)),
+    )
+    assert sponsored and all(
+        text.startswith(("Who ", "who ", "Do you know who")) for text in sponsored
+    )
 
 
 def test_every_property_reads_as_an_entry_in_the_directions_that_people_ask() -> None:
