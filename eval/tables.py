@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -104,7 +105,8 @@ def score_table(stages: Sequence[StageFigures], em: bool = True) -> FigureTable:
     rows = [*stages, *baseline_rows(stages)]
     columns = [TableColumn("Stage", stage_name), *key_columns(rows, labels)]
     if len(stages) > 1:
-        columns.append(TableColumn("EM gain", lambda row: gain_cell(row.get("gain_over_previous"))))
+        gain = partial(gain_cell, tell_common=True)
+        columns.append(TableColumn("EM gain", lambda row: gain(row.get("gain_over_previous"))))
     if any(stage.get("baselines") for stage in stages):
         columns.append(TableColumn("Over the best baseline", over_baseline))
     if any(map(_has_ceiling, stages)):
@@ -173,6 +175,9 @@ def short_table(stages: Sequence[StageFigures]) -> FigureTable:
     ceilings = {str(s["name"]): ceiling_cell(s) for s in stages if _has_ceiling(s)}
     words = {name: f"{cell.text} ({cell.small})" for name, cell in ceilings.items()}
     notes = [f"no model: {', '.join(str(row['name']) for row in rules)}"] if rules else []
+    if len({stage["questions"] for stage in stages}) > 1:
+        counts = ", ".join(f"{stage['name']} {stage['questions']:,}" for stage in stages)
+        notes.append(f"not all on the same questions: {counts}")
     notes += (
         [f"ceiling: {text}" for text in set(words.values())]
         if len(set(words.values())) == 1
@@ -240,7 +245,7 @@ def best_baseline(stage: StageFigures) -> tuple[str, Mapping[str, Any] | None]:
 def over_baseline(stage: StageFigures) -> Cell:
     """Return the paired difference to the best baseline."""
     best, difference = best_baseline(stage)
-    cell = gain_cell(difference)
+    cell = gain_cell(difference, tell_common=True)
     return Cell(cell.text, f"{cell.small} {best}".strip())
 
 
@@ -311,13 +316,20 @@ def empty_note(stage: StageFigures) -> str:
     )
 
 
-def gain_cell(gain: Mapping[str, Any] | None, key: str = "em") -> Cell:
-    """Return a paired difference: its size, interval and p."""
+def gain_cell(gain: Mapping[str, Any] | None, key: str = "em", tell_common: bool = False) -> Cell:
+    """Return a paired difference: its size, interval and p; with `tell_common` also of how many
+    questions, where one side has others."""
     if not gain or gain.get(key) is None:
         return Cell("–")
     p = p_value(gain["p"]) if key == "em" else ""
     small = f"{brackets(gain[f'{key}_interval'], sign=True)} {p}".strip()
-    return Cell(f"{gain[key]:+.3f}", small)
+    return Cell(f"{gain[key]:+.3f}", small + (common_questions(gain) if tell_common else ""))
+
+
+def common_questions(gain: Mapping[str, Any]) -> str:
+    """` on 300 common questions` of a difference where one side has others, else `""`."""
+    apart = gain.get("only_a") or gain.get("only_b")
+    return f" on {gain['questions']:,} common questions" if apart else ""
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -15,6 +15,7 @@ from eval.tables import (
     baseline_rows,
     best_baseline,
     brackets,
+    common_questions,
     count_of_questions,
     empty_note,
     missing_note,
@@ -117,10 +118,10 @@ def headline(report: Mapping[str, Any]) -> str:
 
 
 def _judge(gain: Mapping[str, Any], other: str) -> str:
-    low, high = gain["em_interval"]
+    (low, high), where = gain["em_interval"], common_questions(gain)
     if low <= 0 <= high:
-        return f"about as well as {other} (the difference may be chance)"
-    return f"{'better' if low > 0 else 'worse'} than {other}"
+        return f"about as well as {other}{where} (the difference may be chance)"
+    return f"{'better' if low > 0 else 'worse'} than {other}{where}"
 
 
 def main_stage(stages: Sequence[StageFigures]) -> int:

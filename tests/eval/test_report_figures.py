@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from eval.run.records import SampledEpisode
 from graphwalker.cli.app import app
-from graphwalker.files import read_json
+from graphwalker.files import read_json, read_jsonl
 from graphwalker.files import write_jsonl as write_lines
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer, Question
@@ -237,6 +237,17 @@ def test_gains_are_paired(stages: list[dict[str, Any]]) -> None:
         low, high = gain[f"{name}_interval"]
         assert low < gain[name] < high
     assert (stages[1]["gain"], stages[1]["gain_interval"]) == (gain["em"], gain["em_interval"])
+
+
+def test_a_gain_over_a_part_of_the_questions_says_so(folder: Path, tmp_path: Path) -> None:
+    records = list(read_jsonl(folder / "after/predictions.jsonl"))
+    write_lines(tmp_path / "part.jsonl", records[:3])
+    runs = [str(folder / "before"), str(tmp_path / "part.jsonl")]
+    done = CliRunner().invoke(app, ["report", *runs, "--out", str(tmp_path / "page")])
+    page = (tmp_path / "page/report.md").read_text()
+    headline = page.split("\n")[2]
+    assert " on 3 common questions" in headline and page.count(" on 3 common questions") == 2
+    assert "not all on the same questions: before 7, part.jsonl 3" in " ".join(done.stdout.split())
 
 
 def test_baselines_and_the_ceiling_stand_beside_the_run(stages: list[dict[str, Any]]) -> None:
