@@ -8,7 +8,7 @@ from itertools import product
 
 from data_pipeline.wording.composition.openings import wh
 from data_pipeline.wording.composition.parts import Fragment, Phraser, shape
-from data_pipeline.wording.english import UNSPECIFIC, plural_verb
+from data_pipeline.wording.english import UNSPECIFIC, plural_verb, words_of_kind
 from data_pipeline.wording.lexicon import Entry
 from graphwalker.query.query import Query
 
@@ -86,10 +86,12 @@ def _alone_a_noun(
 
 
 def least_general(entries: Sequence[Entry]) -> Entry:
-    """Return the entry whose noun says most of what the branches share: a person is no event."""
+    """Return the entry whose noun says most of what the branches share: a person is no event, and
+    an award winner that was bought is a company."""
+    bodies = [entry for entry in entries if entry.noun in words_of_kind("bodies")]
     known = [entry for entry in entries if entry.noun not in UNSPECIFIC]
     people = [entry for entry in entries if entry.question_word == "Who"]
-    return (known or people or entries)[0]
+    return (bodies or known or people or entries)[0]
 
 
 def _all_alike(

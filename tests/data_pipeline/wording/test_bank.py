@@ -197,6 +197,21 @@ def test_two_are_no_member_and_a_contact_clause_stands_behind_no_other_verb() ->
         Branch(Entity("f", "Dusk"), (Hop("film.film.language"),)),
     )
     assert spoken and not any("people use in Ova is" in text for text in spoken)
+    bought = texts(
+        Branch(
+            Entity("d", "Dusk"),
+            (Hop("award.award_winning_work.awards_won..award.award_honor.award_winner"),),
+        ),
+        Branch(
+            Entity("s", "Sole"),
+            (
+                Hop(
+                    "organization.organization.companies_acquired..business.acquisition.company_acquired"
+                ),
+            ),
+        ),
+    )
+    assert bought and all("company" in text for text in bought)
     sponsored = texts(
         Branch(
             Entity("s", "Sole"),
