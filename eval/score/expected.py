@@ -33,7 +33,9 @@ class ExpectedQuestions:
         self._path = questions
         self.drop = drop
         self._questions = {question.id: question for question in loaded}
-        self._by_text = {question.text: question.id for question in loaded}
+        self._by_text: dict[str, list[str]] = {}
+        for question in loaded:
+            self._by_text.setdefault(question.text, []).append(question.id)
         self._seen: dict[str, None] = {}
         self._like = Prediction("")
         """A record that was let through: missing ones count under its metrics."""
@@ -49,7 +51,7 @@ class ExpectedQuestions:
     def gold(self) -> dict[str, tuple[Answer, ...]]:
         """The gold answers by id and by text."""
         by_id = {name: question.answers for name, question in self._questions.items()}
-        return {text: by_id[name] for text, name in self._by_text.items()} | by_id
+        return {text: by_id[names[0]] for text, names in self._by_text.items()} | by_id
 
     def check_records(self, parse: Parse) -> Parse:
         """`parse` for the records of a file; one that does not count is set aside as failed."""
@@ -160,8 +162,11 @@ class ExpectedQuestions:
         return question_id
 
     def _known(self, names: list[str]) -> str | None:
-        known = (self._by_text.get(name, name) for name in names)
-        return next((name for name in known if name in self._questions), None)
+        for name in names:
+            ids = [name] if name in self._questions else self._by_text.get(name, [])
+            if ids:  # records that name several questions by one text are of one after the other
+                return next((one for one in ids if one not in self._seen), ids[0])
+        return None
 
     def _admit(self, question_id: str, record: Prediction) -> Prediction:
         if record.failed:

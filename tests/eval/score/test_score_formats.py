@@ -111,6 +111,14 @@ def test_a_record_in_our_form_may_name_its_question_by_the_text(tmp_path, questi
     assert score_file(path, ["em"], questions=questions).metrics == {"em": 1.0}
 
 
+def test_records_named_by_a_text_that_two_questions_share_are_of_both(tmp_path):
+    twice = write(tmp_path / "q.jsonl", [QUESTIONS[0], {**QUESTIONS[0], "id": "q2"}])
+    path = write(tmp_path / "p.jsonl", [tog("{Oslo} {Bergen}"), tog("{Oslo}"), tog("{Rome}")])
+    found = score_file(path, ["em"], questions=twice)
+    assert found.metrics == {"em": 0.5} and found.expected is not None
+    assert (found.expected.missing, found.expected.doubled) == ([], ["q1"])
+
+
 def test_tog_without_gold_says_where_to_give_it(tmp_path, questions):
     path = write(tmp_path / "p.jsonl", [tog("{Oslo}")])
     with pytest.raises(UserError, match="--questions"):
