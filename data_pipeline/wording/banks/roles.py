@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from data_pipeline.wording.english import packaged_table
+from data_pipeline.wording.lexicon import is_present
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.query.query import Hop, parse_hop
 
@@ -37,11 +38,14 @@ def _roles() -> dict[str, _Roles]:
 
 
 def titles_of(graph: KnowledgeGraph) -> TitlesOf:
-    """Return the titles that a graph gives to its people, remembered."""
+    """Return the titles that a graph gives to its people, remembered; none where it has no such
+    relation."""
+    known = set(graph.relation_ids())
 
     @lru_cache(maxsize=100_000)
     def titles(entity_id: str, hops: tuple[Hop, ...]) -> frozenset[str]:
-        ends = (graph.step(entity_id, hop.relation, hop.direction) for hop in hops)
+        there = [hop for hop in hops if is_present(hop.relation, known)]
+        ends = (graph.step(entity_id, hop.relation, hop.direction) for hop in there)
         return frozenset(end.name.lower() for found in ends for end in found)
 
     return titles
