@@ -150,7 +150,7 @@ def written_for(relations: Iterable[str]) -> dict[Hop, Entry]:
     """Return the hand-written entries of a graph that has these relations."""
     known = set(relations)
     found = hand_written(_fictional(known))
-    return {hop: entry for hop, entry in found.items() if is_present(hop.relation, known)}
+    return {hop: entry for hop, entry in found.items() if _present(hop.relation, known)}
 
 
 def _fictional(relations: set[str]) -> bool:
@@ -217,8 +217,7 @@ def _vague_phrases(rows: Iterable[Mapping[str, Any]]) -> dict[Hop, list[tuple[st
     return found
 
 
-def is_present(relation: str, known: set[str]) -> bool:
-    """Return whether a graph of these relations has this one, natively or by its two halves."""
+def _present(relation: str, known: set[str]) -> bool:
     return relation in known or (
         FLATTENED in relation and all(part in known for part in relation.split(FLATTENED))
     )

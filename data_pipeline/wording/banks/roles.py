@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from data_pipeline.wording.english import packaged_table
-from data_pipeline.wording.lexicon import is_present
-from graphwalker.graphs.base import KnowledgeGraph
+from graphwalker.graphs.base import FLATTENED, KnowledgeGraph
 from graphwalker.query.query import Hop, parse_hop
 
 TitlesOf = Callable[[str, tuple[Hop, ...]], frozenset[str]]
@@ -44,7 +43,11 @@ def titles_of(graph: KnowledgeGraph) -> TitlesOf:
 
     @lru_cache(maxsize=100_000)
     def titles(entity_id: str, hops: tuple[Hop, ...]) -> frozenset[str]:
-        there = [hop for hop in hops if is_present(hop.relation, known)]
+        there = [
+            hop
+            for hop in hops
+            if hop.relation in known or known.issuperset(hop.relation.split(FLATTENED))
+        ]
         ends = (graph.step(entity_id, hop.relation, hop.direction) for hop in there)
         return frozenset(end.name.lower() for found in ends for end in found)
 
