@@ -179,8 +179,10 @@ class ExpectedQuestions:
         return replace(record, id=question_id)
 
     def refuse_strangers(self, path: Path) -> None:
-        """Raise `UserError` where every record of a file has another question: it belongs to
-        another test set, and a score of 0 would say nothing of the system."""
+        """Raise `UserError` where every record of a file has another question, or the file has
+        none: a score of 0 would say nothing of the system."""
+        if path.is_file() and not self.unknown and not self._seen:
+            raise UserError(f"{path}: holds no records to score")
         if self.unknown and not self._seen:
             raise UserError(
                 f"{path}: none of its {len(self.unknown):,} records has a question in {self._path} "

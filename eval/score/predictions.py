@@ -20,6 +20,7 @@ from typing import Any, cast
 from eval.score.forms import part_names
 from graphwalker.errors import UserError
 from graphwalker.files import (
+    JSON_LINES,
     DoubledKeyError,
     json_fault,
     open_text,
@@ -77,6 +78,10 @@ NO_GOLD = (
     "--questions names"
 )
 """What a message adds where a record has no gold answers."""
+WANTED_FILE = (
+    "predictions are JSON lines (one record a line), one JSON array, a CSV or TSV table, or the "
+    "folder of an evaluation"
+)
 GIVEN = ("prediction", "predictions", "predicted", "pred", "output")
 """Columns of a table that may hold what a system answered."""
 
@@ -108,7 +113,14 @@ def read_lines(
     path: Path, lines: Iterable[str], parse: Parse, first: int = 1
 ) -> Iterator[Prediction]:
     """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
-    for number, record in parse_lines(lines, path, first):
+    records = parse_lines(lines, path, first)
+    while True:
+        try:
+            number, record = next(records)
+        except StopIteration:
+            return
+        except UserError as error:  # of questions, where the file's name says no JSON lines
+            raise UserError(str(error).replace(JSON_LINES, WANTED_FILE)) from None
         yield _parse_record(record, parse, f"{path}:{number}")
 
 

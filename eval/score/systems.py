@@ -36,6 +36,8 @@ def read_system(path: Path, expected: ExpectedQuestions | None = None) -> Run:
             return run
         return replace(count_expected(run, expected), failures=[], samples=[])
     hints, records = Hints(), list(read_predictions(path, expected=expected))
+    if not records and expected is None:
+        raise UserError(f"{path}: holds no records to score")
     for record in records:
         if record.hint:
             hints.add(*record.hint)

@@ -183,6 +183,7 @@ def test_a_bad_record_gives_one_line_with_file_line_and_field(tmp_path, capsys, 
         (b"\xff\xfe{}", "UTF-16"),
         (b'[{"id": "1"}]', "record 1: field 'answers' is missing"),
         (b"[1,", "not JSON"),
+        (b'{\n"id": "1"\n}', "predictions are JSON lines (one record a line), one JSON array"),
     ],
 )
 def test_a_bad_file_gives_one_line(tmp_path, capsys, content, message):
@@ -301,6 +302,15 @@ def test_missing_doubled_and_unknown_records_end_with_3(
     if error:
         _, table, _ = said(capsys, tmp_path, records)
         assert f"INCOMPLETE: {error.split(' (')[0]}" in " ".join(table.split())
+
+
+def test_a_file_without_records_is_refused_and_not_scored_0(capsys, tmp_path):
+    assert said(capsys, tmp_path, [])[0] == 2
+    empty = tmp_path / "p.jsonl"
+    for more in ((), ("--questions", tmp_path / "q.jsonl")):
+        assert code("report", empty, "--out", tmp_path / "page", *more) == 2
+        assert code("compare", empty, empty, *more) == 2
+        assert capsys.readouterr().err.count("p.jsonl: holds no records") == 2
 
 
 def test_predictions_of_another_test_set_are_refused_and_not_scored_0(capsys, tmp_path):
