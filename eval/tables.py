@@ -273,7 +273,8 @@ def count_of_questions(stage: StageFigures) -> str:
     """`480 questions`, `25 of 60 questions (35 missing)`, `60 questions (3 missing, counted 0)`."""
     scored, missing = stage["questions"], stage.get("missing", 0)
     if not missing:
-        return f"{scored:,} questions"
+        left = stage.get("set_aside")
+        return f"{scored:,} questions" + (f" ({left:,} unresolved ones set aside)" if left else "")
     if stage.get("missing_count") == "counted 0":
         return f"{scored:,} questions ({missing:,} missing, counted 0)"
     return f"{scored:,} of {stage['questions_total']:,} questions ({missing:,} missing)"

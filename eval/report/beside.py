@@ -52,7 +52,7 @@ def benchmark_figures(folders: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
 
 
 def _known_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("ceiling", "no_ceiling", "no_baselines")
+    kept = ("ceiling", "no_ceiling", "no_baselines", "set_aside")
     return {key: record[key] for key in kept if key in record}
 
 

@@ -33,12 +33,14 @@ def write_beside(
     ceilings: str = "",
     seed: int = 0,
     max_tokens: int = 512,
+    unresolved: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run the baselines and the ceiling of a run in `out`; what is there already stays.
 
-    `baselines` and `ceilings` are reasons for which they are left out, `""` for none. Returns what
-    `beside.json` holds. Raises `GraphError` when the graph fails.
+    `baselines` and `ceilings` are reasons for which they are left out, `""` for none; `unresolved`
+    counts the questions that were dropped before. Returns what `beside.json` holds. Raises
+    `GraphError` when the graph fails.
     """
     why = _unplayable(environment)
     baselines, ceilings = baselines or why, ceilings or why
@@ -56,6 +58,8 @@ def write_beside(
         )
         names.append(name)
     record: dict[str, Any] = {"baselines": names, "ceiling": None}
+    if unresolved:
+        record["set_aside"] = unresolved
     if baselines:
         record["no_baselines"] = baselines
     if ceilings:

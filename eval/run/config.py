@@ -190,7 +190,7 @@ def run_eval(
     _check_endpoint(config, environment)
     if shard:
         return folder
-    _beside(config, questions, environment, progress)
+    _beside(config, questions, environment, progress, len(loaded) - len(settled))
     return out
 
 
@@ -220,6 +220,7 @@ def _beside(
     questions: Sequence[Question],
     environment: Environment,
     progress: Progress | None,
+    unresolved: int = 0,
 ) -> None:
     """Measure the baselines and the ceiling of the run. Raises `UserError` for a ceiling of 0."""
     costly = ""
@@ -237,6 +238,7 @@ def _beside(
             ceilings=left_out(config.ceiling, costly),
             seed=config.seed,
             max_tokens=config.max_tokens,
+            unresolved=unresolved,
             progress=progress,
         )
     except (GraphError, PolicyError) as error:  # the agent's own figures stand

@@ -17,7 +17,9 @@ from graphwalker.question import Question
 from graphwalker.ranking.load import RANKERS
 from graphwalker.trajectory import Trajectory, Turn
 
-NO_TOPIC = "no entity of the graph is named in the question: give topic entities"
+NO_TOPIC = (
+    "no entity of the graph is named in the question: give topic entities (`topics` over the API)"
+)
 Show = Callable[[int, Turn], None]
 """Called with (turn number from 1, turn) as soon as a turn is over."""
 

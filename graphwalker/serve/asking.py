@@ -60,7 +60,7 @@ def _entities(graph: KnowledgeGraph, text: str, topics: Any) -> tuple[Entity, ..
         return find_topics(graph, text)
     named = cast(list[Any], topics) if isinstance(topics, list) else []
     if not named or len(named) > MAX_TOPICS or not all(isinstance(name, str) for name in named):
-        raise UserError(f"topic entities are a list of 1 to {MAX_TOPICS} names or ids")
+        raise UserError(f"topic entities (`topics`) are a list of 1 to {MAX_TOPICS} names or ids")
     return tuple(dict.fromkeys(find_topic(graph, str(name).strip()[:500]) for name in named))
 
 

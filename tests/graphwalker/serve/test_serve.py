@@ -197,7 +197,7 @@ def test_a_policy_that_fails_is_no_answer():
         ({}, "not empty"),
         ({"question": 7}, "not empty"),
         ({"question": "x" * 2001}, "at most 2000"),
-        ({"question": "Who is nobody?"}, "give topic entities"),
+        ({"question": "Who is nobody?"}, "give topic entities (`topics`"),
         ({"question": QUESTION, "topics": ["Nobody At All"]}, "Nobody At All"),
         ({"question": QUESTION, "topics": "Tom"}, "list of 1 to 8"),
         ({"question": "\ud800 Tom Lindqvist"}, "Unicode"),
