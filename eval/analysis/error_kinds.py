@@ -14,7 +14,7 @@ KINDS: dict[str, str] = {
     "budget": "no answer, or a forced one without all answers in sight: turns or tokens ran out",
     "ungrounded": "an answer that no observation showed",
     "partial answer set": "some answers right, but not the set",
-    "wrong entity": "the answer was in sight, or the gold relations were walked; another was given",
+    "wrong entity": "the answer was in sight, or the gold relations walked; another or none given",
     "not reached": "no answer came in sight; the question states no path to one",
     "stopped early": "only relations of the gold path, but not to its end",
     "wrong relation": "a relation off the gold path was walked instead",
@@ -44,7 +44,7 @@ def error_kind(trajectory: Trajectory) -> str:
         return "malformed" if trajectory.stop is StopReason.MALFORMED else "budget"
     if trajectory.stop is StopReason.FORCED and not scores["retrieval_all"]:
         return "budget"
-    if not scores["grounded"]:
+    if trajectory.answer and not scores["grounded"]:
         return "ungrounded"
     if scores["hit_any"]:
         return "partial answer set"
@@ -66,7 +66,7 @@ def error_class(trajectory: Trajectory, verdict: bool | None = None) -> str:
     if trajectory.answer is None:
         failed = trajectory.stop is StopReason.MALFORMED
     else:
-        failed = not scores["grounded"]
+        failed = bool(trajectory.answer) and not scores["grounded"]
     return "hallucination" if failed else "reasoning"
 
 

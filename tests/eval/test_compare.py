@@ -11,7 +11,13 @@ from typer.testing import CliRunner
 
 from eval.analysis.analysis import _cost_cell, analyse, number_of_answers
 from eval.analysis.comparison import compare_runs, figures_tables, pairs_table, read_runs
-from eval.analysis.error_kinds import KINDS, error_kind, taxonomy, walked_relations
+from eval.analysis.error_kinds import (
+    KINDS,
+    error_class,
+    error_kind,
+    taxonomy,
+    walked_relations,
+)
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
 from eval.run.evaluate import evaluate
@@ -82,13 +88,20 @@ def walk(*lines: str, question: Question = QUESTION, **settings: int) -> Traject
         ("partial answer set", (*ON, give("C"))),
         ("partial answer set", (*ON, give("C", "D", "B"))),
         ("wrong entity", (*ON, give("B"))),
+        ("wrong entity", (*ON, give())),
         ("stopped early", (*TO, give("B"))),
+        ("stopped early", (*TO, give())),
         ("wrong relation", (*OFF, give("E"))),
         ("wrong relation", (*TO, *OFF, give("E"))),
     ],
 )
 def test_an_error_has_one_kind(kind: str, lines: tuple[str, ...]) -> None:
     assert error_kind(walk(*lines)) == kind
+
+
+def test_an_empty_answer_is_no_hallucination() -> None:
+    assert error_class(walk(*TO, give())) == "reasoning"
+    assert error_class(walk(*TO, give("Z"))) == "hallucination"
 
 
 def test_a_spent_budget_is_the_kind_of_what_it_cut_short() -> None:
