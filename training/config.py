@@ -78,7 +78,7 @@ class TrainingConfig(Config):
     """Of the arithmetic; trained weights are float32. `auto`: bfloat16 on a GPU that has it,
     float32 on a CPU. `native`: bfloat16 also on a CPU that multiplies in it (AVX512-BF16 or AMX),
     which nearly halves the time of a step of SFT; such a run repeats on CPUs of one kind. SFT with
-    `lora` holds the model's own weights in it, too."""
+    `lora` holds the model's own weights in it, too, and episodes are drawn with a copy in it."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
     seed: int = 0

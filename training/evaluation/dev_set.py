@@ -18,7 +18,7 @@ from graphwalker.question import Question
 from graphwalker.scoring import score
 from graphwalker.tokens.formats import ChatFormat
 from graphwalker.trajectory import Trajectory
-from training.models.copies import copy_of_shared
+from training.models.copies import copy_to_draw_with
 from training.runs.distributed import gather_all, processes, rank
 
 
@@ -150,7 +150,7 @@ def drawing_model(trainer: Any) -> Generator[Any]:
     ones. A collective."""
     from trl.models.utils import unwrap_model_for_generation
 
-    copied = copy_of_shared(trainer.model, trainer.accelerator)
+    copied = copy_to_draw_with(trainer.model, trainer.accelerator)
     with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
         yield model if copied is None else copied.update(model)
 

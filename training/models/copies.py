@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from graphwalker.pretrained.load import make_model
+from training.runs.distributed import flag
 
 
 class ModelCopy:
@@ -45,12 +46,14 @@ def whole(weights: Tensor) -> Tensor:
     return weights.full_tensor() if isinstance(weights, DTensor) else weights
 
 
-def copy_of_shared(model: Any, accelerator: Any) -> ModelCopy | None:
+def copy_to_draw_with(model: Any, accelerator: Any) -> ModelCopy | None:
     """Return an empty copy to draw with, in the precision of the arithmetic, where FSDP2 shares the
-    model out; otherwise `None`: the model draws itself."""
-    if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
-        return None
+    model out, and on a CPU that multiplies in bfloat16, where float32 weights take twice as long;
+    otherwise `None`: the model draws itself."""
     half = accelerator.mixed_precision == "bf16"
+    slow = half and accelerator.device.type == "cpu" and not flag("ACCELERATE_USE_DEEPSPEED")
+    if not slow and not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
+        return None
     return ModelCopy(torch.bfloat16 if half else torch.float32)
 
 

@@ -21,7 +21,7 @@ from graphwalker.policies.token_record import Transcripts, TurnEnds
 from graphwalker.policies.vllm.config import VllmConfig
 from graphwalker.tokens.formats import ChatFormat
 from training.evaluation.dev_set import attention_of_engine
-from training.models.copies import ModelCopy, copy_of_shared
+from training.models.copies import ModelCopy, copy_to_draw_with
 
 if TYPE_CHECKING:
     from training.grpo_config import GrpoConfig
@@ -56,7 +56,7 @@ class TransformersRollouts(RolloutEngine):
 
         unwrapped = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
         if self._gathered is None:
-            self._gathered = copy_of_shared(trainer.model, trainer.accelerator)
+            self._gathered = copy_to_draw_with(trainer.model, trainer.accelerator)
         if copied := self._gathered:
             with unwrapped as model:
                 drawing = copied.update(model)

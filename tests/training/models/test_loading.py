@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from support.paths import ROOT
 from support.run_toys import grpo_config, launch_line, lines, make_toy_graph, weights, write_config
 from training.grpo import run_grpo
 from training.models import loading
+from training.models.copies import copy_to_draw_with
 from training.models.loading import FIRST_READS, load_policy, load_reference
 
 
@@ -44,6 +46,22 @@ def test_what_an_optimizer_updates_is_float32_and_bfloat16_under_deepspeed(place
     monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
     assert load_policy(model, "bfloat16").dtype == torch.bfloat16
     assert load_policy(model, "float32").dtype == torch.float32
+
+
+def test_a_cpu_that_multiplies_in_bfloat16_draws_with_a_copy_in_it(place, monkeypatch):
+    model = read_model(str(place / "model"), dtype="float32")
+    half, whole = (
+        SimpleNamespace(mixed_precision=said, device=torch.device("cpu")) for said in ("bf16", "no")
+    )
+    assert copy_to_draw_with(model, whole) is None
+    copied = copy_to_draw_with(model, half)
+    assert copied is not None
+    drawing, ids = copied.update(model), torch.arange(40)[None]
+    assert drawing.dtype == torch.bfloat16 and not drawing.training
+    with torch.no_grad():
+        assert torch.allclose(drawing(ids).logits.float(), model(ids).logits, atol=0.1)
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    assert copy_to_draw_with(model, half) is None
 
 
 def test_under_fsdp2_the_first_process_alone_has_the_weights_of_the_policy(place, monkeypatch):
