@@ -18,6 +18,7 @@ from graphwalker.files import (
 )
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
+from graphwalker.scoring import score
 from graphwalker.trajectory import Message, Trajectory
 
 ExportRow = dict[str, Any]
@@ -48,6 +49,8 @@ class Export:
     file: Path
     rows: int
     set_aside: int
+    wrong: int = 0
+    """Trajectories among the rows that end with a wrong answer, as those of an evaluation may."""
 
 
 @one_writer("out")
@@ -71,10 +74,11 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     out.mkdir(parents=True, exist_ok=True)
     stem = source.name.removesuffix(".gz").removesuffix(".jsonl")
     set_aside: list[str] = []
+    wrong: list[str] = []
     if "turns" in first:
         if form.row is None:
             return _inspect_log(source, out / f"{stem}.json")
-        rows, columns = map(form.row, conversations(source, set_aside)), form.columns
+        rows, columns = map(form.row, conversations(source, set_aside, wrong)), form.columns
     elif form.prompt is None:
         raise UserError(f"{source} holds questions; --to {to} takes trajectories")
     elif environment is None:
@@ -85,7 +89,7 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     count = _write_parquet(rows, file, columns) if columns else write_jsonl(file, rows)
     if to == "sharegpt":
         _register(file, stem)
-    return Export(file, count, len(set_aside))
+    return Export(file, count, len(set_aside), len(wrong))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +102,15 @@ class Conversation:
     """Places among `messages` of what an expert was made to get wrong: for a loss mask."""
 
 
-def conversations(source: Path, set_aside: list[str]) -> Iterator[Conversation]:
+def conversations(source: Path, set_aside: list[str], wrong: list[str]) -> Iterator[Conversation]:
     """Yield every unbroken context of every trajectory; ids of infrastructure failures go to
-    `set_aside`."""
+    `set_aside`, those of wrong answers to `wrong`."""
     for trajectory in read_records(source, Trajectory.from_json):
         if trajectory.stop.infrastructure_failure:
             set_aside.append(trajectory.id)
             continue
+        if score(trajectory)["em"] != 1:
+            wrong.append(trajectory.id)
         errors = trajectory.provenance.get("errors", ())
         injected = {error["turn"] for error in errors if error.get("slip")}
         row = Conversation(trajectory, [], [])

@@ -18,6 +18,7 @@ from graphwalker.files import read_jsonl, read_records, write_jsonl
 from graphwalker.graphs.open import open_graph
 from graphwalker.question import Question
 from graphwalker.trajectory import Message, StopReason, Trajectory, Turn
+from support.commands import code
 from support.engine_toy import make_tokenizer
 
 MIX = {"2-hop": 1, "2I": 1}
@@ -75,6 +76,16 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     write_jsonl(source, records)
     done = export(source, "trl", tmp_path / "out")
     assert (done.rows, done.set_aside) == (7, 1)
+
+
+def test_wrong_answers_are_exported_and_counted(roll, tmp_path, capsys):
+    records = list(read_jsonl(roll))
+    records[3]["answer"], records[3]["answer_ids"] = ["No One"], [""]
+    source = tmp_path / "some.jsonl"
+    write_jsonl(source, records)
+    assert export(roll, "trl", tmp_path / "out").wrong == 0
+    assert code("export", source, "--to", "trl", "--out", tmp_path / "out") == 0
+    assert "1 trajectories end with a wrong answer" in capsys.readouterr().err
 
 
 def test_bad_input_is_told_in_one_line(exam, roll, tmp_path):

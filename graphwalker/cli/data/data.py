@@ -284,6 +284,11 @@ def export(
     console.facts(
         "export", {"file": str(done.file), "rows": done.rows, "set aside": done.set_aside}
     )
+    if done.wrong:
+        console.note(
+            f"{file}: {done.wrong:,} trajectories end with a wrong answer; a model that trains on "
+            "these rows learns it, too"
+        )
 
 
 @verb(app, "graph!", "out!", "seed")
