@@ -11,7 +11,6 @@ from data_pipeline.experts.experts import make_experts
 from data_pipeline.jobs.ledger import FIELD
 from data_pipeline.synthesize import synthesize
 from data_pipeline.verification.verify import verify_file
-from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
 from graphwalker.graphs.open import open_graph
 from support.backends import compiled, write
@@ -100,8 +99,9 @@ def test_a_wrong_episode_of_an_evaluation_holds_with_the_scores_that_it_earns(
 
 def test_questions_in_another_form_are_sent_to_the_command_that_writes_ours(world, tmp_path):
     write_jsonl(tmp_path / "q.jsonl", [{"id": "1", "question": "Who?", "answers": ["Ann"]}])
-    with pytest.raises(UserError, match=r"line 1 \(1\): malformed: question .*dataset check FILE"):
-        verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl")
+    verdict = verify_file(open_graph(world / "graph"), tmp_path / "q.jsonl")
+    assert [(one.line, one.reason) for one in verdict.first] == [(1, "malformed")]
+    assert any("dataset check FILE" in note for note in verdict.notes)
 
 
 def test_a_walk_over_a_relation_without_facts_says_where_it_ends(tmp_path):
