@@ -106,7 +106,7 @@ class ErringWalk(QueryWalk):
         *before, last = name.split() or [""]
         known = (entity.name for entity in self.view.entities() if entity.name != name)
         # The last word of another name alone would name that one: not `Furtado` for Victoria.
-        others = sorted({other.split()[-1] for other in known} if before else _misspelled(last))
+        others = sorted({other.split()[-1] for other in known} if before else _misspellings(last))
         self._draws.shuffle(others)
         for word in others:
             mixed = " ".join([*before, word])
@@ -233,10 +233,10 @@ def _places(kind: str, lengths: Sequence[int]) -> list[int]:
     return hops[1:] or hops if kind == "wrong_entity" else hops
 
 
-def _misspelled(word: str) -> list[str]:
+def _misspellings(word: str) -> list[str]:
     """Return the word with two neighboring letters changed round, each way but for the first.
 
-    >>> _misspelled("Boll"), _misspelled("1998")
+    >>> _misspellings("Boll"), _misspellings("1998")
     (['Blol'], [])
     """
     pairs = ((k, word[k : k + 2]) for k in range(1, len(word) - 1))

@@ -74,10 +74,10 @@ def has_roles(
     >>> has_roles(form, "place", "politician", "m.uk", ["m.thatcher"], lambda one, _: ids[one])
     False
     """
-    return _borne_out(form, source, [start], titles) and _borne_out(form, noun, found, titles)
+    return _titles_fit(form, source, [start], titles) and _titles_fit(form, noun, found, titles)
 
 
-def _borne_out(form: str, kind: str, people: Iterable[str], titles: TitlesOf) -> bool:
+def _titles_fit(form: str, kind: str, people: Iterable[str], titles: TitlesOf) -> bool:
     if (roles := _roles().get(kind)) is None:
         return True
     for word in roles.pattern.findall(form):
