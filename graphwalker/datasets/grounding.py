@@ -9,7 +9,7 @@ from typing import Any
 from graphwalker.answers.values import value_key
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.other.own_questions import OWN
-from graphwalker.datasets.own.resolver import Resolver, Unresolved
+from graphwalker.datasets.own.resolver import Resolver, Unresolved, join_parts
 from graphwalker.datasets.queries import resolve_one, states_query
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl
@@ -21,9 +21,6 @@ from graphwalker.runs import UNRESOLVED
 
 LOOKED_AT = 50
 """Questions, evenly spread, whose topic entities are looked for before a run."""
-
-MOST_PARTS = 5
-"""Parts of a name that was divided at its commas."""
 
 log = logging.getLogger(__name__)
 
@@ -224,15 +221,12 @@ def _join_divided(answers: tuple[Answer, ...], known: _KnownNames) -> tuple[Answ
     """Join an unknown answer and the next ones where together they are a known name."""
     if len(answers) < 2 or not all(map(known.needs, answers)):
         return answers
-    joined: list[Answer] = []
-    at = 0
-    while at < len(answers):
-        names = [answer.name for answer in answers[at : at + MOST_PARTS]]
-        parts = range(2, len(names) + 1) if not known[names[0]] else ()
-        taken = next((n for n in parts if known[", ".join(names[:n])]), 1)
-        whole = ", ".join(names[:taken])
-        joined.append(answers[at] if taken == 1 else Answer(whole, answers[at].id and whole))
-        at += taken
+    joined, at = list[Answer](), 0
+    names = [answer.name for answer in answers]
+    for name, parts in join_parts(names, known.__getitem__, ", "):
+        own = answers[at]
+        joined.append(own if parts == 1 else Answer(name, own.id and name))
+        at += parts
     return tuple(joined)
 
 

@@ -1,7 +1,7 @@
 """Questions of one's own met with a graph: their topic entities and answers, or why not."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from graphwalker.question import Answer, Question
 
 MOST = 8
 """Candidates that are named for a question."""
+MOST_PARTS = 5
+"""Parts of a name that was divided at its commas or bars."""
 LOOKED_AT = 200
 """Values of one relation of a topic entity among which an answer is looked for."""
 _VALUE = re.compile(r"[-+]?[\d.,:/-]*\d[\d.,:/TZ%-]*|true|false|yes|no", re.IGNORECASE)
@@ -55,7 +57,12 @@ class Resolver:
         problems: list[str] = []
         candidates: list[Entity] = []
         topics = self._topics(question, problems, candidates)
-        answers = [self._answer(a, topics, problems, candidates) for a in question.answers]
+        known = {answer.name: answer for answer in question.answers}
+        names = self._whole(list(known))
+        answers = [
+            self._answer(known.get(name, Answer(name)), topics, problems, candidates)
+            for name in names
+        ]
         if problems:
             found = tuple(dict.fromkeys(candidates))[:MOST]
             return Unresolved(question, tuple(dict.fromkeys(problems)), found)
@@ -64,7 +71,7 @@ class Resolver:
     def _topics(
         self, question: Question, problems: list[str], candidates: list[Entity]
     ) -> list[Entity]:
-        given = [entity.id or entity.name for entity in question.topic_entities]
+        given = self._whole([entity.id or entity.name for entity in question.topic_entities])
         names = given or [entity.name for entity in find_topics(self._graph, question.text)]
         if not names:
             problems.append("the question names no entity of the graph")
@@ -100,6 +107,11 @@ class Resolver:
                 candidates += self._similar(answer.name)
         return answer
 
+    def _whole(self, names: Sequence[str]) -> list[str]:
+        """Join the names that the graph has with a bar between them: a table divides at bars."""
+        joined = join_parts(names, lambda name: bool(self._find(name)), "|", " | ")
+        return [name for name, _ in joined]
+
     def _find(self, text: str) -> list[Entity]:
         """Return the entities of that name, or the one of that id."""
         graph, entity_id = self._graph, machine_id(text)
@@ -127,3 +139,22 @@ class Resolver:
 
 def _describe(graph: KnowledgeGraph, entity: Entity) -> dict[str, str]:
     return {"id": entity.id, "name": entity.name, "kind": next(iter(graph.types(entity.id)), "")}
+
+
+def join_parts(
+    names: Sequence[str], is_known: Callable[[str], bool], *marks: str
+) -> Iterator[tuple[str, int]]:
+    """Yield each name and the number of its parts. Names in a row are parts of one where that is
+    known, with a mark between them, and not all of them are known.
+
+    >>> list(join_parts(["Oslo", "AC", "DC"], {"Oslo", "AC|DC"}.__contains__, "|"))
+    [('Oslo', 1), ('AC|DC', 2)]
+    """
+    at = 0
+    while at < len(names):
+        some = names[at : at + MOST_PARTS]
+        runs = [run for n in range(2, len(some) + 1) if not all(map(is_known, run := some[:n]))]
+        wholes = ((mark.join(run), len(run)) for run in runs for mark in marks)
+        name, parts = next((one for one in wholes if is_known(one[0])), (names[at], 1))
+        yield name, parts
+        at += parts

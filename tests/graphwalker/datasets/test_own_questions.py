@@ -144,6 +144,15 @@ def test_a_value_stays_one(folder, value):
     assert not (folder / "unresolved.jsonl").exists()
 
 
+def test_a_name_with_a_bar_is_one_topic_or_answer_of_a_table(folder):
+    bands = MemoryGraph([("Ana", "in", "AC|DC"), ("Ben", "in", "AC|DC"), ("Ben", "in", "Up")], {})
+    rows = [("Who is in it?", "Ana|Ben", "AC|DC"), ("Where is he?", "Up|AC | DC", "Ben")]
+    one, other = settle(own(*rows), bands, folder)
+    assert [topic.id for topic in one.topic_entities] == ["AC|DC"]
+    assert [answer.id for answer in one.answers] == ["Ana", "Ben"]
+    assert [answer.id for answer in other.answers] == ["Up", "AC|DC"]
+
+
 UNSETTLED = [
     ("Where does Ben Haas work?", "Sales", "", "2 entities are named 'Ben Haas'", ["e2", "e3"]),
     ("Where does Ana Ewer work?", "Research", "", "the question names no entity", ["e1"]),
