@@ -218,6 +218,12 @@ def read_columns(path: Path | str, *names: str) -> Iterator[list[str]]:
                 raise UserError(f"{path}:{number}: expected {'<TAB>'.join(names)}")
 
 
+JSON_LINES = (
+    "JSON lines are expected, one record a line: `graphwalker dataset check FILE --graph G "
+    "--out OURS.jsonl` writes them from other files of questions"
+)
+
+
 def read_jsonl(path: Path | str, nan: bool = False) -> Iterator[dict[str, Any]]:
     """Records of a `.jsonl` or `.jsonl.gz` file. Raises `UserError` naming file and line. `nan`: a
     log of training may hold NaN and Infinity, which are no JSON elsewhere."""
@@ -226,12 +232,17 @@ def read_jsonl(path: Path | str, nan: bool = False) -> Iterator[dict[str, Any]]:
 
 
 def parse_lines(
-    lines: Iterable[str], path: Path | str, first: int = 1, nan: bool = False
+    lines: Iterable[str],
+    path: Path | str,
+    first: int = 1,
+    nan: bool = False,
+    form: str = JSON_LINES,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, record) of the lines of a file that hold one; the first is line `first`."""
+    """(line number, record) of the lines that hold one. `form`: what errors say a file holds."""
+    hint = "" if ".jsonl" in Path(path).suffixes else f"; {form}"
     for number, line in enumerate(lines, start=first):
         if line.strip():
-            yield number, _parse(line, path, number, nan)
+            yield number, _parse(line, f"{path}:{number}", "" if number > 1 else hint, nan)
 
 
 def read_records(path: Path | str, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
@@ -342,28 +353,17 @@ def refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=refuse_doubled).decode
 
 
-def _parse(line: str, path: Path | str, number: int, nan: bool = False) -> dict[str, Any]:
+def _parse(line: str, place: str, hint: str, nan: bool) -> dict[str, Any]:
     try:
         record = json.loads(line) if nan else _STRICT(line)
     except DoubledKeyError as error:
-        raise UserError(f"{path}:{number}: {error}") from None
+        raise UserError(f"{place}: {error}") from None
     except (ValueError, RecursionError) as error:
         why = "holds a NUL character" if "\0" in line else json_fault(error)
-        raise UserError(f"{path}:{number}: not JSON ({why}){_hint(path, number)}") from None
+        raise UserError(f"{place}: not JSON ({why}){hint}") from None
     if not isinstance(record, dict):
-        raise UserError(f"{path}:{number}: a record must be a JSON object{_hint(path, number)}")
+        raise UserError(f"{place}: a record must be a JSON object{hint}")
     return cast(dict[str, Any], record)
-
-
-JSON_LINES = (
-    "JSON lines are expected, one record a line: `graphwalker dataset check FILE --graph G "
-    "--out OURS.jsonl` writes them from other files of questions"
-)
-
-
-def _hint(path: Path | str, number: int) -> str:
-    """Return what a file should hold whose name does not say JSON lines either."""
-    return "" if number > 1 or ".jsonl" in Path(path).suffixes else f"; {JSON_LINES}"
 
 
 ADDRESS_SUFFIX = ".address"

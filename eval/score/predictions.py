@@ -20,7 +20,6 @@ from typing import Any, cast
 from eval.score.forms import part_names
 from graphwalker.errors import UserError
 from graphwalker.files import (
-    JSON_LINES,
     DoubledKeyError,
     json_fault,
     open_text,
@@ -113,14 +112,7 @@ def read_lines(
     path: Path, lines: Iterable[str], parse: Parse, first: int = 1
 ) -> Iterator[Prediction]:
     """Records of some lines of a file, the first of them line `first`; errors as in `read_file`."""
-    records = parse_lines(lines, path, first)
-    while True:
-        try:
-            number, record = next(records)
-        except StopIteration:
-            return
-        except UserError as error:  # of questions, where the file's name says no JSON lines
-            raise UserError(str(error).replace(JSON_LINES, WANTED_FILE)) from None
+    for number, record in parse_lines(lines, path, first, form=WANTED_FILE):
         yield _parse_record(record, parse, f"{path}:{number}")
 
 
