@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
+from graphwalker.counts import number_of
+
 if TYPE_CHECKING:
     import rich.table
 
@@ -66,12 +68,10 @@ def key_columns(
     rows: Sequence[StageFigures], labels: Mapping[str, str], digits: int | None = None
 ) -> list[TableColumn]:
     """Columns of figures with their intervals, those that some row has; see `figure`."""
-    shown = {
-        key: label for key, label in labels.items() if any(r.get(key) is not None for r in rows)
-    }
     return [
         TableColumn(label, lambda row, k=key: figure(row, k, digits))
-        for key, label in shown.items()
+        for key, label in labels.items()
+        if any(row.get(key) is not None for row in rows)
     ]
 
 
@@ -198,7 +198,7 @@ def group_tables(stages: Sequence[StageFigures]) -> list[tuple[str, FigureTable]
         rows = [stage.get(f"by_{heading}", {}) for stage in stages]
         groups = sorted({group for row in rows for group in row}, key=natural)
         sizes = [max(row.get(g, {}).get("questions", 0) for row in rows) for g in groups]
-        head = [Cell(g, f"{size:,} questions") for g, size in zip(groups, sizes, strict=True)]
+        head = [Cell(g, number_of(size, "question")) for g, size in zip(groups, sizes, strict=True)]
         body: list[tuple[Cell, ...]] = []
         for place, (stage, row) in enumerate(zip(stages, rows, strict=True)):
             shown = [(g, figure(row.get(g, {}), "em", shade=True)) for g in groups]
@@ -271,12 +271,11 @@ def _with_failures(stage: StageFigures) -> Cell:
 
 def count_of_questions(stage: StageFigures) -> str:
     """`480 questions`, `25 of 60 questions (35 missing)`, `60 questions (3 missing, counted 0)`."""
-    scored, missing = stage["questions"], stage.get("missing", 0)
+    scored, missing, left = stage["questions"], stage.get("missing", 0), stage.get("set_aside")
     if not missing:
-        left = stage.get("set_aside")
-        return f"{scored:,} questions" + (f" ({left:,} unresolved ones set aside)" if left else "")
+        return number_of(scored, "question") + (f" ({left:,} unresolved set aside)" if left else "")
     if stage.get("missing_count") == "counted 0":
-        return f"{scored:,} questions ({missing:,} missing, counted 0)"
+        return f"{number_of(scored, 'question')} ({missing:,} missing, counted 0)"
     return f"{scored:,} of {stage['questions_total']:,} questions ({missing:,} missing)"
 
 

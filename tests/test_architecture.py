@@ -30,7 +30,7 @@ MAY_IMPORT = {
 }
 """The oracle of an evaluation speaks in the words of the pipeline's phrase bank."""
 LAYERS = """
-errors intervals < files settings workers < config < console http trust < pretrained < runs
+counts errors intervals < files settings workers < config < console http trust < pretrained < runs
 < graphs < answers query world < question < synthetic trajectory < scoring tokens viewer < datasets
 < doctor < policies < ranking < tools < protocols < oracle < agents < ceilings hub serve
 < audit sparql_server < DATA_PIPELINE TRAINING < EVAL < api < integrations jobs < demo < cli

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from graphwalker.counts import number_of
+
 
 def markdown(report: Mapping[str, Any]) -> str:
     """Return the counts and shares in the form of GraphWalker Table 5, then copies and n-grams."""
@@ -12,7 +14,7 @@ def markdown(report: Mapping[str, Any]) -> str:
     lines = [
         f"# Contamination of {_cell(report['questions'])}",
         "",
-        f"{total:,} questions against "
+        f"{number_of(total, 'question')} against "
         + ", ".join(f"{_cell(n)} ({size:,})" for n, size in report["against"].items())
         + ".",
     ]
@@ -34,7 +36,8 @@ def markdown(report: Mapping[str, Any]) -> str:
         lines.append(f"| {title} | {cells} |")
     lines += [
         "",
-        f"{report['flagged']:,} questions are set aside from clean.jsonl (similarity from "
+        f"{number_of(report['flagged'], 'question is', 'questions are')} set aside from "
+        f"clean.jsonl (similarity from "
         f"{report['threshold']:g}, the same words, trigrams, or the same "
         "fact); flagged.jsonl names them.",
         "",

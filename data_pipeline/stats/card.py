@@ -11,6 +11,7 @@ from data_pipeline.jobs.distinct import TextSet
 from data_pipeline.jobs.ledger import DROPPED, IRRELEVANT, count_reasons
 from data_pipeline.teacher.thoughts import compares
 from graphwalker.config import Config
+from graphwalker.counts import number_of
 from graphwalker.files import digest, read_jsonl, write_json, write_text
 from graphwalker.hub.cards import CARD, data_facts, with_front_matter
 from graphwalker.query.query import Query, parse_hop
@@ -113,17 +114,19 @@ def markdown(card: Mapping[str, Any]) -> str:
     lines = [
         f"# Data card: {card['file']}",
         "",
-        f"{card['count']} records, made by the stage `{card['stage']}` from {card['attempts']} "
-        f"attempts (yield {card['yield']:.1%}).",
+        f"{number_of(card['count'], 'record')}, made by the stage `{card['stage']}` from "
+        f"{number_of(card['attempts'], 'attempt')} (yield {card['yield']:.1%}).",
         f"Seed {card['config'].get('seed')}; graph checksum `{card['graph'].get('checksum', '')}`.",
-        f"{card['distinct_topic_entities']} topic entities, {card['distinct_relations']} "
-        f"relations, {card['distinct_relation_paths']} relation paths.",
+        f"{number_of(card['distinct_topic_entities'], 'topic entity', 'topic entities')}, "
+        f"{number_of(card['distinct_relations'], 'relation')}, "
+        f"{number_of(card['distinct_relation_paths'], 'relation path')}.",
     ]
     if like := card.get("like"):
         lines.append(
-            f"Like the questions of {like['file']}: at most {like['max_answers']} answers and "
-            f"{like['max_frontier']} entities on the way, as {like['share_within_bounds']:.0%} of "
-            "them have, unless these were set."
+            f"Like the questions of {like['file']}: at most "
+            f"{number_of(like['max_answers'], 'answer')} and "
+            f"{number_of(like['max_frontier'], 'entity', 'entities')} on the way, as "
+            f"{like['share_within_bounds']:.0%} of them have, unless these were set."
         )
     titles = {
         "structures": "structure",

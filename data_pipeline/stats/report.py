@@ -8,6 +8,7 @@ from data_pipeline.config import TABLE_6, TABLE_7
 from data_pipeline.contamination.check import CloseRules, write_check
 from data_pipeline.contamination.embed import open_embedder
 from data_pipeline.stats.card import describe, table, whole
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json
 from graphwalker.runs import one_writer
@@ -57,7 +58,7 @@ def beside(structures: Mapping[str, int]) -> dict[str, Any]:
 
 def markdown(stats: Mapping[str, Any]) -> str:
     """Return the tables for a reader."""
-    lines = [f"# Statistics of {stats['file']}", "", f"{stats['count']:,} records."]
+    lines = [f"# Statistics of {stats['file']}", "", f"{number_of(stats['count'], 'record')}."]
     if paper := stats["paper"]:
         lines += ["", f"| structure | share, % | GraphWalker {paper['table']}, % |"]
         lines += ["| --- | ---: | ---: |"]

@@ -22,6 +22,7 @@ from data_pipeline.walks.endpoint import as_shown
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.vocabulary import lexicon_of
 from graphwalker.answers.kinds import Absent
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.files import JSON_LINES, digest
 from graphwalker.graphs.base import FLATTENED, Direction, KnowledgeGraph, Side
@@ -111,8 +112,8 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
     verdict.digests = check.digests
     if check.unexecuted:
         verdict.notes.append(
-            f"{check.unexecuted:,} questions have no query that finds exactly their answers: of "
-            "them only topic entities, answers and the episode were checked"
+            f"{number_of(check.unexecuted, 'question has', 'questions have')} no query that finds "
+            "exactly the answers: there only topic entities, answers and the episode were checked"
         )
     if replayer and not replayer.has_run and REPLAYED & verdict.reasons.keys():
         verdict.notes.append(
@@ -122,8 +123,9 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
     if lacking := verdict.records - check.digests:
         why = "an evaluation writes none" if check.evaluation else "another program wrote them"
         verdict.notes.append(
-            f"{lacking:,} records have no digest ({why}): a change of a thought or a question's "
-            "text shows only where the environment would have shown something else"
+            f"{number_of(lacking, 'record has', 'records have')} no digest ({why}): a change of a "
+            "thought or a question's text shows only where the environment would have shown "
+            "something else"
         )
     on_card = card_digest(path)
     if on_card and not verdict.failed and on_card != digest(path):

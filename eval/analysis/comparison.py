@@ -28,6 +28,7 @@ from eval.tables import (
     make_table,
     natural,
 )
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.oracle.baselines import BASELINES
@@ -204,7 +205,7 @@ def pairs_table(result: Mapping[str, Any], brief: bool = False) -> FigureTable:
     pairs = result["pairs"]
     name = TableColumn(
         "Difference",
-        lambda pair: Cell(f"{pair['b']} - {pair['a']}", f"{pair['questions']:,} questions"),
+        lambda pair: Cell(f"{pair['b']} - {pair['a']}", number_of(pair["questions"], "question")),
     )
     gains = [
         TableColumn(
@@ -276,7 +277,7 @@ def ratios_table(rows: Sequence[Mapping[str, Any]]) -> FigureTable:
     base = rows[0]["base"] if rows else BASE
     name = TableColumn(
         f"Cheaper than {base}",
-        lambda row: Cell(f"{row['name']}, {row['group']}", f"{row['questions']:,} questions"),
+        lambda row: Cell(f"{row['name']}, {row['group']}", number_of(row["questions"], "question")),
     )
     times = [
         TableColumn(COSTS[key], lambda row, k=key: Cell(f"{row[k]:.2f} ×" if row[k] else "–"))

@@ -18,6 +18,7 @@ from eval.score.files import of_trajectory
 from eval.score.metrics import METRICS
 from eval.score.score import score_record
 from eval.tables import Cell, FigureTable, as_markdown
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.oracle.baselines import BASELINES
 from graphwalker.question import Question
@@ -276,7 +277,7 @@ def _table(record: PublishedRecord) -> FigureTable:
 def _say_measured(row: Mapping[str, Any]) -> str:
     """`measured here, 13 questions; 17 of other parts of the dataset left out`."""
     rule = f" ({row['rule']}, no model)" if row.get("rule") else ""
-    parts = [f"measured here{rule}, {row['questions']:,} questions"]
+    parts = [f"measured here{rule}, {number_of(row['questions'], 'question')}"]
     if row.get("runs"):
         heat = row["temperature"]
         at = "" if heat is None else f" at temperature {heat:g}"

@@ -14,6 +14,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout as run_episodes
 from graphwalker.api.environment import ScriptEnvironment
 from graphwalker.config import parse_config
+from graphwalker.counts import number_of
 from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.open import open_graph
 from graphwalker.policies.base import Policy, Sampling
@@ -55,7 +56,7 @@ class QuestionList(list[Question]):
 
     def __repr__(self) -> str:
         first = "".join(f"\n  {q.text} -> {[a.name for a in q.answers]}" for q in self[:3])
-        return f"{len(self)} questions{first}" + ("\n  ..." if len(self) > 3 else "")
+        return number_of(len(self), "question") + first + ("\n  ..." if len(self) > 3 else "")
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each question."""

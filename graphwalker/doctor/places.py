@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from graphwalker.counts import number_of
 from graphwalker.doctor.diagnosis import Diagnosis, looked_at, note, ok, wrong
 from graphwalker.errors import UserError, install_extra
 from graphwalker.graphs.open import is_endpoint, open_endpoint, open_graph
@@ -42,7 +43,7 @@ def _open(spec: str) -> str:
     size = getattr(graph, "size", None)
     if size == 0 or not graph.relation_ids():
         raise UserError(f"{spec}: it opens, but holds no triple")
-    return f"{spec}: {size:,} entities" if size is not None else spec
+    return f"{spec}: {number_of(size, 'entity', 'entities')}" if size is not None else spec
 
 
 def look_at_model(model: str) -> Iterator[Diagnosis]:

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from graphwalker import __version__
+from graphwalker.counts import number_of
 from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import dumps
 from graphwalker.integrations.openenv_sessions import EpisodeSessions, Full, Session
@@ -66,7 +67,7 @@ def make_app(sessions: EpisodeSessions, hosts: Sequence[str] = LOOPBACK) -> App:
         return JSONResponse({name: {"type": "object", **one} for name, one in _SCHEMAS.items()})
 
     async def metadata(_request: Request) -> Response:
-        about = f"{len(sessions.questions)} questions over a knowledge graph"
+        about = f"{number_of(len(sessions.questions), 'question')} over a knowledge graph"
         name = f"graphwalker/{sessions.environment.name}"
         return JSONResponse({"name": name, "description": about, "version": __version__})
 

@@ -9,6 +9,7 @@ from typer import Argument, Option
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.console import console
 from graphwalker.console.endings import show_ending
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 
 if TYPE_CHECKING:
@@ -162,8 +163,9 @@ def _load_grounded(path: Path, graph: "KnowledgeGraph") -> "list[Question]":
 def _facts(about: dict[str, Any], digest: str) -> dict[str, Any]:
     """Return the header for people: a line for each file."""
     sources = {
-        source["file"]: f"{source['questions']:,} questions, {source['examples']:,} hops, "
-        f"{source['unlisted']:,} not listed, weight {source['weight']:g}"
+        source["file"]: f"{number_of(source['questions'], 'question')}, "
+        f"{number_of(source['examples'], 'hop')}, {source['unlisted']:,} not listed, "
+        f"weight {source['weight']:g}"
         for source in about["sources"]
     }
     kept = (

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from graphwalker.cli.shared import CommandOptions, JsonFlag, verb
 from graphwalker.console import console
+from graphwalker.counts import number_of
 from graphwalker.errors import GraphError, GraphWalkerError, UserError
 
 if TYPE_CHECKING:
@@ -72,13 +73,14 @@ def _tell(verdict: "FileVerdict", file: Path, graph: str, as_json: bool) -> None
     if verdict.failed:
         reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(verdict.reasons.items()))
         raise GraphWalkerError(
-            f"{file}: {verdict.failed:,} of {verdict.records:,} records do not hold ({reasons})"
+            f"{file}: {verdict.failed:,} of {number_of(verdict.records, 'record')} "
+            f"{'does' if verdict.failed == 1 else 'do'} not hold ({reasons})"
         )
     if not as_json:
         speed = f"{verdict.seconds:.0f} s, {verdict.records / verdict.seconds:,.0f} a second"
         replayed = f"{verdict.replayed:,} replayed, " if verdict.trajectories else ""
         console.echo(
-            f"{file}: all {verdict.records:,} records hold "
+            f"{file}: all {number_of(verdict.records, 'record holds', 'records hold')} "
             f"({replayed}{verdict.digests:,} with digests; {speed})"
         )
 

@@ -11,6 +11,7 @@ from graphwalker.cli.graphs import endpoint, synthetic
 from graphwalker.cli.shared import JsonFlag, Out, Seed, show
 from graphwalker.console import console
 from graphwalker.console.endings import show_ending
+from graphwalker.counts import number_of
 from graphwalker.errors import GraphWalkerError, UserError
 
 app = typer.Typer(help="Make, compile, describe and check graphs.", no_args_is_help=True)
@@ -331,7 +332,7 @@ def _report(found: list[tuple[str, str, str]], entities: int, compared: bool) ->
         raise GraphWalkerError("no entity was found to check at: name some with --entity ID")
     if found:
         raise GraphWalkerError(f"findings: {len(found)} (entities: {entities})")
-    console.echo(f"conforms at {entities} entities")
+    console.echo(f"conforms at {number_of(entities, 'entity', 'entities')}")
 
 
 def _open(spec: str, named_graph: str, wikidata: bool) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.files import cache_folder
 from graphwalker.graphs.base import Direction, KnowledgeGraph
@@ -97,9 +98,7 @@ def _compile(
     except UserError as error:
         raise UserError(f"{error}{_as_graph(listed, options, str(error))}") from None
     kinds = (("entity", "entities"), ("relation", "relations"), ("triple", "triples"))
-    counts = ", ".join(
-        f"{built[many]:,} {one if built[many] == 1 else many}" for one, many in kinds
-    )
+    counts = ", ".join(number_of(built[many], one, many) for one, many in kinds)
     log.warning("read %s: %s", listed, counts)
     for fact in sample_facts(open_compiled(out)):
         log.warning("fact: %s", fact)

@@ -232,7 +232,7 @@ def test_dataset_check_and_eval_stop_at_unresolved_questions_with_exit_code_2(fo
     done = cli.invoke(app, [*words, "unresolved=drop"])
     assert done.exit_code == 0, done.output
     assert len(list(read_jsonl(folder / "out/predictions.jsonl"))) == 1
-    assert "1 questions (1 unresolved ones set aside)" in (folder / "out/report.md").read_text()
+    assert "1 question (1 unresolved set aside)" in (folder / "out/report.md").read_text()
 
 
 def test_own_questions_get_the_one_walk_to_their_answers(folder):
