@@ -10,8 +10,11 @@ from graphwalker.answers.rows import AnswerRow, RowCell
 Fits = Callable[[object], bool]
 _JSON = json.JSONDecoder(strict=False)
 _ROW_LINE = re.compile(r"\s*([-*#]?\s*\d{0,4}[.):]?)\s*(\{.*\}),?\s*")
-MOST_STARTS = 200
-"""Brackets of a text that are tried as the beginning of the answer."""
+_OPENING = re.compile(r"[\[{]")
+MOST_IN_VAIN = 1_000_000
+"""Characters that are read in vain as JSON: a text of nested brackets would take for ever."""
+_BRACKET, _DEEP = 200, 5_000
+"""What a bracket costs that opens no JSON, and one whose JSON is nested too deeply."""
 
 
 class FoundAnswer(NamedTuple):
@@ -77,22 +80,22 @@ def _row_lines(text: str) -> FoundAnswer | None:
 def _find_last(text: str, fits: Fits) -> FoundAnswer | None:
     """Return the last JSON value of the text that fits and stands in no other one that does."""
     last: tuple[Any, int, int] | None = None
-    at = 0
-    for _ in range(MOST_STARTS):
-        starts = [place for place in (text.find("[", at), text.find("{", at)) if place >= 0]
-        if not starts:
-            break
-        at = min(starts)
+    at = in_vain = 0
+    while in_vain < MOST_IN_VAIN and (opening := _OPENING.search(text, at)):
+        at = opening.start()
         try:
             value, end = _JSON.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            end = error.pos
         except (ValueError, RecursionError):
-            at += 1
-            continue
-        if fits(value):
-            last = value, at, end
-            at = end
+            end = at + _DEEP
         else:
-            at += 1
+            if fits(value):
+                last = value, at, end
+                at = end
+                continue
+        in_vain += end - at + _BRACKET
+        at += 1
     if last is None:
         return None
     value, start, end = last

@@ -6,6 +6,7 @@ special token of a chat template is written as its JSON escape.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -163,11 +164,19 @@ def _value(key: str, value: Any, example: Any) -> Any:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """True, false and null are the names `True`, `False` and `None`; one name may stand alone."""
+    """True, false and null are the names `True`, `False` and `None`, a number (how many there are)
+    is its digits; one name may stand alone."""
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-    names = [str(item) if item is None or isinstance(item, bool) else item for item in listed]
+    names = [_name(item) for item in listed]
     if not all(isinstance(name, str) and name.strip() for name in names):
         raise _Unreadable(f'"answer" must be true, false, null or a list of names: {ANSWER_FORM}')
     if repeats_example(names):
         raise _Unreadable("write the names of answers in place of the example")
     return tuple(dict.fromkeys(cast("list[str]", names)))
+
+
+def _name(item: Any) -> Any:
+    if item is None or isinstance(item, bool):
+        return str(item)
+    finite = isinstance(item, int) or (isinstance(item, float) and math.isfinite(item))
+    return json.dumps(item) if finite else item

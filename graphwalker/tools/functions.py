@@ -98,7 +98,8 @@ class Function:
         }
 
     def problem(self, arguments: Mapping[str, Any]) -> str:
-        """Return what is wrong with the arguments and what to write instead, else `""`."""
+        """Return what is wrong with the arguments and what to write instead, else `""`. A null is
+        an argument that is left out, as chat models write it."""
         # Not as `form` writes them: the model would call it so, and it is called by JSON.
         names = (n if p.required else f"{n} (optional)" for n, p in self.parameters.items())
         known = f"the arguments are {', '.join(names)}"
@@ -106,10 +107,11 @@ class Function:
             if name not in self.parameters:
                 return f"{self.name} has no argument {_short(name)}: {known}"
         for name, parameter in self.parameters.items():
+            if arguments.get(name) is None and not parameter.required:
+                continue
             if name not in arguments:
-                if parameter.required:
-                    return f"{name} is missing: {known}"
-            elif not parameter.takes(arguments[name]):
+                return f"{name} is missing: {known}"
+            if not parameter.takes(arguments[name]):
                 return f"{name} must be {_describe_parameter(parameter)}"
         return ""
 

@@ -191,6 +191,8 @@ class OwnTools:
             return refusal
         given: dict[str, Any] = {}
         for name, value in call.arguments.items():
+            if value is None:
+                continue
             given[name] = self._read(tool.function.parameters[name], value)
             several = given[name] if isinstance(given[name], list) else [given[name]]
             for one in cast(list[Any], several):

@@ -123,9 +123,12 @@ FORM_PROTOCOL = FormProtocol(FORMS)
 
 @pytest.mark.parametrize(
     "value, names",
-    [("true", ("True",)), ("null", ("None",)), ('"Oslo"', ("Oslo",)), ("[false]", ("False",))],
+    [
+        *(("true", ("True",)), ("null", ("None",)), ('"Oslo"', ("Oslo",)), ("[false]", ("False",))),
+        *(("3", ("3",)), ("[3, 2.5]", ("3", "2.5"))),
+    ],
 )
-def test_a_verdict_is_a_name(value, names):
+def test_a_verdict_and_a_number_are_names(value, names):
     assert FORM_PROTOCOL.parse(f'{{"answer": {value}}}')[1] == FinalAnswer(names)
 
 
@@ -151,6 +154,7 @@ def test_what_chat_models_put_around_a_form_does_not_matter(completion):
         ('{"triples": [1], "implication": "x", "continue": true}', '"triples[0]" must be a text'),
         ('{"triples": [], "implication": "x", "continue": 1}', "must be true or false"),
         ('{"answer": [" "]}', '"answer" must be'),
+        ('{"answer": 1e999}', '"answer" must be'),
         ('{"anchor": "\\ud800"}', "half a character"),
         ('{"anchor": "Os', "write one JSON object"),
         ("{" * 5000, "write one JSON object"),

@@ -158,12 +158,14 @@ def test_numbers_texts_lists_and_the_graph_reach_the_function():
     assert seen("degree", node="Port Sable").text.isdigit()
     assert seen("mayors", cities=["port sable"], share=0).text == "no result"
     assert seen("population", city="PORT SABLE").text == "10 million"
+    assert seen("mayors", cities=["Port Sable"], count=None, share=None).text == "Ada Mbeki"
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
         (Call("population", {"city": 3}), "bad_arguments: city must be a string"),
+        (Call("population", {"city": None}), "bad_arguments: city must be a string"),
         (Call("population", {}), "bad_arguments: city is missing"),
         (Call("population", {"city": "Port Sabel"}), "unknown_entity: no entity Port Sabel; copy"),
         (Call("twice", {"text": "a", "numbers": ["1"]}), "numbers must be a list of integers"),

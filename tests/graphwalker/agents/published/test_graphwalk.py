@@ -156,6 +156,10 @@ def test_paths_are_read_from_lists_and_objects():
         found = read_path(text)
         assert found is not None and found[0] == ["1", "2"]
     assert read_path("[1.5]") is None and read_path("[true]") is None
+    searched = " ".join(f"[open] [{cell}]" for cell in range(300))
+    for text in (f"{searched} So: [1, 2]", '["' * 20_000 + "[1, 2"):
+        found = read_path(text)
+        assert (found[0] if found else None) == (["1", "2"] if text.endswith("]") else None)
 
 
 CELLS = st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none(), st.just(HOSTILE))

@@ -44,6 +44,8 @@ def test_a_search_shows_the_rows_of_one_side_in_order_of_relation_and_id():
         "people.person.date_of_birth||1961-08-04|"
     )
     assert [t.tail.id for t in found.triples][:2] == ["m.0film1", "m.0film2"]
+    no_filter = {"entity": "m.0ada", "direction": "outgoing", "properties_to_filter_for": None}
+    assert world().toolbox(ADA).call(Call("search", no_filter)).text == seen("m.0ada").text
 
 
 def test_a_cvt_node_has_no_label_and_is_walked_by_its_id():
