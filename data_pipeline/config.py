@@ -28,6 +28,7 @@ from graphwalker.trust import (
     ByHand,
     FilePath,
     FilePaths,
+    OneOrSeveral,
     PlainTexts,
     PlainWeights,
     TrustedFolders,
@@ -74,7 +75,18 @@ class SplitConfig(Config):
     training."""
 
 
-class SamplingConfig(Config):
+class _StoredConfig(Config):
+    """Settings that are stored without a teacher that is not set."""
+
+    @model_serializer(mode="wrap")
+    def _dump(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        # An `exclude` is given where only the settings that determine the data are wanted.
+        return settings_to_store(handler(self), making=bool(info.exclude))
+
+
+class SamplingConfig(_StoredConfig):
     """How walks are sampled and certified."""
 
     seed: int = 0
@@ -166,13 +178,6 @@ class SamplingConfig(Config):
             raise ValueError("no wording is held out: set splits.wording_share, such as 0.3")
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_a_teacher_that_is_not_set(
-        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
-    ) -> dict[str, Any]:
-        # An `exclude` is given where only the settings that determine the data are wanted.
-        return settings_to_store(handler(self), making=bool(info.exclude))
-
 
 class SynthConfig(SamplingConfig):
     """GraphSynth: how many trajectories, of which structures."""
@@ -207,7 +212,7 @@ class SynthConfig(SamplingConfig):
     """Number of attempts in a row without a record after which a structure is given up: the graph
     has no more questions of it, and the other structures take its place. Before that, after each
     third of them, the rule of `plausibility` gives way by one step."""
-    against: FilePaths = ()
+    against: Annotated[FilePaths, OneOrSeveral] = ()
     """Files of test questions, ours or published. What comes too close to one of them is replaced
     while the corpus is made."""
     contamination: ContaminationConfig = ContaminationConfig()
@@ -218,11 +223,6 @@ class SynthConfig(SamplingConfig):
         """The weight of each structure, with that of questions without an answer."""
         share = self.absent_share / (1 - self.absent_share)
         return {**self.mix, **({ABSENT: sum(self.mix.values()) * share} if share else {})}
-
-    @field_validator("against", mode="before")
-    @classmethod
-    def _one_or_several(cls, files: Any) -> Any:
-        return (files,) if isinstance(files, str) else files
 
     @field_validator("mix")
     @classmethod
@@ -251,7 +251,7 @@ class BenchConfig(SynthConfig):
         return files
 
 
-class ExpertConfig(Config):
+class ExpertConfig(_StoredConfig):
     """GraphRoll: expert trajectories that err and recover, kept by rejection."""
 
     basic = (
@@ -343,12 +343,6 @@ class ExpertConfig(Config):
         if self.count_steps and self.policy and not self.way_back:
             raise ValueError("count_steps: a policy words its thoughts itself; leave policy out")
         return self
-
-    @model_serializer(mode="wrap")
-    def _dump(
-        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
-    ) -> dict[str, Any]:
-        return settings_to_store(handler(self), making=bool(info.exclude))
 
     @field_validator("injected_errors")
     @classmethod

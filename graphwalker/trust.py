@@ -48,13 +48,17 @@ Addresses = Annotated[tuple[str, ...], ByHand(RECEIVES)]
 KeyVariable = Annotated[str, ByHand(KEY)]
 
 
-def _as_tuple(folders: Any) -> Any:
-    return (folders,) if isinstance(folders, str) else folders
+def _as_tuple(texts: Any) -> Any:
+    return (texts,) if isinstance(texts, str) else texts
 
 
-OwnCode = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), ByHand(RUNS)]
+OneOrSeveral = BeforeValidator(_as_tuple)
+"""A config field of several texts may be given one alone."""
+
+
+OwnCode = Annotated[tuple[str, ...], OneOrSeveral, ByHand(RUNS)]
 """A config field: code of the user's own, each `module:NAME`."""
-TrustedFolders = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), ByHand(RUNS)]
+TrustedFolders = Annotated[tuple[str, ...], OneOrSeveral, ByHand(RUNS)]
 """A config field: folders whose files may name code, paths, addresses and environment variables."""
 
 

@@ -33,14 +33,10 @@ from graphwalker.policies.chat.config import divide_caps
 from graphwalker.policies.chat.policy import ChatPolicy
 from graphwalker.policies.config import PolicyConfig, policy_identity, policy_name
 from graphwalker.question import Question
-from graphwalker.trust import TrustedFolders
+from graphwalker.trust import OneOrSeveral, TrustedFolders
 from graphwalker.workers.pool import worker_number
 from graphwalker.workers.ray import RayActors
 from graphwalker.workers.shard import Shard
-
-
-def _one_or_several(paths: Any) -> Any:
-    return (paths,) if isinstance(paths, str) else paths
 
 
 def _parted(names: Any) -> Any:
@@ -65,7 +61,7 @@ class EvalConfig(Config):
     record_calls: str = ""
     """A .jsonl file to which every graph call is written. Given as `graph`, it replays the run
     exactly, without the graph. It needs workers=1."""
-    questions: Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
+    questions: Annotated[tuple[str, ...], OneOrSeveral]
     """The question file: our JSONL, or a dataset as published (docs/datasets.md), also .gz. A list
     names several."""
     questions_format: str = "auto"

@@ -4,25 +4,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import Task, TaskList, rollout
 from graphwalker.policies.base import Policy
 from graphwalker.trajectory import Trajectory
 from graphwalker.workers.pool import Backend, Pool, Processes
-
-
-class Workers(Protocol):
-    """Run episodes, and hand each over as soon as may be, in any order."""
-
-    @property
-    def environment(self) -> Environment: ...
-
-    @property
-    def policy_name(self) -> str: ...
-
-    def run(self, episodes: Sequence[Task]) -> Iterator[Trajectory]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +83,10 @@ class WorkerProcesses:
 
     def __exit__(self, *_: object) -> None:
         self._pool.__exit__()
+
+
+Workers = ThisProcess | LazyProcess | WorkerProcesses
+"""They run episodes, and hand each over as soon as may be, in any order."""
 
 
 def worker_maker(

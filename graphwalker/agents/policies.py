@@ -3,48 +3,24 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from graphwalker.errors import UserError, nearest
-from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.oracle.baselines import BASELINES, FirstRelation, LinearRelation
 from graphwalker.oracle.choices import NO_PHRASES, Phrases
 from graphwalker.oracle.oracle import OraclePolicy
 from graphwalker.oracle.plan import OwnOracle, has_query
-from graphwalker.oracle.speakers import Speaker
 from graphwalker.policies.base import Policy
 from graphwalker.policies.config import PolicyConfig, policy_name
 from graphwalker.pretrained.shipped import NAMES
-from graphwalker.protocols.base import ActionProtocol
 from graphwalker.question import Question
-from graphwalker.ranking.bm25 import Ranker
 from graphwalker.ranking.load import is_learned
 
-
-class TurnBudget(Protocol):
-    """The settings that say how long an episode may be."""
-
-    @property
-    def max_turns(self) -> int: ...
+if TYPE_CHECKING:
+    from graphwalker.agents.environment import Environment
 
 
-class PlayedIn(Protocol):
-    """The environment, as a policy without a model needs it."""
-
-    @property
-    def name(self) -> str: ...
-
-    graph: KnowledgeGraph
-    protocol: ActionProtocol
-    speaker: Speaker | None
-    oracle: OwnOracle | None
-    ranker: Ranker
-
-    @property
-    def config(self) -> TurnBudget: ...
-
-
-def _oracle(config: PolicyConfig, world: PlayedIn, phrases: Phrases) -> Policy:
+def _oracle(config: PolicyConfig, world: "Environment", phrases: Phrases) -> Policy:
     if world.oracle is not None:
         return world.oracle.make(world)
     return OraclePolicy(
@@ -58,7 +34,7 @@ def _oracle(config: PolicyConfig, world: PlayedIn, phrases: Phrases) -> Policy:
 
 
 def _baseline(
-    kind: type[FirstRelation], config: PolicyConfig, world: PlayedIn, phrases: Phrases
+    kind: type[FirstRelation], config: PolicyConfig, world: "Environment", phrases: Phrases
 ) -> Policy:
     if world.speaker is None:
         raise UserError(
@@ -73,7 +49,7 @@ def _baseline(
     return kind(world.graph, world.protocol, world.speaker, world.config.max_turns)
 
 
-WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, PlayedIn, Phrases], Policy]] = {
+WITHOUT_MODEL: Mapping[str, Callable[[PolicyConfig, "Environment", Phrases], Policy]] = {
     "oracle": _oracle,
     **{name: partial(_baseline, kind) for name, kind in BASELINES.items()},
 }
@@ -118,7 +94,7 @@ def load_policy(
     folder: Path | None = None,
     *,
     worker: int = 0,
-    environment: PlayedIn | None = None,
+    environment: "Environment | None" = None,
     phrases: Phrases = NO_PHRASES,
 ) -> Policy:
     """Return the policy, ready. In `folder` an API keeps answers and costs: its caps hold over

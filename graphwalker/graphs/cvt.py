@@ -5,10 +5,13 @@ This is how any graph does it over its plain look-ups. A backend that is faster 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.triples import FLATTENED, Direction, Entity, Side, Step, Triple
+
+if TYPE_CHECKING:
+    from graphwalker.graphs.base import KnowledgeGraph
 
 RELATIONS_PER_CVT = 50
 """Relations looked at around one CVT node (GraphWalker's limit)."""
@@ -17,20 +20,9 @@ CVTS_PER_RELATION = 1000
 """CVT nodes looked at to list what lies behind one relation; counts beyond are lower bounds."""
 
 
-class Lookups(Protocol):
-    """What hops are made of: the plain look-ups of a `KnowledgeGraph`."""
-
-    def relations_many(self, sides: Sequence[Side]) -> list[list[tuple[str, int]]]: ...
-    def neighbors(
-        self, entity_id: str, relation: str, direction: Direction, limit: int | None = None
-    ) -> list[Entity]: ...
-    def neighbors_many(self, steps: Sequence[Step]) -> list[list[Entity]]: ...
-    def triples_many(self, sides: Sequence[Side]) -> list[list[Triple]]: ...
-    def leads_to_cvts(self, relation: str, direction: Direction) -> bool: ...
-    def is_cvt_end(self, end: Entity, relation: str, direction: Direction) -> bool: ...
-
-
-def flat_relations_many(graph: Lookups, sides: Sequence[Side]) -> list[list[tuple[str, int]]]:
+def flat_relations_many(
+    graph: "KnowledgeGraph", sides: Sequence[Side]
+) -> list[list[tuple[str, int]]]:
     """`KnowledgeGraph.flat_relations` of each side, in at most 3 of the graph's batched calls."""
     plain = [dict(relations) for relations in graph.relations_many(sides)]
     looks = [
@@ -48,7 +40,7 @@ def flat_relations_many(graph: Lookups, sides: Sequence[Side]) -> list[list[tupl
     ]
 
 
-def step_many(graph: Lookups, steps: Sequence[Step]) -> list[list[Entity]]:
+def step_many(graph: "KnowledgeGraph", steps: Sequence[Step]) -> list[list[Entity]]:
     """`KnowledgeGraph.step` of each, in 1 of the graph's batched calls, 2 for flattened hops.
 
     A relation that leads to CVT nodes and to entities alike may need one more.
@@ -66,11 +58,11 @@ def step_many(graph: Lookups, steps: Sequence[Step]) -> list[list[Entity]]:
     return [results[one] for one in steps]
 
 
-def _is_cvt(graph: Lookups, end: Entity, over: Step) -> bool:
+def _is_cvt(graph: "KnowledgeGraph", end: Entity, over: Step) -> bool:
     return not is_literal(end.id) and graph.is_cvt_end(end, over.relation, over.direction)
 
 
-def _behind(graph: Lookups, sides: list[Side]) -> dict[Side, list[Triple]]:
+def _behind(graph: "KnowledgeGraph", sides: list[Side]) -> dict[Side, list[Triple]]:
     """Return what stands around CVT nodes, over the first relations of each."""
     distinct = list(dict.fromkeys(sides))
     if not distinct:
@@ -85,7 +77,7 @@ def _first_relations(triples: list[Triple]) -> list[Triple]:
 
 
 def _list_side(
-    graph: Lookups,
+    graph: "KnowledgeGraph",
     side: Side,
     plain: dict[str, int],
     seen: dict[Step, list[Entity]],
@@ -106,7 +98,9 @@ def _list_side(
     return sorted(listed.items())
 
 
-def _pairs(graph: Lookups, side: Side, near: str, around: Iterable[Triple]) -> dict[str, set[str]]:
+def _pairs(
+    graph: "KnowledgeGraph", side: Side, near: str, around: Iterable[Triple]
+) -> dict[str, set[str]]:
     """Return what lies behind the CVT nodes at the end of `near`: ids of entities by `r1..r2`."""
     found: dict[str, set[str]] = {}
     if FLATTENED in near:
@@ -134,7 +128,7 @@ def _halves(one: Step) -> tuple[str, str]:
     return (first, second) if one.direction == Direction.OUT else (second, first)
 
 
-def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity]:
+def _without_cvts(graph: "KnowledgeGraph", one: Step, first: list[Entity]) -> list[Entity]:
     """Return the step's entities; `first` is what the graph gave for it. Asks for more only where
     CVT nodes took the place of entities."""
     if not graph.leads_to_cvts(one.relation, one.direction):
@@ -149,7 +143,7 @@ def _without_cvts(graph: Lookups, one: Step, first: list[Entity]) -> list[Entity
 
 
 def _cross(
-    graph: Lookups, steps: list[Step], cvts: dict[Step, list[Entity]]
+    graph: "KnowledgeGraph", steps: list[Step], cvts: dict[Step, list[Entity]]
 ) -> dict[Step, list[Entity]]:
     """Return the flattened steps, over the CVT nodes at the end of each one's first half."""
     hops = {one: _far_hops(one, cvts) for one in steps}
@@ -163,7 +157,7 @@ def _cross(
             for e in reached[hop]
             if e.id != one.entity_id and not _is_cvt(graph, e, hop)
         }
-        results[one] = sorted(others.values(), key=_by_id)[: one.limit]
+        results[one] = sorted(others.values(), key=lambda end: end.id)[: one.limit]
     return results
 
 
@@ -171,7 +165,3 @@ def _far_hops(one: Step, cvts: dict[Step, list[Entity]]) -> list[Step]:
     near = _near(one)
     mediators = cvts[near] if near else []
     return [Step(cvt.id, _halves(one)[1], one.direction) for cvt in mediators]
-
-
-def _by_id(entity: Entity) -> bytes:
-    return entity.id.encode()

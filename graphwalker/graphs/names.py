@@ -20,6 +20,11 @@ def names_nothing(name: str) -> bool:
     return not name or (name[1:2] == "." and _MID.fullmatch(name) is not None)
 
 
+def name_of_id(entity_id: str) -> str:
+    """Return what an entity is called in a graph without names: its id, where that is no MID."""
+    return "" if names_nothing(entity_id) else entity_id
+
+
 def local_name(entity_id: str) -> str:
     """Return what an id says by its last part, `""` where that is nothing (a MID, a blank node).
 

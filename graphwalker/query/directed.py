@@ -118,7 +118,7 @@ def _ends(graph: KnowledgeGraph, frontier: Sequence[Entity], hop: Hop) -> tuple[
     found = {end.id: end for ends in graph.step_many(steps) for end in ends}
     if len(found) > FRONTIER_LIMIT:
         return None
-    return tuple(sorted(found.values(), key=lambda end: end.id.encode("utf-8", "surrogatepass")))
+    return tuple(sorted(found.values(), key=lambda end: end.id))
 
 
 def _readings(path: Sequence[str]) -> list[Readings]:

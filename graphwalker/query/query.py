@@ -246,11 +246,7 @@ def in_order(found: Mapping[str, Entity]) -> tuple[Entity, ...]:
     """
     if len(found) < 2:  # most frontiers
         return tuple(found.values())
-    return tuple(sorted(found.values(), key=_id_bytes))
-
-
-def _id_bytes(entity: Entity) -> bytes:
-    return entity.id.encode()
+    return tuple(sorted(found.values(), key=lambda end: end.id))
 
 
 def sub_queries(query: Query) -> list[Query]:

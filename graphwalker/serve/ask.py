@@ -5,8 +5,9 @@ from threading import Lock
 
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import Task, rollout
+from graphwalker.datasets.own.resolver import describe
 from graphwalker.datasets.own.topics import find_topic, find_topics, one_of_each_name
-from graphwalker.graphs.base import Entity, KnowledgeGraph
+from graphwalker.graphs.base import KnowledgeGraph
 from graphwalker.graphs.views.name_index import (
     NameIndex,
     index_of,
@@ -80,11 +81,6 @@ def topic_candidates(graph: KnowledgeGraph, text: str) -> list[dict[str, object]
         }
         for entity in found
     ]
-
-
-def describe(graph: KnowledgeGraph, entity: Entity) -> dict[str, str]:
-    """Return an entity as a list shows it: its id, name and first type."""
-    return {"id": entity.id, "name": entity.name, "kind": next(iter(graph.types(entity.id)), "")}
 
 
 class NameCompletion:

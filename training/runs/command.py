@@ -130,7 +130,7 @@ def check_gpus(path: str | None, overrides: Sequence[str]) -> None:
     config only `allow_cpu` is looked at, where the file can be read.
     """
     promise = promised_gpus(os.environ)
-    if not promise or _cuda() or _allows_cpu(path, overrides):
+    if not promise or sees_gpus() or _allows_cpu(path, overrides):
         return
     raise UserError(
         f"{promise} promises GPUs, but PyTorch sees none ({torch_build()}): install a CUDA build "
@@ -138,7 +138,7 @@ def check_gpus(path: str | None, overrides: Sequence[str]) -> None:
     )
 
 
-def _cuda() -> bool:
+def sees_gpus() -> bool:
     import torch
 
     return torch.cuda.is_available()

@@ -99,17 +99,12 @@ def _layout(config: str) -> list[str]:
     for one process, and where there is no GPU."""
     from graphwalker.config import config_file, parse_config, read_settings
     from graphwalker.demo.check import Machine
+    from training.runs.command import sees_gpus
 
     file = config.partition("#")[0]
     settings: dict[str, Any] = read_settings(file) if file else {}
     machine = parse_config(Machine, settings.get("machine") or {}, f"{file}#machine")
-    if machine.gpus < 2 or not _sees_gpus():
+    if machine.gpus < 2 or not sees_gpus():
         return []
     layout = config_file(Path("configs/accelerate") / f"{machine.layout}.yaml")
     return ["--config_file", str(layout), "--num_processes", str(machine.gpus)]
-
-
-def _sees_gpus() -> bool:
-    import torch
-
-    return torch.cuda.is_available()

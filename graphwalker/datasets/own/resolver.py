@@ -40,7 +40,7 @@ class Unresolved:
             "topic": [entity.id or entity.name for entity in question.topic_entities],
             "answer": [answer.name for answer in question.answers],
             "problem": "; ".join(self.problems),
-            "candidates": [_describe(graph, entity) for entity in self.candidates],
+            "candidates": [describe(graph, entity) for entity in self.candidates],
         }
 
 
@@ -137,7 +137,8 @@ class Resolver:
         return [entity for name in names for entity in self._graph.resolve(name)]
 
 
-def _describe(graph: KnowledgeGraph, entity: Entity) -> dict[str, str]:
+def describe(graph: KnowledgeGraph, entity: Entity) -> dict[str, str]:
+    """Return an entity as a list shows it: its id, name and first type."""
     return {"id": entity.id, "name": entity.name, "kind": next(iter(graph.types(entity.id)), "")}
 
 

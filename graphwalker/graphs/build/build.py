@@ -30,7 +30,7 @@ from graphwalker.graphs.intake.intake import MEMORY, Intake
 from graphwalker.graphs.intake.ntriples import is_ntriples, scope_blank_nodes
 from graphwalker.graphs.intake.rows import REJECT_LIMIT, Rejects, Source
 from graphwalker.graphs.intake.sorter import LimitError, Sorter, size_of
-from graphwalker.graphs.names import local_name, names_nothing
+from graphwalker.graphs.names import local_name, name_of_id
 from graphwalker.runs import locked_file
 
 log = logging.getLogger(__name__)
@@ -144,7 +144,7 @@ class _Compiler:
                 "no names: entities are called by their whole ids; names=FILE gives names, and"
                 " names_from_ids (--names-from-ids) takes the last part of each id"
             )
-        return _itself
+        return name_of_id
 
     def write(self, path: Path, unnamed: Callable[[str], str], properties: bool) -> list[str]:
         """Write the file, with `properties` also what a property graph has besides; returns what is
@@ -189,11 +189,6 @@ class _Compiler:
         writer.finish(path, counts)
         more = {"long_texts": nodes.long_texts, "stated": stated, "unwanted": self._unwanted}
         return list(review_counts(counts | more, relations))
-
-
-def _itself(entity_id: str) -> str:
-    """Return what an entity is called in a graph without names: its id, where that is no MID."""
-    return "" if names_nothing(entity_id) else entity_id
 
 
 def _nothing(_: str) -> str:

@@ -1,17 +1,14 @@
 """The edges of a compiled graph as seen from one end: sorted rows in, three arrays out."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from graphwalker.errors import GraphError
-from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.layout import Array, LayoutWriter, typecode
 from graphwalker.graphs.format.nodes import Rows
 
 _ROWS_AT_ONCE = 1 << 20
-
-Array = np.ndarray[Any, Any]
 
 
 def write_side(

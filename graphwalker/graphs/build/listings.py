@@ -1,13 +1,12 @@
 """Listings of nodes with many CVT nodes around, made once, so that none is walked to open them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.compiled.hops import ENDS, Hops
-from graphwalker.graphs.format.layout import LayoutWriter, typecode
+from graphwalker.graphs.format.layout import Array, LayoutWriter, typecode
 from graphwalker.graphs.format.sides import EdgeSide
 
 LEAST_CVTS = 8
@@ -16,8 +15,6 @@ takes some 30 µs."""
 LEAST_CROSSED = 16
 """CVT nodes behind one relation from which on the first nodes behind them are stored."""
 NODES_AT_ONCE = 1 << 18
-
-Array = np.ndarray[Any, Any]
 
 
 def write_listings(writer: LayoutWriter, is_cvt: Array, relation_ids: Sequence[str]) -> None:

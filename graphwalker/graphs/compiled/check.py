@@ -12,7 +12,7 @@ from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.compiled.graph import CompiledGraph
 from graphwalker.graphs.format.header import FORMAT_VERSION
-from graphwalker.graphs.format.layout import Layout
+from graphwalker.graphs.format.layout import Array, Layout
 from graphwalker.graphs.format.nodes import EMPTY, Nodes
 from graphwalker.graphs.format.sides import EdgeSide
 from graphwalker.graphs.literals import is_literal
@@ -25,8 +25,6 @@ LISTED = 2_000
 """Stored listings, evenly spread, that are made once more."""
 LOOKED_UP = 20_000
 """Nodes, evenly spread, that are looked up by id and by name, and whose edges are followed back."""
-
-Array = np.ndarray[Any, Any]
 
 
 def check_graph(path: Path | str, progress: Callable[[str], None] | None = None) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import compress, pairwise
-from typing import Any
 
 import numpy as np
 
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.graphs.cvt import CVTS_PER_RELATION, RELATIONS_PER_CVT
-from graphwalker.graphs.format.layout import Arrays
+from graphwalker.graphs.format.layout import Array, Arrays
 from graphwalker.graphs.format.sides import EdgeSide
 
 ENDS = 8
@@ -67,8 +66,6 @@ AT_ONCE = 1 << 16
 """Destinations of a hub in one piece: what they take in memory is bounded."""
 RECENT = 1 << 9
 """Nodes whose nodes behind CVT nodes are remembered."""
-
-Array = np.ndarray[Any, Any]
 NodesBehind = dict[str, list[int]]
 """By flattened relation, in no order, some of them more than once."""
 UNSURE = ""

@@ -59,7 +59,7 @@ class CompiledPropertyGraph(CompiledGraph, PropertyGraph):
                 continue
             if self.is_linked(entity.id, key, literal, Direction.OUT):
                 found.append(entity)
-        return sorted(found, key=_by_id)[:limit]
+        return sorted(found, key=lambda end: end.id)[:limit]
 
     @decoding
     def values(self, label: str, key: str, limit: int | None = None) -> list[tuple[Value, int]]:
@@ -113,7 +113,3 @@ def open_compiled(path: Path | str) -> CompiledGraph:
     if layout.has("schema"):
         return CompiledPropertyGraph(layout)
     return CompiledGraph(layout)
-
-
-def _by_id(entity: Entity) -> bytes:
-    return entity.id.encode()

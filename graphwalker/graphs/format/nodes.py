@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from graphwalker.graphs.format.layout import Arrays, Layout, LayoutWriter, typecode
+from graphwalker.graphs.format.layout import Array, Arrays, Layout, LayoutWriter, typecode
 from graphwalker.graphs.format.texts import TextBlocks
 
 MARK = b"\xff"
@@ -16,8 +15,6 @@ EMPTY = (1 << 32) - 1
 """A slot of a hash table without a node."""
 SLOTS = 2
 """Slots for each node of a hash table."""
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

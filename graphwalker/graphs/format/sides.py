@@ -2,11 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from graphwalker.graphs.format.layout import Arrays
+from graphwalker.graphs.format.layout import Array, Arrays
 from graphwalker.graphs.format.nodes import read_rows
 
 FEW = 256
@@ -14,8 +13,6 @@ FEW = 256
 relation ends are searched for."""
 RECENT_NODES = 1 << 14
 """Nodes whose relations are remembered: what was listed is asked about next."""
-
-Array = np.ndarray[Any, Any]
 
 
 class EdgeSide:

@@ -7,7 +7,7 @@ directions of a relationship stand in the file where it has both, so none is inv
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -54,9 +54,9 @@ def grbench_records(path: Path, counts: GrbenchCounts | None = None) -> Iterator
 def _records(
     label: str, node_id: str, value: Any, where: str, counts: GrbenchCounts
 ) -> Iterator[dict[str, Any]]:
-    node = _mapping(value, where)
-    features = _mapping(node.get("features", {}), f"{where}, features")
-    neighbors = _mapping(node.get("neighbors", {}), f"{where}, neighbors")
+    node = as_mapping(value, where)
+    features = as_mapping(node.get("features", {}), f"{where}, features")
+    neighbors = as_mapping(node.get("neighbors", {}), f"{where}, neighbors")
     if not node_id:
         raise UserError(f"{where}: a node without an id")
     name = next((str(features[key]) for key in NAMES if features.get(key)), node_id)
@@ -67,15 +67,16 @@ def _records(
             raise UserError(f"{where}, neighbors {kind!r}: must be a list of ids")
         for end in dict.fromkeys(map(str, cast("list[Any]", ends))):
             counts.relationships += 1
-            yield {
-                "type": "relationship",
-                "label": kind,
-                "start": {"id": node_id},
-                "end": {"id": end},
-            }
+            yield relationship(node_id, kind, end)
 
 
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+def relationship(head: str, label: str, tail: str) -> dict[str, Any]:
+    """Return the record of an edge."""
+    return {"type": "relationship", "label": label, "start": {"id": head}, "end": {"id": tail}}
+
+
+def as_mapping(value: Any, where: str) -> dict[str, Any]:
+    """Return a JSON object. Raises `UserError` for anything else."""
     if not isinstance(value, dict):
         raise UserError(f"{where}: must be a JSON object")
     return cast("dict[str, Any]", value)

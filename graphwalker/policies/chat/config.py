@@ -60,6 +60,11 @@ def divide_caps(config: C, parts: int) -> C:
     return config.model_copy(update=changed) if changed else config
 
 
+def null_as_empty(value: Any) -> Any:
+    """Read `policy.api.api_key_env=` of a command line, which is parsed as null."""
+    return "" if value is None else value
+
+
 class ChatApiConfig(Config):
     """A server with `POST {base_url}/chat/completions`: OpenAI, DeepSeek, vLLM, SGLang, ..."""
 
@@ -105,11 +110,7 @@ class ChatApiConfig(Config):
     prices: Prices = Prices()
     """What tokens cost and what may be spent."""
 
-    @field_validator("api_key_env", mode="before")
-    @classmethod
-    def _no_key_is_empty(cls, value: Any) -> Any:
-        # `policy.api.api_key_env=` on a command line is read as null.
-        return "" if value is None else value
+    _no_key_is_empty = field_validator("api_key_env", mode="before")(null_as_empty)
 
     @field_validator("base_url")
     @classmethod
@@ -153,11 +154,7 @@ class OptionalChatConfig(ChatApiConfig):
     model: Text = ""
     """The model's name on that server."""
 
-    @field_validator("base_url", "model", mode="before")
-    @classmethod
-    def _nothing_is_empty(cls, value: Any) -> Any:
-        # `teacher.base_url=` on a command line is read as null.
-        return "" if value is None else value
+    _nothing_is_empty = field_validator("base_url", "model", mode="before")(null_as_empty)
 
     @field_validator("base_url")
     @classmethod

@@ -17,7 +17,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import json_fault
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal
-from graphwalker.graphs.names import names_nothing
+from graphwalker.graphs.names import name_of_id
 from graphwalker.question import Answer, Question
 
 OwnTriple = tuple[str, str, str]
@@ -83,17 +83,17 @@ class _ByName(OwnGraph):
     a_entity: _Names = []
 
     def topics(self, folder: Path) -> Iterable[Entity]:
-        return (Entity(node_id(text), node_name(text)) for text in self.q_entity)
+        return (Entity(node_id(text), name_of_id(text)) for text in self.q_entity)
 
     def gold(self) -> Iterable[Answer]:
         ids = self.a_entity if len(self.a_entity) == len(self.answer) else self.answer
         for name, text in zip_longest(self.answer or self.a_entity, ids or self.a_entity):
-            yield Answer(node_name(name), node_id(text))
+            yield Answer(name_of_id(name), node_id(text))
 
     def own_graph(self, folder: Path) -> tuple[list[OwnTriple], NamesById]:
         triples = [(node_id(head), relation, node_id(tail)) for head, relation, tail in self.rows()]
         texts = {text for head, _, tail in self.rows() for text in (head, tail)}
-        return triples, {node_id(text): node_name(text) for text in texts}
+        return triples, {node_id(text): name_of_id(text) for text in texts}
 
     @abstractmethod
     def rows(self) -> Iterable[OwnTriple]:
@@ -161,11 +161,11 @@ class GnnRagForm(OwnGraph):
     def topics(self, folder: Path) -> Iterable[Entity]:
         for index in self.entities:
             key = _index(folder / INDEX)(index)
-            yield Entity(key, _names(folder).get(key, node_name(key)))
+            yield Entity(key, _names(folder).get(key, name_of_id(key)))
 
     def gold(self) -> Iterable[Answer]:
         for given in self.answers:
-            name = given.text or node_name(given.kb_id)
+            name = given.text or name_of_id(given.kb_id)
             yield Answer(name, node_id(given.kb_id or given.text))
 
     def own_graph(self, folder: Path) -> tuple[list[OwnTriple], NamesById]:
@@ -180,7 +180,7 @@ class GnnRagForm(OwnGraph):
             ) from None
         known = _names(folder) | {node_id(a.kb_id): a.text for a in self.answers if a.text}
         nodes = {node for head, _, tail in found for node in (head, tail)}
-        return found, {node: known.get(node, node_name(node)) for node in nodes}
+        return found, {node: known.get(node, name_of_id(node)) for node in nodes}
 
 
 OWN_GRAPHS: tuple[type[OwnGraph], ...] = (RogForm, SubgraphRagForm, GnnRagForm)
@@ -189,10 +189,6 @@ OWN_GRAPHS: tuple[type[OwnGraph], ...] = (RogForm, SubgraphRagForm, GnnRagForm)
 def node_id(text: str) -> str:
     """Return the id of a named node; one in quotation marks must not read as a literal."""
     return f"'{text}" if is_literal(text) else text
-
-
-def node_name(text: str) -> str:
-    return "" if names_nothing(text) else text
 
 
 def companions_of(folder: Path) -> list[Path]:
@@ -221,11 +217,11 @@ def _names(folder: Path) -> NamesById:
     if (path := folder / NAMES).is_file():
         try:
             given: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-            return {str(key): node_name(str(name)) for key, name in given.items()}
+            return {str(key): name_of_id(str(name)) for key, name in given.items()}
         except (ValueError, RecursionError, AttributeError) as error:
             fault = json_fault(error) if isinstance(error, ValueError) else str(error)
             raise UserError(f"{path}: not a JSON object of names by id ({fault})") from None
     if (path := folder / LINES).is_file() and (ids := folder / INDEX).is_file():
         texts = (file.read_text(encoding="utf-8").split("\n") for file in (ids, path))
-        return {key.strip(): node_name(name.strip()) for key, name in zip(*texts, strict=False)}
+        return {key.strip(): name_of_id(name.strip()) for key, name in zip(*texts, strict=False)}
     return {}

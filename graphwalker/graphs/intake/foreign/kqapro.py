@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.intake.blocks import open_input
-from graphwalker.graphs.intake.grbench import ObjectReader
+from graphwalker.graphs.intake.grbench import ObjectReader, as_mapping, relationship
 from graphwalker.graphs.properties import Value
 
 FORM = "KQA Pro's kb.json"
@@ -53,7 +53,7 @@ class _Base:
                 "labels": [PARTS[part], *(concepts if part == "entities" else ())],
                 "properties": {**own, "name": self.names[key]},
             }
-            yield from (_edge(key, label, str(end)) for label, end in parents)
+            yield from (relationship(key, label, str(end)) for label, end in parents)
             yield from further
 
     def _attribute(
@@ -79,10 +79,10 @@ class _Base:
                 raise UserError(f"{where}: direction must be forward or backward, not {other!r}")
         qualifiers = _qualifiers(one, where)
         if self._is_new(head, label, tail):
-            yield _edge(head, label, tail)
+            yield relationship(head, label, tail)
         if qualifiers and self._is_new(head, label, tail, qualifiers):
             yield from self._statement(head, label, qualifiers)
-            yield _edge(f"statement/{self._statements}", "value", tail)
+            yield relationship(f"statement/{self._statements}", "value", tail)
 
     def _statement(
         self, head: str, label: str, properties: Mapping[str, Any]
@@ -90,7 +90,7 @@ class _Base:
         self._statements += 1
         node = f"statement/{self._statements}"
         yield {"type": "node", "id": node, "named": False, "properties": properties}
-        yield _edge(head, label, node)
+        yield relationship(head, label, node)
 
     def _is_new(self, *parts: Any) -> bool:
         """Return whether this is the first time: a relation stands at both of its ends."""
@@ -115,17 +115,13 @@ def _nodes(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
                 raise UserError(f"{path}: field {part[:80]!r} is not in {FORM}")
             for key in reader.fields():
                 where = f"{path}: {part}, {key[:80]!r}"
-                yield where, part, key, _mapping(reader.value(where), where)
+                yield where, part, key, as_mapping(reader.value(where), where)
         reader.end()
 
 
-def _edge(head: str, label: str, tail: str) -> dict[str, Any]:
-    return {"type": "relationship", "label": label, "start": {"id": head}, "end": {"id": tail}}
-
-
 def _qualifiers(one: Mapping[str, Any], where: str) -> dict[str, list[Value]]:
-    found = _mapping(one.get("qualifiers") or {}, f"{where}, qualifiers")
-    return {key: [_value(_mapping(v, where), where) for v in found[key]] for key in found}
+    found = as_mapping(one.get("qualifiers") or {}, f"{where}, qualifiers")
+    return {key: [_value(as_mapping(v, where), where) for v in found[key]] for key in found}
 
 
 def _value(given: Mapping[str, Any], where: str) -> Value:
@@ -146,14 +142,8 @@ def _value(given: Mapping[str, Any], where: str) -> Value:
     return number if unit in NO_UNIT else f"{number} {unit}"
 
 
-def _mapping(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UserError(f"{where}: must be a JSON object")
-    return cast("dict[str, Any]", value)
-
-
 def _field(value: Any, name: str, kind: type[Any], where: str, default: Any = None) -> Any:
-    found = _mapping(value, where).get(name, default)
+    found = as_mapping(value, where).get(name, default)
     if not isinstance(found, kind):
         raise UserError(f"{where}: field {name!r} must be a {kind.__name__}, as in {FORM}")
     return found

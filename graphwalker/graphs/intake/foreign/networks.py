@@ -10,6 +10,7 @@ from graphwalker.errors import UserError, lacks_extra
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.adapters.networkx import edge_relations
 from graphwalker.graphs.intake.blocks import open_input
+from graphwalker.graphs.intake.grbench import relationship
 from graphwalker.graphs.properties import NAME_KEYS
 
 _TYPE_KEYS = ("types", "labels", "type")
@@ -66,13 +67,7 @@ def _records(graph: Any) -> Iterator[dict[str, Any]]:
         }
     for head, relation, tail, data in edge_relations(graph):
         properties = _plain({k: v for k, v in data.items() if k not in _OF_EDGES})
-        yield {
-            "type": "relationship",
-            "label": relation,
-            "start": {"id": head},
-            "end": {"id": tail},
-            "properties": properties,
-        }
+        yield {**relationship(head, relation, tail), "properties": properties}
 
 
 def _is_list(types: list[Any]) -> bool:
