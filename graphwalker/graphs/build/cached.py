@@ -99,7 +99,11 @@ def _compile(
         raise UserError(f"{error}{_as_graph(listed, options, str(error))}") from None
     kinds = (("entity", "entities"), ("relation", "relations"), ("triple", "triples"))
     counts = ", ".join(number_of(built[many], one, many) for one, many in kinds)
-    log.warning("read %s: %s", listed, counts)
+    several = built.get("fields of several values", 0)
+    log.warning(
+        "read %s: %s%s", listed, counts,
+        f"; {number_of(several, 'field')} of several values" if several else "",
+    )  # fmt: skip
     for fact in sample_facts(open_compiled(out)):
         log.warning("fact: %s", fact)
     for line in built.get("read", ()):

@@ -56,8 +56,6 @@ def review_counts(counts: Mapping[str, int], relations: Sequence[str]) -> Iterat
         yield f"{_share(long, counts['literals'])} literals have more than {LONG_TEXT:,} characters"
     if repeated := counts["stated"] - counts["triples"]:
         yield f"{_share(repeated, counts['stated'])} facts are stated again; each counts once"
-    if divided := counts.get("divided"):
-        yield f"{divided:,} fields held several values, and were divided"
 
 
 def unfit_ids(sorter: Sorter, sources: Iterable[Source]) -> Iterator[str]:

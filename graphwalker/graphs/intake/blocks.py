@@ -200,5 +200,5 @@ def _fault(line: bytes) -> str:
     try:
         line.decode()
     except UnicodeDecodeError as error:
-        return f"not UTF-8 text ({error.reason})"
+        return f"not UTF-8 text ({error.reason}); save the file as UTF-8"
     return ""

@@ -35,6 +35,11 @@ from graphwalker.graphs.ntriples import parse_literal
 from graphwalker.graphs.properties import value_literal
 
 _HEADERS = ({"mid", "id", "head", "subject"}, {"name", "type", "relation", "predicate"})
+_PAIR_HEADERS = (
+    _HEADERS[0]
+    | {"entity", "entity_id", "entityid", "node", "node_id", "nodeid", "qid", "uri", "iri"},
+    {"name", "label", "title", "type", "class", "kind"},
+)
 
 
 def open_reader(
@@ -69,8 +74,10 @@ class NameReader(FileReader):
             if len(fields) < 2 or not fields[0]:
                 if line:
                     self._reject(number, _tell_expected("name", fields), line)
-            elif fields[1] and not is_literal(fields[0]) and not _is_header(number, fields):
-                rows.names.append((fields[0], fields[1], 0, self._line_base + number))
+            elif is_literal(fields[0]) or _is_header(number, fields, _PAIR_HEADERS):
+                continue
+            elif name := fields[1].strip():
+                rows.names.append((fields[0], name, 0, self._line_base + number))
                 self.kept += 1
 
 
@@ -84,13 +91,13 @@ class TypeReader(FileReader):
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         for number, line in enumerate(lines, start=first):
             fields = line.split("\t", 2)
-            if len(fields) < 2 or not fields[0] or not fields[1]:
+            if len(fields) < 2 or not fields[0] or not fields[1].strip():
                 if line:
                     self._reject(number, _tell_expected("type", fields), line)
             elif is_literal(fields[0]):
                 self._reject(number, f"a literal has no types: {fields[0][:80]}", line)
-            elif not _is_header(number, fields):
-                rows.types.append((fields[0], fields[1]))
+            elif not _is_header(number, fields, _PAIR_HEADERS):
+                rows.types.append((fields[0], fields[1].strip()))
                 self.kept += 1
 
 
@@ -155,7 +162,7 @@ class TsvReader(FileReader):
 
     def _read_fields(self, number: int, line: str, fields: list[str], rows: IntakeRows) -> None:
         if len(fields) != 3 or not all(fields):
-            found = f"found {len(fields)} columns"
+            found = f"found {len(fields)} columns" + " with an empty one" * (len(fields) == 3)
             if len(fields) == 1:
                 found = "found no tab (a file with commas is called .csv)"
             if len(fields) > 3:
@@ -185,6 +192,8 @@ class ColumnsReader(TsvReader):
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         skipped = first == 1 and self._has_header
+        if skipped and not self._form.columns:
+            self._note_unread(lines[0].split("\t"), self._places)
         super().read(
             first, [""] * skipped + [self._select_columns(line) for line in lines[skipped:]], rows
         )
@@ -223,6 +232,7 @@ class JsonTriplesReader(TsvReader):
         super().__init__(given)
         record = json.loads(first_lines(self.path, 1)[0])
         self._keys: tuple[Any, Any, Any] = (0, 1, 2)
+        self._others: list[str] = []
         if isinstance(record, dict):
             keys = list(map(str, cast("dict[Any, Any]", record)))
             places = role_places(keys)
@@ -235,32 +245,51 @@ class JsonTriplesReader(TsvReader):
                     f"tail? Name them in that order, such as --columns {named}"
                 )
             self._keys = (keys[places[0]], keys[places[1]], keys[places[2]])
+            if not self._form.columns:
+                self._others = [key for key in keys if key not in self._keys]
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
+        if first == 1:
+            self._note_unread(self._others, ())
         for number, line in enumerate(lines, start=first):
-            if fields := self._split(line):
-                self._read_fields(number, line, fields, rows)
-            elif line.strip():
-                self._reject(number, "no JSON record with head, relation and tail", line)
+            try:
+                facts = self._facts(line) if line.strip() else []
+                self.divided += len(facts) > 1
+                for fields in facts:
+                    self._read_fields(number, line, fields, rows)
+            except UserError as error:
+                self._reject(number, str(error), line)
         self.kept += len(rows.heads) - before
 
     def _split(self, line: str) -> list[str]:
-        """Return the fields of a record, none where it is not one."""
+        """Return the fields of a record's first fact, none where it is not one."""
+        try:
+            return next(iter(self._facts(line)), [])
+        except UserError:
+            return []
+
+    def _facts(self, line: str) -> list[list[str]]:
+        """Return the facts of a record: one for each item where the tail is a list. Raises
+        `UserError`."""
         try:
             record: Any = json.loads(line)
-            return [_field(record[key]) for key in self._keys]
+            head, relation, tail = (record[key] for key in self._keys)
         except (ValueError, RecursionError, LookupError, TypeError):
-            return []
+            raise UserError("no JSON record with head, relation and tail") from None
+        if not isinstance(head, str) or not head:
+            raise UserError(f"the head is {json.dumps(head)[:80]}; a text, the id, is wanted")
+        tails = cast("list[Any]", tail) if isinstance(tail, list) else [tail]
+        return [[head, _field(relation), _field(one)] for one in tails]
 
 
 def _field(value: Any) -> str:
-    """Get a text as it is, a number as a literal of its type. Raises `TypeError` for any other."""
-    if isinstance(value, str):
+    """Get a text as it is, a number as a literal of its type. Raises `UserError` for any other."""
+    if isinstance(value, str) and value:
         return value
     if isinstance(value, int | float):
         return value_literal(value)
-    raise TypeError
+    raise UserError(f"a relation or tail is {json.dumps(value)[:80]}; a text or a number is wanted")
 
 
 def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
@@ -276,8 +305,8 @@ def check_read(reader: BlockReader, source: Source, rejected: int) -> None:
         raise UserError(f"{source.path}: no {kind}{why}")
 
 
-def _is_header(number: int, fields: list[str]) -> bool:
+def _is_header(number: int, fields: list[str], known: tuple[set[str], set[str]] = _HEADERS) -> bool:
     if number != 1 or len(fields) < 2:
         return False
     first, second = (field.strip().lower() for field in fields[:2])
-    return first in _HEADERS[0] and second in _HEADERS[1]
+    return first in known[0] and second in known[1]

@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -32,6 +32,7 @@ _KEPT_WHOLE = (
     "fields that seem to hold several ids, with blanks between them, are kept whole (--split ' ' "
     "divides them)"
 )
+UNREAD = "columns besides head, relation and tail are not read"
 COMMENTED = "facts that begin with #, a comment elsewhere, are kept"
 _FLAT = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
@@ -262,6 +263,10 @@ class FileReader(BlockReader):
 
     def _note(self, what: str, number: int, line: str, times: int = 1) -> None:
         self.rejects.note(what, self.path, number, line, times)
+
+    def _note_unread(self, columns: Sequence[str], places: Iterable[int]) -> None:
+        if others := [name for at, name in enumerate(columns) if at not in places]:
+            self._note(UNREAD, 1, ", ".join(others), len(others))
 
     def _divide(
         self, number: int, head: str, tail: str, blanks: str

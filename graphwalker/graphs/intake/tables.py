@@ -196,6 +196,8 @@ class TableReader(CsvFile):
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
+        if first == 1 and self._places and not self._form.columns:
+            self._note_unread(self.columns, self._places)
         super().read(first, lines, rows)
         self.kept += len(rows.heads) - before
 

@@ -123,7 +123,7 @@ def test_rejected_lines_stand_in_a_file_with_their_place_and_reason(tmp_path, ca
     assert head == "file\tline\treason\ttext"
     places = [[str(path), line] for line in "23567"]
     assert [line.split("\t")[:2] for line in lines] == places
-    why = ["not UTF-8 text (invalid start byte)", "m.1\\ta.b.\\\\xff\\tm.3"]
+    why = ["not UTF-8 text (invalid start byte); save the file as UTF-8", "m.1\\ta.b.\\\\xff\\tm.3"]
     assert lines[0].split("\t")[2:] == why
     told = [record.message.split(": ")[0] for record in caplog.records]
     assert told == [f"skipped {place}:{line}" for place, line in places]

@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -93,6 +94,44 @@ def test_several_values_in_one_field_are_never_one_entity(tmp_path):
     made, graph = built(tmp_path, name, text, split="|")
     assert made["triples"] == 2 and graph.resolve("Cleo") and made["fields of several values"] == 1
     assert built(tmp_path, name, text, split="none")[1].resolve("Ben|Cleo")
+
+
+UNREAD = {
+    "t.csv": "subject,predicate,object,weight,year\nAna,knows,Ben,0.5,1999\n",
+    "t.tsv": "head\tweight\trelation\ttail\tyear\nAna\t1\tknows\tBen\t9\n",
+    "t.jsonl": '{"head": "Ana", "relation": "knows", "tail": "Ben", "weight": 1, "year": 9}\n',
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_columns_besides_those_of_facts_are_named(tmp_path, name):
+    made, _ = built(tmp_path, name, UNREAD[name])
+    told = "columns besides head, relation and tail are not read: 2; the first: .*: weight, year"
+    assert made["triples"] == 1 and re.fullmatch(told, made["warnings"][0])
+
+
+def test_json_facts_may_list_their_tails_and_a_bad_one_is_told_by_its_value(tmp_path, caplog):
+    tails = ('["Ben", "Cleo", 3]', "null", "[]", '{"id": 1}')
+    rows = [f'{{"head": "Ana", "relation": "knows", "tail": {tail}}}' for tail in tails]
+    rows += ['{"head": 7, "relation": "knows", "tail": "Ben"}', '{"head": "Ana", "tail": "Ben"}']
+    made, _ = built(tmp_path, "t.jsonl", "\n".join(rows))
+    assert (made["triples"], made["fields of several values"], made["malformed"]) == (3, 1, 4)
+    why = [record.message.partition(": ")[2] for record in caplog.records]
+    assert why == [
+        "a relation or tail is null; a text or a number is wanted",
+        'a relation or tail is {"id": 1}; a text or a number is wanted',
+        "the head is 7; a text, the id, is wanted",
+        "no JSON record with head, relation and tail",
+    ]
+
+
+def test_names_are_read_without_blanks_at_their_ends_and_without_a_header(tmp_path):
+    (tmp_path / "names.tsv").write_text("entity_id\tlabel\nq1\tAna \nq2\t \nq3\t Cleo\n")
+    (tmp_path / "t.tsv").write_text("q1\tknows\tq2\nq2\tknows\tq3\n")
+    made, graph = build(tmp_path / "g", tmp_path / "t.tsv", names=tmp_path / "names.tsv")
+    assert (made["nodes"], graph.name("q1"), graph.name("q2"), graph.name("q3")) == (
+        3, "Ana", "", "Cleo",
+    )  # fmt: skip
 
 
 def test_a_build_prints_three_facts(tmp_path):
