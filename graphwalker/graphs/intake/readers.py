@@ -265,7 +265,7 @@ class JsonTriplesReader(TsvReader):
     def _split(self, line: str) -> list[str]:
         """Return the fields of a record's first fact, none where it is not one."""
         try:
-            return next(iter(self._facts(line)), [])
+            return (self._facts(line) or [[]])[0]
         except UserError:
             return []
 
