@@ -1,6 +1,7 @@
 """Rejection sampling: which expert episodes are kept, and how many of each structure are wanted."""
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -14,6 +15,7 @@ from graphwalker.question import Question
 from graphwalker.trajectory import Trajectory
 
 GRAPHROLL = "graphroll.jsonl"
+log = logging.getLogger(__name__)
 
 ByStructure = Mapping[str, Sequence[Question]]
 
@@ -54,7 +56,23 @@ class ExpertGoal(Goal):
                 f"{file}: no {', '.join(self._requested)} questions in it: give another file"
                 f"{', or take its own structures (mix={})' if config.mix else ''}"
             )
+        if config.mix:
+            self._warn_of_left_out(file)
         self._share_out()
+
+    def _warn_of_left_out(self, file: str) -> None:
+        """Warn of questions whose structures the mix lacks, where it has too few of the others."""
+        sizes = {name: len(found) for name, found in self._questions.items()}
+        left_out = {name: size for name, size in sizes.items() if name not in self._requested}
+        usable = sum(sizes.values()) - sum(left_out.values())
+        if left_out and usable < self.total:
+            log.warning(
+                "%s: mix leaves out %d of %d questions (%s), and %d are too few for count=%d; "
+                "mix={} takes the structures of the file",
+                file, sum(left_out.values()), sum(sizes.values()),
+                ", ".join(f"{name or '(none)'}: {size}" for name, size in left_out.items()),
+                usable, self.total,
+            )  # fmt: skip
 
     @property
     def questions(self) -> Iterator[Question]:

@@ -61,9 +61,10 @@ def describe_shortage(card: Mapping[str, Any]) -> str:
 
 
 def show_shortage(card: Mapping[str, Any]) -> None:
-    """Warn of the structures of a data card of which the graph has fewer than were asked for."""
+    """Warn of the structures of a data card of which there are fewer than were asked for."""
+    what = "the file has" if card["stage"] == "experts" else "there are"
     for name, found in card.get("too_few", {}).items():
         console.note(
-            f"warning: {name}: {found['made']} of {found['asked']} made, there are no more; "
+            f"warning: {name}: {found['made']} of {found['asked']} made, {what} no more; "
             "other structures take the place where they can"
         )

@@ -54,6 +54,13 @@ def kept(out: Path) -> list[Trajectory]:
     return list(read_records(out / "made" / "graphroll.jsonl", Trajectory.from_json))
 
 
+def test_questions_that_the_mix_leaves_out_are_counted(exam, published, tmp_path, caplog):
+    rows = {n: [row for row in published if len(row["relation_path"]) == n][:2] for n in (2, 3)}
+    play(exam, tmp_path, [*rows[2], *rows[3]], mix={"2-hop": 1})
+    told = "mix leaves out 2 of 4 questions (3-hop: 2), and 2 are too few for count=4; mix={} takes"
+    assert told in caplog.text
+
+
 def thoughts(out: Path) -> list[str]:
     return [turn.thought for one in kept(out) for turn in one.turns]
 
