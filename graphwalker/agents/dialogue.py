@@ -30,7 +30,7 @@ from graphwalker.tools.base import (
     cut_observation,
     together,
 )
-from graphwalker.tools.namebook import quote
+from graphwalker.tools.namebook import topics_shown
 from graphwalker.trajectory import Message
 
 RunCall = Callable[[Call], Observation]
@@ -77,10 +77,9 @@ class Dialogue:
 
         `values` fill further fields of the prompt.
         """
-        topics = abilities_of(self.tools).topic_text
         usual = {
             "question": self.question.text,
-            "entities": topics() if topics else ", ".join(map(quote, self.tools.topic_names())),
+            "entities": topics_shown(self.tools),
             "max_turns": str(self.settings.max_turns),
         }
         if "tools" not in values:

@@ -19,7 +19,7 @@ from graphwalker.pretrained.shipped import folder_of
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
-from graphwalker.tools.base import Call, ToolBox
+from graphwalker.tools.base import Call, EntityNames, ToolBox, abilities_of
 from graphwalker.trajectory import Trajectory
 
 TOOLBOXES = 64
@@ -108,14 +108,38 @@ class ScriptEnvironment(Environment):
     ) -> str:
         """Return what a tool shows of an entity, by name or id, outside of an episode. One tool may
         ask for what another one has listed. A question ranks what is listed."""
-        topics = (find(self.graph, entity),) if entity else ()
+        topics = (self._find(entity),) if entity else ()
         toolbox = self._by_hand.pop(topics, None)
         if question or toolbox is None:
             toolbox = self.toolbox(Question("by hand", question, topics))
         self._by_hand = dict([*self._by_hand.items(), (topics, toolbox)][-TOOLBOXES:])
-        given = (toolbox.topic_names()[0], *values) if entity else values
+        named = [topics[0].id if self.calls_by_id else toolbox.topic_names()[0]] if topics else []
+        given = (*named, *values)
         if given and isinstance(self.protocol, TagProtocol):
             names = self.protocol.parameters(tool, len(given))
         else:
             names = ("entity", *map(str, range(1, len(given))))
         return toolbox.call(Call(tool, {**dict(zip(names, given, strict=False)), **arguments})).text
+
+    @property
+    def calls_by_id(self) -> bool:
+        """Whether calls name entities by their ids, not by the names shown."""
+        directed = abilities_of(self.speaker).directed
+        return directed is not None and directed.by_id
+
+    def describe(self, entity: Entity) -> str:
+        """Return the entity's name, behind its id where calls take ids."""
+        names = self._names()
+        return names.show_entity(entity)[1] if self.calls_by_id and names else entity.name
+
+    def _find(self, text: str) -> Entity:
+        """Return the entity of that name or id, or of an id as the tools write it."""
+        names = self._names()
+        if self.calls_by_id and names and isinstance(cast("Any", text), str):
+            found = names.find_entity(text)
+            if isinstance(found, Entity):
+                return found
+        return find(self.graph, text)
+
+    def _names(self) -> EntityNames | None:
+        return abilities_of(self.toolbox(Question("by hand", ""))).entities

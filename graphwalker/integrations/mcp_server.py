@@ -12,6 +12,7 @@ from graphwalker import __version__
 from graphwalker.errors import GraphWalkerError
 from graphwalker.integrations.tool_schemas import ToolSchema, object_schema, tool_schemas
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.question import Question
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -27,10 +28,14 @@ LONGEST = 2_000
 
 def make_server(environment: "ScriptEnvironment") -> "Server[Any]":
     """Return an MCP server with the preset's tools over the environment's graph, and
-    `find_entities`. A call that cannot be answered is an error result, never an exception."""
+    `find_entities`. A call that cannot be answered is an error result, never an exception.
+
+    Raises `UserError` for a preset without tools to call singly, and for a graph that is another
+    one for each question."""
     from mcp import types
     from mcp.server.lowlevel import Server
 
+    environment.toolbox(Question("by hand", ""))
     tools = [
         types.Tool(name=name, description=about, input_schema=dict(schema))
         for name, about, schema in _tools(environment)
@@ -48,8 +53,8 @@ def make_server(environment: "ScriptEnvironment") -> "Server[Any]":
         "graphwalker",
         version=__version__,
         instructions=(
-            "Answer questions from this knowledge graph alone. Find an entity by its name, list "
-            "its relations, then ask for triples."
+            "Answer questions from this knowledge graph alone. Find an entity by its name, then "
+            "ask the other tools about it, and go on from what they show."
         ),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -124,7 +129,7 @@ def answer_call(
     try:
         if tool == FIND:
             found = environment.graph.search(str(arguments.get("text", "")), FOUND)
-            return ", ".join(entity.name for entity in found) or "no such name", not found
+            return ", ".join(map(environment.describe, found)) or "no such name", not found
         if tool not in environment.tools:
             return f"no such tool; there are {', '.join([FIND, *environment.tools])}", True
         shown = str(getattr(environment, tool)(**arguments))

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from graphwalker.agents.environment import Environment
+from graphwalker.agents.published import kg_r1
 from graphwalker.errors import UserError
 from graphwalker.protocols.tags import TagProtocol
+from graphwalker.tools import walker
 from graphwalker.tools.base import abilities_of
-from graphwalker.tools.walker import DESCRIPTIONS
 
 
 class ToolSchema(NamedTuple):
@@ -45,13 +46,21 @@ def _of_json(schema: Mapping[str, Any]) -> ToolSchema:
 def _of_example(tool: str, example: Mapping[str, Any]) -> ToolSchema:
     arguments = {name: _argument(name, value) for name, value in example.items()}
     needed = [name for name, value in example.items() if value is not None]
-    about = DESCRIPTIONS.get(tool, f"{tool} of the graph.")
+    about = {**walker.DESCRIPTIONS, **kg_r1.DESCRIPTIONS}.get(tool, f"{tool} of the graph.")
     return ToolSchema(tool, about, object_schema(arguments, needed))
 
 
+_ARGUMENTS = {
+    "entity": "The name of an entity, as shown.",
+    "relation": "A relation that was listed for the entity.",
+    "relations": "Relations that were listed for the entity.",
+    "page": "The page of a long list, from 1 on.",
+}
+"""What the arguments of our own tools stand for."""
+
+
 def _argument(name: str, example: Any) -> dict[str, Any]:
+    about = {"description": _ARGUMENTS.get(name, f"The argument {name}.")}
     if isinstance(example, list):
-        return {"type": "array", "items": {"type": "string"}, "description": f"Names: {name}."}
-    if example is None:
-        return {"type": "integer", "description": f"A number: {name}."}
-    return {"type": "string", "description": f"The name: {name}."}
+        return {"type": "array", "items": {"type": "string"}, **about}
+    return {"type": "integer" if example is None else "string", **about}

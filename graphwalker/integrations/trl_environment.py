@@ -24,6 +24,7 @@ from graphwalker.integrations.tool_schemas import ToolSchema, object_schema, too
 from graphwalker.protocols.base import FinalAnswer
 from graphwalker.question import Question
 from graphwalker.tools.base import Call
+from graphwalker.tools.namebook import topics_shown
 
 TASK = (
     "Answer from the knowledge graph alone: look with the tools, then give the names of all "
@@ -65,7 +66,7 @@ def environment_factory(
             self._failure = None
             (entry,) = ground([Question.from_json(json.loads(question))], environment.graph)
             self._episode = self._run(lambda: ExternalEpisode(environment, entry, reward))
-            return f"\nEntities: {', '.join(environment.toolbox(entry).topic_names())}"
+            return f"\nEntities: {topics_shown(environment.toolbox(entry))}"
 
         def get_reward(self) -> float:
             """Return the reward of the rollout, 0 for one that gave no answer."""

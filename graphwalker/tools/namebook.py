@@ -9,7 +9,16 @@ from graphwalker.graphs.base import Entity, KnowledgeGraph
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.names import fold
 from graphwalker.question import Question
-from graphwalker.tools.base import Abilities, Call, ErrorKind, Listed, Observation, mistake
+from graphwalker.tools.base import (
+    Abilities,
+    Call,
+    ErrorKind,
+    Listed,
+    Observation,
+    ToolBox,
+    abilities_of,
+    mistake,
+)
 
 _SPECIAL = frozenset('[]",\\<')
 _NEAR_AMONG = 500
@@ -128,6 +137,12 @@ class NameBook:
             return name
         same = self._folded.get(fold(name), ())
         return next(iter(same)) if len(same) == 1 else None
+
+
+def topics_shown(tools: ToolBox) -> str:
+    """Return the topic entities as a prompt shows them: their names, or as the tools call them."""
+    own = abilities_of(tools).topic_text
+    return own() if own else ", ".join(map(quote, tools.topic_names()))
 
 
 class NamedTopics:

@@ -81,6 +81,35 @@ def test_other_presets_have_their_own_tools(preset):
     assert all(tool.input_schema["properties"] for tool in tools)
 
 
+def test_tools_that_name_ids_take_a_name_or_the_id_that_was_found():
+    search = {"direction": "outgoing", "properties_to_filter_for": ["film.director.film"]}
+    _, answers = talk(
+        make_server(world(preset="search-on-graph")),
+        (FIND, {"text": "Ada Mbeki"}),
+        ("search", {"entity": "m.0ada", **search}),
+        ("search", {"entity": "Ada Mbeki", **search}),
+    )
+    (found, _), (by_id, failed), (by_name, _) = answers
+    assert "m.0ada Ada Mbeki" in found
+    assert by_id == by_name and "m.0film1|The Glass Harbor" in by_id and not failed
+
+
+def test_each_tool_and_argument_is_described():
+    tools, _ = talk(make_server(world(preset="kg-r1")))
+    assert tools[1].description == "The relations that lead out of an entity."
+    tail = next(tool for tool in tools if tool.name == "get_tail_entities")
+    assert "listed" in tail.input_schema["properties"]["relation"]["description"]
+
+
+def test_a_set_of_graphs_is_refused_before_a_client_comes(tmp_path):
+    node = ["a", ["Thing"], {"key": "a"}]
+    line = {"name": "g1", "nodes": [node], "relationships": []}
+    (tmp_path / "graphs.jsonl").write_text(json.dumps(line) + "\n")
+    environment = gw.Environment(str(tmp_path), gw.EnvironmentConfig(preset="graphwalk"))
+    with pytest.raises(UserError, match="names it"):
+        make_server(environment)
+
+
 def test_a_preset_that_plans_is_refused():
     with pytest.raises(UserError, match="no tools to call one by one"):
         make_server(world(preset="graphrunner"))

@@ -33,6 +33,7 @@ def begin_rollout(graph=None, **settings):
 def test_a_rollout_is_rewarded_by_our_score():
     tools, told = begin_rollout()
     assert told == "\nEntities: Ada Mbeki"
+    assert begin_rollout(preset="search-on-graph")[1] == "\nEntities: {'Ada Mbeki': 'm.0ada'}"
     assert "people.person.children" in tools.get_relations(entity="Ada Mbeki")
     assert tools.get_reward() == 0.0
     tools.answer(answers=["Verria"])

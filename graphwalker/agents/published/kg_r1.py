@@ -26,6 +26,13 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
 """Example arguments of each tool, in the order in which a call writes them (for protocols)."""
 _SIDES = {"tail": Direction.OUT, "head": Direction.IN}
 _NEAR = 5
+DESCRIPTIONS = {
+    "get_tail_relations": "The relations that lead out of an entity.",
+    "get_head_relations": "The relations that lead to an entity.",
+    "get_tail_entities": "Where a relation leads from an entity.",
+    "get_head_entities": "What leads to an entity by a relation.",
+}
+"""What each tool does, for chat clients."""
 
 
 class OneWayTools(NamedTopics):
