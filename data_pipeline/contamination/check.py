@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from data_pipeline.contamination.embed import Embedder, NgramIndex, nearest, normal
 from data_pipeline.contamination.facts import KnownFacts, as_question
-from data_pipeline.contamination.report import markdown
 from data_pipeline.wording.lexicon import hand_written_inverses
+from graphwalker.counts import number_of
 from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json, write_jsonl
@@ -208,3 +209,49 @@ def _report(
         "threshold": rules.threshold,
         "flagged": sum(bool(verdict["reasons"]) for verdict in verdicts),
     }
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """Return the counts and shares in the form of GraphWalker Table 5, then copies and n-grams."""
+    names = ["all", *report["against"]]
+    total = report["count"]
+    lines = [
+        f"# Contamination of {_cell(report['questions'])}",
+        "",
+        f"{number_of(total, 'question')} against "
+        + ", ".join(f"{_cell(n)} ({size:,})" for n, size in report["against"].items())
+        + ".",
+    ]
+    if report["embedding"]:
+        head = " | ".join(map(_cell, names))
+        lines += ["", f"Similarity: cosine of `{report['embedding']}`."]
+        lines += ["", f"| at least | {head} |", f"| --- |{' ---: |' * len(names)}"]
+    for level, counts in report["thresholds"].items():
+        lines.append(f"| {level} | " + " | ".join(_share(counts[n], total) for n in names) + " |")
+    lines += ["", "| found by | " + " | ".join(map(_cell, names[1:])) + " |"]
+    lines.append(f"| --- |{' ---: |' * (len(names) - 1)}")
+    titles = {
+        "exact": "same words",
+        "ngram": f"word trigrams {report['jaccard']:g}",
+        "same_fact": "same fact",
+    }
+    for row, title in titles.items():
+        cells = " | ".join(_share(report[row][name], total) for name in names[1:])
+        lines.append(f"| {title} | {cells} |")
+    lines += [
+        "",
+        f"{number_of(report['flagged'], 'question is', 'questions are')} set aside from "
+        f"clean.jsonl (similarity from "
+        f"{report['threshold']:g}, the same words, trigrams, or the same "
+        "fact); flagged.jsonl names them.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count / total:.2%} ({count:,})" if total else "0"
+
+
+def _cell(text: str) -> str:
+    return escape(str(text)).replace("|", "\\|")

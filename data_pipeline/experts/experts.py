@@ -8,8 +8,8 @@ from typing import Any
 from data_pipeline.config import INJECTED_ERRORS, ExpertConfig
 from data_pipeline.experts.by_policy import Expert, any_questions, play_policy
 from data_pipeline.experts.erring import DIRECTED_ERRORS
-from data_pipeline.experts.expert import ScriptedExpert
-from data_pipeline.experts.given import (
+from data_pipeline.experts.expert import (
+    ScriptedExpert,
     refusal,
     refuse_all_without_query,
     resolve_given,

@@ -183,8 +183,7 @@ def refuse_other_environment(model: Path | str, environment: Environment) -> Non
         differences = [f"environment.preset={environment.name} (trained with {own.preset})"]
     elif config.preset in presets() or is_own(config.preset):  # else it is a preset at hand
         chosen, _ = _environment(Path(model), own, config)
-        found = (_flat(one.whole(), "environment.") for one in (chosen, config))
-        differences = _differences(*found)
+        differences = _differences(*(flat(one.whole(), "environment.") for one in (chosen, config)))
     else:
         return
     if differences:
@@ -294,7 +293,7 @@ def settings_for(
         known = "max_tokens" in given
         mine["max_tokens"] = max_tokens if known else max(max_tokens, own.limits.longest_turn)
     chosen = {key: wanted[key] if key in given else value for key, value in mine.items()}
-    differences += _differences(_flat(mine), _flat(chosen))
+    differences += _differences(flat(mine), flat(chosen))
     if differences:
         log.warning("%s is not run as it was trained: %s", model, "; ".join(differences))
     return ModelSettings(environment, chosen["format"], chosen["max_tokens"])
@@ -336,8 +335,8 @@ def _environment(
     )
     trained = parse_config(EnvironmentConfig, found | carried, str(file))
     chosen = parse_config(EnvironmentConfig, _merge(found | carried, explicit), "environment")
-    before = _flat(trained.whole(), "environment.") | named
-    different = _differences(before, _flat(chosen.whole(), "environment."))
+    before, after = (flat(one.whole(), "environment.") for one in (trained, chosen))
+    different = _differences(before | named, after)
     preset = find_preset(chosen.preset)
     if preset.version != own.preset_version:
         different.append(f"preset version {preset.version} (trained with {own.preset_version})")
@@ -379,14 +378,15 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by their full names, `a.b`."""
+    found: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and value:
-            flat.update(_flat(cast("dict[str, Any]", value), f"{prefix}{key}."))
+            found.update(flat(cast("dict[str, Any]", value), f"{prefix}{key}."))
         else:
-            flat[prefix + key] = value
-    return flat
+            found[prefix + key] = value
+    return found
 
 
 def _digest(text: str) -> str:

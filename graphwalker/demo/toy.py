@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphwalker.agents.environment import EnvironmentConfig
+from graphwalker.agents.model_environment import flat
 from graphwalker.config import parse_config, read_settings
 from graphwalker.console import console
 from graphwalker.errors import UserError
@@ -37,7 +38,8 @@ def toy_overrides(path: Path | str) -> list[str]:
     loaded: Any = OmegaConf.to_container(OmegaConf.load(config_file(path)), resolve=False)
     if not isinstance(toy := loaded.get("toy"), dict):
         raise UserError(f"{path}: it has no section toy")
-    return list(_flat(cast(Mapping[str, Any], toy)))
+    settings = flat(cast(Mapping[str, Any], toy)).items()
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings]
 
 
 def make_toy(settings: Mapping[str, Any]) -> None:
@@ -59,14 +61,6 @@ def make_toy(settings: Mapping[str, Any]) -> None:
         _make_model(folder, model, files, environment)
     if str(folder / "virtuoso") in named and not (folder / "virtuoso").exists():
         _load_virtuoso(folder)
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        if isinstance(value, dict) and value:
-            yield from _flat(cast(Mapping[str, Any], value), f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
 
 
 def _make_questions(folder: Path, file: Path, seed: int) -> None:

@@ -119,8 +119,6 @@ def _chain_of(path: str) -> str:
 
 def look_at_server(what: str, url: str, key_variable: str = "") -> Iterator[Diagnosis]:
     """Check that an HTTP server answers, and that its key, which is never shown, is set."""
-    import os
-
     if key_variable:
         if os.environ.get(key_variable, "").strip():
             yield ok(f"{what}'s key", f"{key_variable} is set")

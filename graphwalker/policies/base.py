@@ -107,6 +107,10 @@ def is_looping(text: str) -> bool:
     return len(parts) >= 6 and len(different) < 0.4 * len(parts)
 
 
+Result = tuple[str, Completion | PolicyError]
+"""The key of a request, and what came of it."""
+
+
 class Policy(Protocol):
     """Submit requests, collect completions as they become ready."""
 
@@ -116,7 +120,7 @@ class Policy(Protocol):
         """Queue a request. At most one is pending per key."""
         ...
 
-    def collect(self) -> list[tuple[str, Completion | PolicyError]]:
+    def collect(self) -> list[Result]:
         """Block for at least one finished request, as (key, result); `[]` when none is pending.
 
         A request that failed for the policy's own reasons comes back as its `PolicyError`.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphwalker.graphs.base import Direction, Entity, Step
@@ -113,13 +114,8 @@ class PagedTools(WalkerTools):
         if cut and is_full:
             cut = list(relations)  # how much fits on a page depends on all of them
         rest = f"\nMore: {_triples_call(entity, cut, number + 1)}" if cut else ""
-        return Observation(
-            shown.text + rest,
-            shown=tuple(shown.shown.values()),
-            triples=tuple(shown.triples),
-            hidden=shown.hidden,
-            graph_calls=self._graph_calls,
-        )
+        seen = self._observe_page(shown, entity)
+        return replace(seen, text=seen.text + rest)
 
     def _ends(self, entity: Entity, listing: Listing, relations: Sequence[str]) -> list[PagedEnds]:
         hops = [(r, direction, total) for r in relations for direction, total in listing.sides(r)]

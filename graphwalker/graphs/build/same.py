@@ -154,16 +154,14 @@ def name_relations(sorter: Sorter, files: Iterable[int]) -> dict[str, str]:
     names = {i: f"{n} ({i})" if taken.count(n) > 1 else n for i, n in sorted(names.items())}
     renamed = sorter.table("renamed", id="VARCHAR", name="VARCHAR")
     renamed.extend([list(names), list(names.values())])
-    _replace(
-        sorter,
+    sorter.replace(
         "relation_number",
         "SELECT coalesce(name, r) AS r, k FROM relation_number LEFT JOIN renamed ON id = r",
     )
     # Named like this they would be entities without a fact.
     ends = "SELECT h FROM fact UNION ALL SELECT t FROM fact"
     ends = f"SELECT h FROM ({ends}) WHERE h IN (SELECT id FROM renamed)"
-    _replace(
-        sorter,
+    sorter.replace(
         "name",
         f"FROM name WHERE id NOT IN (SELECT id FROM renamed) OR id IN ({ends})",
     )
@@ -176,8 +174,7 @@ def replace_ids(sorter: Sorter, ids: Mapping[str, str]) -> None:
         return
     sorter.table("one", old="VARCHAR", new="VARCHAR").extend([list(ids), list(ids.values())])
     for table, column in _MERGED:
-        _replace(
-            sorter,
+        sorter.replace(
             table,
             f"SELECT {table}.* REPLACE (coalesce(new, {column}) AS {column})"
             f" FROM {table} LEFT JOIN one ON {column} = old",
@@ -210,18 +207,10 @@ def _join_relations(sorter: Sorter, joined: Mapping[str, str]) -> None:
         f"CREATE TABLE number_of AS SELECT k, min(k) OVER (PARTITION BY r) AS one FROM ({spelled})"
     )
     for table in ("fact", "edge_property"):
-        _replace(
-            sorter,
+        sorter.replace(
             table,
             f"SELECT {table}.* REPLACE (one::UINTEGER AS r) FROM {table} JOIN number_of ON r = k",
         )
-    _replace(sorter, "relation_number", f"SELECT r, min(k) AS k FROM ({spelled}) GROUP BY r")
+    sorter.replace("relation_number", f"SELECT r, min(k) AS k FROM ({spelled}) GROUP BY r")
     for done in ("one", "number_of"):
         sorter.run(f"DROP TABLE {done}")
-
-
-def _replace(sorter: Sorter, table: str, select: str) -> None:
-    """Make a table anew. Rows that were deleted or changed in place would be numbered anew."""
-    sorter.run(f"CREATE TABLE kept AS {select}")
-    sorter.run(f"DROP TABLE {table}")
-    sorter.run(f"ALTER TABLE kept RENAME TO {table}")

@@ -5,14 +5,15 @@ The form is `{"paper_nodes": {ID: {"features": {...}, "neighbors": {"author": [I
 directions of a relationship stand in the file where it has both, so none is inverted.
 """
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, BinaryIO, cast
 
 from graphwalker.errors import UserError
+from graphwalker.graphs.intake.blocks import open_input
 
 SUFFIX = "_nodes"
 NAMES = ("name", "title", "case_name", "full_name", "short_name")
@@ -36,9 +37,7 @@ def grbench_records(path: Path, counts: GrbenchCounts | None = None) -> Iterator
     Raises `UserError` naming the place for what is not of that form.
     """
     counts = counts or GrbenchCounts()
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    with _open(path) as file:
+    with open_input(path) as file:
         reader = ObjectReader(path, file)
         for group in reader.fields():
             if not group.endswith(SUFFIX) or group == SUFFIX:
@@ -85,8 +84,8 @@ def as_mapping(value: Any, where: str) -> dict[str, Any]:
 class ObjectReader:
     """Objects of objects, read key by key: only the value at hand is in memory."""
 
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, TextIOWrapper(file, "utf-8-sig")  # pyright: ignore
         self._buffer, self._at, self._read = "", 0, 0
 
     def fields(self) -> Iterator[str]:
@@ -164,9 +163,3 @@ class ObjectReader:
 
     def _wrong(self, expected: str) -> UserError:
         return UserError(f"{self._path}: character {self._place():,}: expected {expected}")
-
-
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8"))
-    return path.open(encoding="utf-8-sig")

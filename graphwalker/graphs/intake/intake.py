@@ -193,11 +193,8 @@ class Intake:
         if not strays:
             return
         for table, exempt in (("fact", "starts_with(t, '\"') OR"), ("edge_property", "")):
-            # Not deleted: the rows that stay would be numbered anew, at any time.
             known = "(h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"
-            self._sorter.run(f"CREATE TABLE kept AS FROM {table} WHERE {exempt} {known}")
-            self._sorter.run(f"DROP TABLE {table}")
-            self._sorter.run(f"ALTER TABLE kept RENAME TO {table}")
+            self._sorter.replace(table, f"FROM {table} WHERE {exempt} {known}")
 
     def _reader(self, source: Source, relations: Relations) -> BlockReader:
         if self._workers > 1 and suits(source):

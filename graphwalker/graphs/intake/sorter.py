@@ -5,7 +5,6 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,12 +45,7 @@ class Sorter:
     def __enter__(self) -> "Sorter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
 
     def table(self, name: str, /, **columns: str) -> "Table":
@@ -63,6 +57,12 @@ class Sorter:
     def run(self, sql: str, **values: str | None) -> None:
         """Run a statement with values for its `$names`."""
         self._execute(sql, values)
+
+    def replace(self, table: str, select: str) -> None:
+        """Make a table anew. Rows that were deleted or changed in place would be numbered anew."""
+        self.run(f"CREATE TABLE kept AS {select}")
+        self.run(f"DROP TABLE {table}")
+        self.run(f"ALTER TABLE kept RENAME TO {table}")
 
     def insert(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows, given as one array for each column."""

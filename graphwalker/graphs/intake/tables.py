@@ -169,7 +169,7 @@ class TableReader(CsvFile):
     def __init__(self, given: ReaderInput) -> None:
         super().__init__(given)
         path, form = self.path, self._form
-        self.columns, rows = _first_row(path), first_rows(path, SAMPLED)
+        self.columns, rows = plain_header(path), first_rows(path, SAMPLED)
         self._places: TriplePlaces | None = None
         if form.columns in ((), (TABLE,)):
             found = None
@@ -239,7 +239,8 @@ class TableReader(CsvFile):
         self._add(rows, head, self._relations[relation], tail)
 
 
-def _first_row(path: Path) -> list[str]:
+def plain_header(path: Path) -> list[str]:
+    """Return the names of a CSV file's columns, without marks and white space around them."""
     return [column.strip().removeprefix("\ufeff").strip() for column in header_of(path)]
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from graphwalker.errors import PolicyError, UserError
-from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.base import Completion, Request, Result
 from graphwalker.policies.local.constraint import GrammarMasks
 from graphwalker.policies.local.decoding import CachedEpisode, DecodingBatch, Job, to_list
 from graphwalker.policies.local.kv_cache import Placement, RowCache, shared_heads_read_once
@@ -22,8 +22,6 @@ from graphwalker.tokens.formats import ChatFormat
 from graphwalker.tokens.segments import extension_ids, prompt_ids
 from graphwalker.trajectory import Message
 from graphwalker.workers.pool import count_work
-
-Result = tuple[str, Completion | PolicyError]
 
 PREFILL_TOKENS = 4096
 """Tokens of one prefill pass, padding included."""

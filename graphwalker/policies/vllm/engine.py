@@ -15,14 +15,12 @@ from typing import Any
 from graphwalker.doctor.software import vllm_faults
 from graphwalker.errors import PolicyError, UserError, first_line, lacks_extra
 from graphwalker.files import read_json
-from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.base import Completion, Request, Result
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.server import sampling_settings
 from graphwalker.workers.pool import count_work
 
 log = logging.getLogger(__name__)
-
-Result = tuple[str, Completion | PolicyError]
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks for which vLLM has room: an adapter is given the next one."""
 

@@ -21,7 +21,7 @@ from graphwalker.doctor.software import unsupported_reason
 from graphwalker.errors import PolicyError, UserError
 from graphwalker.files import dumps
 from graphwalker.http import AsyncClient, Backoff, NoReply, get
-from graphwalker.policies.base import Completion, Request
+from graphwalker.policies.base import Completion, Request, Result
 from graphwalker.policies.chat.policy import turn_seed
 from graphwalker.policies.token_record import Transcripts
 from graphwalker.policies.vllm.config import VllmConfig
@@ -290,7 +290,6 @@ def _line(text: object) -> str:
     return " ".join(str(text).split())[:300] or type(text).__name__
 
 
-Result = tuple[str, Completion | PolicyError]
 EngineAnswer = DrawnTurn | Completion | PolicyError
 
 

@@ -1,7 +1,6 @@
 """The trained ranker: what was learned from questions orders the relations of an entity. Its folder
 holds a header as JSON and weights as npz, both checked when they are read."""
 
-import hashlib
 import io
 import shutil
 import zipfile
@@ -16,15 +15,12 @@ from graphwalker.config import Config, parse_config
 from graphwalker.errors import UserError
 from graphwalker.files import digest, read_json, whole_bytes, write_json
 from graphwalker.ranking.bm25 import words
-from graphwalker.ranking.learned.model import BITS, DENSE, Weights
+from graphwalker.ranking.learned.model import BITS, DENSE, Weights, hash_text
 
 
 def question_key(question: str, entity: str = "") -> int:
     """64 bits that tell the question, whatever its case and punctuation, seen from that entity."""
-    text = f"{' '.join(words(question))}\t{' '.join(words(entity))}"
-    return int.from_bytes(
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+    return hash_text(f"{' '.join(words(question))}\t{' '.join(words(entity))}")
 
 
 @dataclass(frozen=True, slots=True)

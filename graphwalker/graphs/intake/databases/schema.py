@@ -24,7 +24,7 @@ from graphwalker.graphs.intake.rows import (
     Relations,
     Source,
 )
-from graphwalker.graphs.intake.tables import SEPARATOR, CsvFile, first_rows, header_of
+from graphwalker.graphs.intake.tables import SEPARATOR, CsvFile, first_rows, header_of, plain_header
 from graphwalker.graphs.properties import NAME_KEYS
 
 _KEYS = {"id", "pk", "key", "uuid", "guid", "oid", "nr", "no", "code"}
@@ -46,19 +46,17 @@ def read_tables(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
     _refuse_shared_numbers([source for source in sources if source.number not in tables])
     _merge_names(tables.values())
     listed = list({table.type: table for table in tables.values()}.values())
-    for source in sources:
-        if source.number in tables:
-            _read_keys(source, tables[source.number])
+    pairs = [(source, tables[source.number]) for source in sources if source.number in tables]
+    for pair in pairs:
+        _read_keys(*pair)
     if len(listed) == 1 and not (listed[0].title or listed[0].has_numbers):
         return list(sources), []  # its first column is a name
-    for source in sources:
-        if source.number in tables:
-            _look_at_values(source, tables[source.number], listed)
+    for pair in pairs:
+        _look_at_values(*pair, listed)
     if unsure := find_targets(tables.values(), listed, stated_targets(sources, listed)):
         raise UserError("; ".join(unsure))
-    for source in sources:
-        if source.number in tables:
-            _find_links(source, tables[source.number], listed)
+    for pair in pairs:
+        _find_links(*pair, listed)
     return [replace(s, table=tables.get(s.number)) for s in sources], [
         table.describe() for table in tables.values()
     ]
@@ -95,7 +93,7 @@ def _table_of(source: Source) -> DatabaseTable | None:
     if not _is_table(source):
         return None
     try:
-        header = [name.strip().removeprefix("\ufeff").strip() for name in header_of(source.path)]
+        header = plain_header(source.path)
     except UserError:
         return None  # its own reader says so, with the name of the user's file
     if len(header) < 2 or not all(header) or len(set(header)) < len(header):

@@ -7,7 +7,6 @@ as `value` beside its qualifiers, so `spouse..start time` is a hop. Quantities k
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ class _Base:
 def _nodes(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yield place, part, id and value of each concept and entity."""
     with open_input(path) as file:
-        reader = ObjectReader(path, TextIOWrapper(file, "utf-8-sig"))  # pyright: ignore
+        reader = ObjectReader(path, file)
         for part in reader.fields():
             if part not in PARTS:
                 raise UserError(f"{path}: field {part[:80]!r} is not in {FORM}")
