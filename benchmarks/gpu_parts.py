@@ -306,8 +306,7 @@ def _measure(run: Callable[[], Any], config: Any, place: Path) -> dict[str, Any]
     """Run it and return the peak of the GPU's memory and its estimate."""
     import torch
 
-    from training.estimate import GIB, estimate, peak
-    from training.host_memory import host_gib
+    from training.estimate import GIB, estimate, host_gib, peak
 
     shutil.rmtree(place, ignore_errors=True)  # a part that was cut short is measured again
     if torch.cuda.is_available():

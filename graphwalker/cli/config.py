@@ -135,8 +135,7 @@ def _estimate(
     layout: ProcessLayout,
     gpu_gib: float,
 ) -> None:
-    from training.estimate import GIB, checkpoint_bytes, estimate, peak, training_hours
-    from training.host_memory import host_memory
+    from training.estimate import GIB, checkpoint_bytes, estimate, host_memory, peak, training_hours
 
     first = _first_model(name, config.model)
     if first != config.model:

@@ -156,8 +156,7 @@ def _first_model(made: Mapping[str, str], model: str) -> str:
 
 
 def _memory(name: str, config: "SftConfig | GrpoConfig", machine: Machine) -> Iterator[Diagnosis]:
-    from training.estimate import estimate, peak
-    from training.host_memory import host_gib
+    from training.estimate import estimate, host_gib, peak
 
     try:
         parts = estimate(config, max(1, machine.gpus), machine.layout, machine.gpu_gib)

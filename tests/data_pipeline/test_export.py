@@ -9,8 +9,7 @@ import pytest
 from data_pipeline.config import ExpertConfig, SynthConfig
 from data_pipeline.experts.experts import make_experts
 from data_pipeline.export import export
-from data_pipeline.stats.report import beside, report
-from data_pipeline.stats.tokens import token_costs
+from data_pipeline.stats.report import beside, report, token_costs
 from data_pipeline.synthesize import make_questions
 from graphwalker.agents.environment import Environment, EnvironmentConfig
 from graphwalker.errors import UserError

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from graphwalker.audit.audit import audit, summarise_audit
-from graphwalker.audit.sparql import NotExecutedError, run_sparql
+from graphwalker.audit.audit import NotExecutedError, audit, run_sparql, summarise_audit
 from graphwalker.datasets.grounding import ground
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_jsonl

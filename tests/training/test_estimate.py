@@ -31,11 +31,11 @@ from training.estimate import (
     cache_bytes,
     checkpoint_bytes,
     estimate,
+    host_memory,
     peak,
     trained_parameters,
 )
 from training.grpo_config import GrpoConfig, GrpoEvaluation
-from training.host_memory import host_memory
 from training.models.lora import lora_config
 from training.models.shapes import empty_model, model_shape
 from training.supervised.batches import plan_steps

@@ -342,7 +342,7 @@ def stats(
     shown = {key: found[key] for key in ("count", "structures", "paper") if found[key]}
     console.facts("stats", shown)
     if tokenizer:
-        from data_pipeline.stats.tokens import token_costs
+        from data_pipeline.stats.report import token_costs
         from graphwalker.files import read_records, write_json
         from graphwalker.trajectory import Trajectory
 

@@ -80,8 +80,7 @@ def _sizes(given: CommandOptions, stage: str, layout: Any) -> "tuple[float, Diag
 
     from graphwalker.demo.models import config_models
     from graphwalker.doctor.places import look_at_memory
-    from training.estimate import GIB, checkpoint_bytes, estimate, peak
-    from training.host_memory import host_gib
+    from training.estimate import GIB, checkpoint_bytes, estimate, host_gib, peak
 
     config: Any = given.settings(config_models()[stage])
     gpus, layout = torch.cuda.device_count(), layout or "ddp"

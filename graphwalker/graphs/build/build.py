@@ -13,8 +13,7 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
-from graphwalker.graphs.build.edges import write_side
-from graphwalker.graphs.build.listings import write_listings
+from graphwalker.graphs.build.edges import write_listings, write_side
 from graphwalker.graphs.build.nodes import write_nodes
 from graphwalker.graphs.build.numbering import Numbering
 from graphwalker.graphs.build.properties import write_properties

@@ -50,13 +50,13 @@ def with_layers(graph: KnowledgeGraph, layers: GraphLayers) -> KnowledgeGraph:
         _hint_wikidata(graph)
     if layers == GraphLayers():
         return graph
+    from graphwalker.graphs.views.filtered import HiddenGraph, read_facts
     from graphwalker.graphs.views.freebase import (
         FreebaseGraph,
         FreebaseSchema,
         load_predicates,
         load_schema,
     )
-    from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
     from graphwalker.graphs.views.wikidata import SHOWN, WikidataGraph
 
     if layers.wikidata and (layers.freebase_schema or layers.predicates):

@@ -15,7 +15,7 @@ from graphwalker.graphs.base import Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.literals import literal_id
 from graphwalker.graphs.sparql.graph import SparqlGraph
-from graphwalker.graphs.views.hidden import HiddenGraph
+from graphwalker.graphs.views.filtered import HiddenGraph
 from graphwalker.tools.transcript import differences, transcript
 from support.backends import compiled, in_memory, write
 from support.oxigraph import load_store

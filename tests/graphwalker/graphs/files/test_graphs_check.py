@@ -5,7 +5,7 @@ import pytest
 
 from graphwalker.errors import GraphError
 from graphwalker.graphs.base import Direction, Side, Step
-from graphwalker.graphs.build.listings import LEAST_CROSSED, LEAST_CVTS
+from graphwalker.graphs.build.edges import LEAST_CROSSED, LEAST_CVTS
 from graphwalker.graphs.compiled.check import check_graph
 from graphwalker.graphs.compiled.hops import ENDS
 from graphwalker.graphs.compiled.properties import open_compiled

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity, Side, Step
 from graphwalker.graphs.memory import MemoryGraph
+from graphwalker.graphs.views.filtered import HiddenGraph, read_facts
 from graphwalker.graphs.views.freebase import (
     FreebaseGraph,
     FreebaseSchema,
     load_predicates,
     load_schema,
 )
-from graphwalker.graphs.views.hidden import HiddenGraph, read_facts
 from support.toy import toy_graph
 
 SPOUSE = "people.person.spouse_s..people.marriage.spouse"
