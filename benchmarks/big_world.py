@@ -51,11 +51,7 @@ def make(triples: int, out: Path, seed: int = 0) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     shape, paths = Shape(triples), [out / "triples.tsv", out / "names.tsv", out / "types.tsv"]
     with paths[0].open("w", encoding="utf-8") as file:
-        for name, count in (
-            ("hub", shape.hub_edges),
-            ("cvts", shape.cvts),
-            ("plain", shape.plain),
-        ):
+        for name, count in (("hub", shape.hub_edges), ("cvts", shape.cvts), ("plain", shape.plain)):
             for start in range(0, count, BLOCK):
                 rng = np.random.default_rng([seed, len(name), start])
                 columns = _BLOCKS[name](shape, rng, start, min(count, start + BLOCK))

@@ -102,11 +102,7 @@ def _stretch_rows(out: Path, length: int) -> Path:
 
 
 def _sft_figures(
-    out: Path,
-    size: str,
-    values: Mapping[str, Any],
-    overrides: tuple[str, ...],
-    name: str = "sft",
+    out: Path, size: str, values: Mapping[str, Any], overrides: tuple[str, ...], name: str = "sft"
 ) -> dict[str, Any]:
     from training.config import SftConfig
     from training.sft import run_sft

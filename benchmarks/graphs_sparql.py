@@ -81,10 +81,7 @@ def _options() -> argparse.Namespace:
 
 
 def _compare_plans(
-    graph: SparqlGraph,
-    compiled: KnowledgeGraph,
-    topics: Sequence[Entity],
-    others: Sequence[Entity],
+    graph: SparqlGraph, compiled: KnowledgeGraph, topics: Sequence[Entity], others: Sequence[Entity]
 ) -> dict[str, Any]:
     """Time both plans on the same calls, one after the other, and compare observations."""
     ours: dict[str, list[dict[str, float]]] = {"get_relations": [], "get_triples": []}

@@ -32,11 +32,7 @@ from graphwalker.graphs.open import open_graph
 from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.question import Question
 from graphwalker.ranking.bm25 import Ranker, bm25, bm25_stems
-from graphwalker.ranking.learned.train import (
-    QuestionFile,
-    first_shares,
-    train_ranker,
-)
+from graphwalker.ranking.learned.train import QuestionFile, first_shares, train_ranker
 from graphwalker.scoring import score
 from graphwalker.tools.listing import lister
 

@@ -37,10 +37,7 @@ PATIENCE_S = 300.0
 def try_writers(command: Command) -> str:
     """Return what is wrong with two of a command at once, `""` where nothing is."""
     first = subprocess.Popen(
-        command.line,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        command.line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         _await_lock(command, first)

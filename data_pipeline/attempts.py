@@ -377,10 +377,7 @@ def open_maker(graph: Path | str, config: Config, chats: Chats | None = None) ->
 
 
 def open_worker(
-    step: Callable[[Maker, Any], T],
-    graph: Path | str,
-    config: Config,
-    chats: Chats | None = None,
+    step: Callable[[Maker, Any], T], graph: Path | str, config: Config, chats: Chats | None = None
 ) -> Callable[[Any], T]:
     """Return what makes one record of one job, by a step of a maker of its own."""
     return partial(step, open_maker(graph, config, chats))

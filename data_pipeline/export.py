@@ -8,14 +8,7 @@ from typing import Any
 from graphwalker.agents.base import Log
 from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
-from graphwalker.files import (
-    dumps,
-    read_json,
-    read_jsonl,
-    read_records,
-    write_json,
-    write_jsonl,
-)
+from graphwalker.files import dumps, read_json, read_jsonl, read_records, write_json, write_jsonl
 from graphwalker.question import Question
 from graphwalker.runs import one_writer
 from graphwalker.scoring import score

@@ -198,12 +198,7 @@ class _Filter(AllItems):
     """Of questions with one text or one query, the first one stays; of those that come too close
     to a test question, none."""
 
-    def __init__(
-        self,
-        items: Sequence[Any],
-        ledger: Ledger,
-        tests: TestFiles | None,
-    ) -> None:
+    def __init__(self, items: Sequence[Any], ledger: Ledger, tests: TestFiles | None) -> None:
         super().__init__(items, ledger)
         self._tests = tests
         self._distinct = Distinct()

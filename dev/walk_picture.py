@@ -100,13 +100,7 @@ def write(frames: list[Frame], path: Path) -> None:
     pictures = [picture.quantize(COLOURS).convert("RGB") for picture, _ in frames]
     times = [ms for _, ms in frames]
     options: dict[str, Any] = {"lossless": True, "quality": 100, "method": 4, "loop": 0}
-    pictures[0].save(
-        path,
-        save_all=True,
-        append_images=pictures[1:],
-        duration=times,
-        **options,
-    )
+    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=times, **options)
     print(f"{path}: {len(frames)} frames, {path.stat().st_size / 1000:.0f} kB")
 
 

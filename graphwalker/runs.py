@@ -98,8 +98,7 @@ def warn_if_unfinished(path: Path | str) -> None:
     folder = Path(path).parent
     if (folder / ATTEMPTS).is_file() and not (folder / CARD).is_file():
         log.warning(
-            "%s: its run is not finished, so records are missing; the same command goes on",
-            path,
+            "%s: its run is not finished, so records are missing; the same command goes on", path
         )
 
 

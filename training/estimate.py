@@ -35,10 +35,7 @@ class Part:
 
 
 def estimate(
-    config: SftConfig | GrpoConfig,
-    gpus: int = 1,
-    layout: LayoutName = "ddp",
-    gpu_gib: float = 80.0,
+    config: SftConfig | GrpoConfig, gpus: int = 1, layout: LayoutName = "ddp", gpu_gib: float = 80.0
 ) -> list[Part]:
     """Return the parts for the longest rows that the config allows; shorter ones take less.
     `gpu_gib` is the memory of one GPU, of which vLLM takes a share.

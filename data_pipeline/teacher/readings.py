@@ -134,12 +134,7 @@ class TextReadings:
         return max(entailed, key=lambda p: (_weight(p), sorted(p)), default=frozenset[str]())
 
     def _readings_of(
-        self,
-        query: Query,
-        run: Execution,
-        place: Place,
-        free: frozenset[str],
-        own: frozenset[str],
+        self, query: Query, run: Execution, place: Place, free: frozenset[str], own: frozenset[str]
     ) -> Iterator[Hop]:
         hop = dict(_places(query))[place]
         for other in self._rival_hops(query, run, place):

@@ -33,11 +33,7 @@ class Replayer:
     """Environments of one graph, as the trajectories of one file need them."""
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        file: Path,
-        given: Mapping[str, Any],
-        trust: Sequence[str] = (),
+        self, graph: KnowledgeGraph, file: Path, given: Mapping[str, Any], trust: Sequence[str] = ()
     ) -> None:
         """Take the limits of the tools from the run beside the file. `given` are settings of the
         environment that win over it.

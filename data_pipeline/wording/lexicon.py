@@ -7,13 +7,7 @@ from functools import cache
 from typing import Any
 
 from data_pipeline.wording.banks.bank import bank
-from data_pipeline.wording.english import (
-    is_person,
-    packaged_table,
-    plural,
-    words_of,
-    words_of_kind,
-)
+from data_pipeline.wording.english import is_person, packaged_table, plural, words_of, words_of_kind
 from data_pipeline.wording.ids import NOTHING_KNOWN, Nouns, generated_entry, is_plain
 from graphwalker.graphs.base import FLATTENED, Direction
 from graphwalker.oracle.choices import Phrases

@@ -7,13 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.summary import (
-    add_scores,
-    costs_of,
-    holm,
-    paired_difference,
-    summarise,
-)
+from eval.analysis.summary import add_scores, costs_of, holm, paired_difference, summarise
 from eval.run.records import Run, path_ends, read_usage
 from eval.score.expected import ExpectedQuestions, some
 from eval.score.systems import read_system

@@ -11,12 +11,7 @@ from eval.report.archive import WalkArchive
 from eval.report.assets import scripts, templates
 from eval.report.desk import headline, kind_rows, main_stage, ran_rows, score_rows
 from eval.report.published import sections
-from eval.tables import (
-    conduct_table,
-    group_tables,
-    pass_table,
-    score_table,
-)
+from eval.tables import conduct_table, group_tables, pass_table, score_table
 from graphwalker.trajectory import Trajectory
 from graphwalker.viewer.record import outcome
 

@@ -19,11 +19,7 @@ from graphwalker.agents.policies import WITHOUT_MODEL, check_questions, load_pol
 from graphwalker.agents.react import IOPromptAgent
 from graphwalker.config import Config
 from graphwalker.datasets.base import load_questions
-from graphwalker.datasets.grounding import (
-    ground,
-    refuse_unknown_topics,
-    settle,
-)
+from graphwalker.datasets.grounding import ground, refuse_unknown_topics, settle
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
 from graphwalker.files import read_jsonl
 from graphwalker.graphs.open import is_endpoint, open_graph

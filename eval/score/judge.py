@@ -194,10 +194,7 @@ def _verdict(completions: Completions, config: AnswerJudgeConfig, record: JudgeT
         )
         if (found := read_verdict(answer.text)) is not None:
             return found
-        talk += [
-            {"role": "assistant", "content": answer.text},
-            {"role": "user", "content": AGAIN},
-        ]
+        talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": AGAIN}]
     return None
 
 

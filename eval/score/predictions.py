@@ -19,13 +19,7 @@ from typing import Any, cast
 
 from eval.score.forms import part_names
 from graphwalker.errors import UserError
-from graphwalker.files import (
-    DoubledKeyError,
-    json_fault,
-    open_text,
-    parse_lines,
-    refuse_doubled,
-)
+from graphwalker.files import DoubledKeyError, json_fault, open_text, parse_lines, refuse_doubled
 from graphwalker.graphs.base import Entity
 from graphwalker.question import Answer
 

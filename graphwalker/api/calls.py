@@ -301,11 +301,7 @@ def compare(
 
 
 def ask(
-    text: str,
-    topic: str | Sequence[str],
-    graph: Any,
-    model: str,
-    **settings: Any,
+    text: str, topic: str | Sequence[str], graph: Any, model: str, **settings: Any
 ) -> Trajectory:
     """Ask a model about entities of a graph, named by `topic`, in the model's own environment.
 
@@ -368,11 +364,7 @@ def ceiling(questions: Iterable[Question], environment: Environment) -> dict[str
 
 
 def synthesize(
-    graph: str | Path,
-    out: str | Path,
-    count: int = 300,
-    seed: int = 0,
-    **settings: Any,
+    graph: str | Path, out: str | Path, count: int = 300, seed: int = 0, **settings: Any
 ) -> list[Trajectory]:
     """Make `count` certified trajectories below the folder `out` and read them back.
 

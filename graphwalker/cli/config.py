@@ -129,11 +129,7 @@ def _training(file: str, overrides: list[str] | None) -> "SftConfig | GrpoConfig
 
 
 def _estimate(
-    name: str,
-    config: "SftConfig | GrpoConfig",
-    gpus: int,
-    layout: ProcessLayout,
-    gpu_gib: float,
+    name: str, config: "SftConfig | GrpoConfig", gpus: int, layout: ProcessLayout, gpu_gib: float
 ) -> None:
     from training.estimate import GIB, checkpoint_bytes, estimate, host_memory, peak, training_hours
 

@@ -159,11 +159,7 @@ def parse_record(record: Record, path: Path, form: RecordForm, file: DatasetFile
 
 
 def _number_questions(
-    contents: Contents,
-    form: RecordForm,
-    file: DatasetFile,
-    limit: int | None,
-    faults: list[str],
+    contents: Contents, form: RecordForm, file: DatasetFile, limit: int | None, faults: list[str]
 ) -> Iterator[tuple[int, Question]]:
     """Record number and question; what is wrong with a record goes to `faults` where the form sets
     such records aside."""

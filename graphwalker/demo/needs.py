@@ -4,12 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 from graphwalker.doctor.diagnosis import Diagnosis
-from graphwalker.doctor.places import (
-    look_at_files,
-    look_at_graph,
-    look_at_model,
-    look_at_server,
-)
+from graphwalker.doctor.places import look_at_files, look_at_graph, look_at_model, look_at_server
 from graphwalker.files import is_address_file
 
 

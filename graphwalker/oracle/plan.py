@@ -31,10 +31,7 @@ class PlannedPolicy:
     name = "planned"
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        protocol: ActionProtocol,
-        speaker: Speaker | None = WALKER,
+        self, graph: KnowledgeGraph, protocol: ActionProtocol, speaker: Speaker | None = WALKER
     ) -> None:
         """`speaker`: the preset's own; raises `UserError` where it has none."""
         if speaker is None:

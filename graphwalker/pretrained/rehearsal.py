@@ -6,12 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.errors import UserError
-from graphwalker.pretrained.folders import (
-    check_config,
-    count_elements,
-    refuse_code,
-    tensor_shapes,
-)
+from graphwalker.pretrained.folders import check_config, count_elements, refuse_code, tensor_shapes
 from graphwalker.pretrained.limits import allow_cpu, run_limited
 
 READ_S, ADAPT_S = 8.0, 2.0

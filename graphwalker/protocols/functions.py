@@ -14,13 +14,7 @@ from graphwalker.protocols.answers import BracedNames, in_braces
 from graphwalker.protocols.base import Action, Calls, FinalAnswer, Malformed, calls_of
 from graphwalker.protocols.grammar import GrammarFacts, call_grammar
 from graphwalker.tokens.reasoning import read_reasoning
-from graphwalker.tokens.tool_calls import (
-    HOSTILE,
-    UnreadableCall,
-    neutral,
-    read_calls,
-    write_call,
-)
+from graphwalker.tokens.tool_calls import HOSTILE, UnreadableCall, neutral, read_calls, write_call
 from graphwalker.tools.base import Abilities, Call
 from graphwalker.tools.functions import Function
 

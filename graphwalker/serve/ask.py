@@ -8,10 +8,7 @@ from graphwalker.agents.rollout import Task, rollout
 from graphwalker.datasets.own.resolver import describe
 from graphwalker.datasets.own.topics import find_topic, find_topics, one_of_each_name
 from graphwalker.graphs.base import KnowledgeGraph
-from graphwalker.graphs.views.name_index import (
-    NameIndex,
-    index_of,
-)
+from graphwalker.graphs.views.name_index import NameIndex, index_of
 from graphwalker.oracle.baselines import FirstRelation
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question

@@ -23,11 +23,7 @@ from itertools import groupby, pairwise
 from typing import Any, Protocol
 
 from graphwalker.errors import UserError
-from graphwalker.tokens.formats import (
-    FORMATS,
-    ROLES,
-    ChatFormat,
-)
+from graphwalker.tokens.formats import FORMATS, ROLES, ChatFormat
 from graphwalker.trajectory import Message, Trajectory, Turn
 
 IGNORED = -100
@@ -141,10 +137,7 @@ def end_of_turn_id(fmt: ChatFormat, tokenizer: Tokenizer) -> int:
 
 
 def training_rows(
-    trajectory: Trajectory,
-    fmt: ChatFormat,
-    tokenizer: Tokenizer,
-    untrained: Collection[int] = (),
+    trajectory: Trajectory, fmt: ChatFormat, tokenizer: Tokenizer, untrained: Collection[int] = ()
 ) -> list[Row]:
     """Return one row per unbroken context: a turn that restarts its context opens a new row.
 

@@ -11,13 +11,7 @@ from typer.testing import CliRunner
 
 from eval.analysis.analysis import _cost_cell, analyse, number_of_answers
 from eval.analysis.comparison import compare_runs, figures_tables, pairs_table, read_runs
-from eval.analysis.error_kinds import (
-    KINDS,
-    error_class,
-    error_kind,
-    taxonomy,
-    walked_relations,
-)
+from eval.analysis.error_kinds import KINDS, error_class, error_kind, taxonomy, walked_relations
 from eval.report.archive import unpack
 from eval.report.comparison import pack_walks, write_page
 from eval.run.evaluate import evaluate

@@ -55,7 +55,4 @@ def passes(config: GrpoConfig, count: int) -> dict[str, int]:
             f"micro_batch = {config.micro_batch} does not divide the {episodes} episodes per step "
             "and process (prompts_per_step * samples / processes)"
         )
-    return {
-        "per_device_train_batch_size": rows,
-        "gradient_accumulation_steps": episodes // rows,
-    }
+    return {"per_device_train_batch_size": rows, "gradient_accumulation_steps": episodes // rows}

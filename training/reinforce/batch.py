@@ -8,12 +8,7 @@ from graphwalker.question import Question
 from graphwalker.trajectory import StopReason, Trajectory
 from training.grpo_config import GrpoConfig
 from training.reinforce.episode_tokens import EpisodeTokens
-from training.reinforce.groups import (
-    ZERO_VARIANCE,
-    chunks,
-    has_no_variance,
-    why_no_variance,
-)
+from training.reinforce.groups import ZERO_VARIANCE, chunks, has_no_variance, why_no_variance
 from training.reinforce.rows import Context, further_contexts
 from training.runs.distributed import gather_all
 

@@ -21,13 +21,7 @@ from training.grpo_config import GrpoConfig
 from training.reinforce.batch import Batch, Groups, make_batch, rewards
 from training.reinforce.engines import BudgetPolicy, rollout_engine
 from training.reinforce.episode_tokens import EpisodeTokens, episode_tokens
-from training.reinforce.groups import (
-    Winnable,
-    chunks,
-    group_ids,
-    has_no_variance,
-    substitutes,
-)
+from training.reinforce.groups import Winnable, chunks, group_ids, has_no_variance, substitutes
 from training.rewards.mix import reward_mix, score_episode
 from training.runs.distributed import gather_all, rank
 

@@ -181,12 +181,7 @@ def _read_recorded(path: Path, config: SftConfig) -> EnvironmentConfig | None:
         named_by, values = path, settings_named(about)
     given = config.environment.explicit()
     safe = check_trust(
-        EnvironmentConfig,
-        values,
-        named_by,
-        given=given,
-        trust=config.trust,
-        prefix="environment.",
+        EnvironmentConfig, values, named_by, given=given, trust=config.trust, prefix="environment."
     )
     found = parse_config(EnvironmentConfig, safe, str(named_by))
     for line in changed_tools(read_recorded(about, "tools"), tool_digests(found.tools)):

@@ -10,11 +10,7 @@ from graphwalker.config import write_config
 from graphwalker.errors import UserError
 from graphwalker.runs import claim, stored_facts
 from training.config import TrainingConfig
-from training.runs.checkpoints import (
-    check_files,
-    last_checkpoint,
-    note_sizes,
-)
+from training.runs.checkpoints import check_files, last_checkpoint, note_sizes
 from training.runs.distributed import rank
 
 LENGTHS = ("steps", "max_steps", "epochs")

@@ -33,11 +33,7 @@ class MuonAdamW(torch.optim.AdamW):
     """
 
     def __init__(
-        self,
-        matrices: Iterable[Tensor],
-        rest: Iterable[Tensor],
-        muon_lr: float,
-        **settings: Any,
+        self, matrices: Iterable[Tensor], rest: Iterable[Tensor], muon_lr: float, **settings: Any
     ) -> None:
         groups: list[dict[str, Any]] = [
             {"params": list(matrices), "lr": muon_lr, "muon": True},

@@ -55,12 +55,7 @@ def titles_of(graph: KnowledgeGraph) -> TitlesOf:
 
 
 def has_roles(
-    form: str,
-    source: str,
-    noun: str,
-    start: str,
-    found: Sequence[str],
-    titles: TitlesOf,
+    form: str, source: str, noun: str, start: str, found: Sequence[str], titles: TitlesOf
 ) -> bool:
     """Return whether a form claims no role that the graph does not bear out. `source` and `noun`:
     what its hop starts from and finds, `start` and `found` their ids. Who has other titles, too,

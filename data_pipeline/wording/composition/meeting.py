@@ -65,11 +65,7 @@ def meeting(phraser: Phraser, query: Query, rng: random.Random) -> Meeting:
 
 
 def _alone_a_noun(
-    phraser: Phraser,
-    query: Query,
-    inners: Sequence[Fragment],
-    ends: Sequence[str],
-    noun: str,
+    phraser: Phraser, query: Query, inners: Sequence[Fragment], ends: Sequence[str], noun: str
 ) -> int | None:
     """Return the one branch of two that has no clause but `is the course that Ana takes`: the
     question asks which of those does what the other says."""

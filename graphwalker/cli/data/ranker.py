@@ -93,8 +93,7 @@ def train(
 
 @app.command()
 def info(
-    ranker: Annotated[Path, Argument(help="Folder of a trained ranker.")],
-    as_json: JsonFlag = False,
+    ranker: Annotated[Path, Argument(help="Folder of a trained ranker.")], as_json: JsonFlag = False
 ) -> None:
     """Show what a ranker was trained on, and check its files.
 

@@ -16,8 +16,7 @@ def serve(
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8890,
     base: Annotated[
-        str,
-        Option(help="IRI before ids that are none. [default: Freebase's, or urn:graphwalker:]"),
+        str, Option(help="IRI before ids that are none. [default: Freebase's, or urn:graphwalker:]")
     ] = "",
     timeout_s: Annotated[float, Option(min=0.1, help="Longest time of one query.")] = 60.0,
     max_rows: Annotated[int, Option(min=1, help="Rows of an answer.")] = 1_000_000,

@@ -40,13 +40,7 @@ def get(
 
     Example: graphwalker model get smollm2-graphwalker
     """
-    from graphwalker.pretrained.shipped import (
-        NAMES,
-        SMOLLM2,
-        get_adapter,
-        get_shipped,
-        get_smollm2,
-    )
+    from graphwalker.pretrained.shipped import NAMES, SMOLLM2, get_adapter, get_shipped, get_smollm2
 
     if name not in NAMES:
         raise UserError(f"{name}: no such model; there are {', '.join(NAMES)}")

@@ -78,10 +78,7 @@ def _compile(
 
     last = {key: values[-1] for key, values in options.items()}
     form = TableForm.read(
-        last.get("columns", ""),
-        _flag(last, "header"),
-        last.get("split"),
-        options.get("refers", ()),
+        last.get("columns", ""), _flag(last, "header"), last.get("split"), options.get("refers", ())
     )
     from_ids = bool(_flag(last, "names_from_ids"))
     listed = ",".join(map(str, files))

@@ -161,10 +161,7 @@ def name_relations(sorter: Sorter, files: Iterable[int]) -> dict[str, str]:
     # Named like this they would be entities without a fact.
     ends = "SELECT h FROM fact UNION ALL SELECT t FROM fact"
     ends = f"SELECT h FROM ({ends}) WHERE h IN (SELECT id FROM renamed)"
-    sorter.replace(
-        "name",
-        f"FROM name WHERE id NOT IN (SELECT id FROM renamed) OR id IN ({ends})",
-    )
+    sorter.replace("name", f"FROM name WHERE id NOT IN (SELECT id FROM renamed) OR id IN ({ends})")
     return names
 
 

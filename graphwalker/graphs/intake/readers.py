@@ -5,11 +5,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from graphwalker.errors import UserError
-from graphwalker.graphs.intake.blocks import (
-    Block,
-    first_lines,
-    is_csv,
-)
+from graphwalker.graphs.intake.blocks import Block, first_lines, is_csv
 from graphwalker.graphs.intake.columns import (
     KEEP_WHOLE,
     SAMPLED,

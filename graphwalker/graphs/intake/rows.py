@@ -9,13 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from graphwalker.errors import UserError
 from graphwalker.graphs.intake.blocks import Block, BlockEnd, read_blocks
-from graphwalker.graphs.intake.columns import (
-    SPLIT_BLANKS,
-    TABLES,
-    TableForm,
-    holds_ids,
-    is_id,
-)
+from graphwalker.graphs.intake.columns import SPLIT_BLANKS, TABLES, TableForm, holds_ids, is_id
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.ntriples import language

@@ -133,10 +133,7 @@ class Stepper:
         return FLATTENED in step.relation and (take is _Take.ANY or count > TOGETHER)
 
     def _hops_together(
-        self,
-        steps: Sequence[Step],
-        limits: Mapping[Step, int | None],
-        takes: Mapping[Step, _Take],
+        self, steps: Sequence[Step], limits: Mapping[Step, int | None], takes: Mapping[Step, _Take]
     ) -> dict[Step, list[Entity]]:
         batch = BranchBatch(self._client)
         plain: dict[Step, int] = {}

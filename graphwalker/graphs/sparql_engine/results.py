@@ -6,13 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from pyoxigraph import (
-    Literal,
-    NamedNode,
-    QueryResultsFormat,
-    QuerySolution,
-    parse_query_results,
-)
+from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolution, parse_query_results
 
 from graphwalker.errors import QueryLimitError
 from graphwalker.graphs.literals import literal_name

@@ -9,14 +9,7 @@ import time
 
 from graphwalker.errors import HopelessError
 from graphwalker.policies.chat.config import Prices
-from graphwalker.policies.chat.store import (
-    Store,
-    StoredAnswer,
-    Usage,
-    book,
-    keep,
-    spent_by_shards,
-)
+from graphwalker.policies.chat.store import Store, StoredAnswer, Usage, book, keep, spent_by_shards
 
 POLL_S = 0.1
 """How often a request that waits looks for what other processes have settled."""
@@ -125,11 +118,7 @@ class Budget:
             self._settled.notify_all()
 
     def settle(
-        self,
-        ticket: int,
-        state: str,
-        actual: Usage,
-        answer: StoredAnswer | None = None,
+        self, ticket: int, state: str, actual: Usage, answer: StoredAnswer | None = None
     ) -> None:
         """Book as `paid` or `lost` what a reservation came to, and store its answer."""
         with self._store.change() as database:

@@ -173,9 +173,7 @@ class RunnerTools(DecisionTools[RunnerOptions]):
         return _distinct(end for ends in self._graph.step_many(steps) for end in ends)
 
     def _common(
-        self,
-        sources: Sequence[Sequence[str]],
-        standing: Sequence[frozenset[str]],
+        self, sources: Sequence[Sequence[str]], standing: Sequence[frozenset[str]]
     ) -> list[Entity]:
         ends: list[list[Entity]] = []
         for node, edge, *way in sources:

@@ -351,12 +351,7 @@ GRAPHWALK = Preset(
     source=SOURCE,
     tools=_tools,
     protocol=_protocol,
-    agent=agent_of(
-        "graphwalk",
-        TEXTS,
-        write_graph,
-        lambda _: SYSTEM_TIME,
-    ),
+    agent=agent_of("graphwalk", TEXTS, write_graph, lambda _: SYSTEM_TIME),
     defaults={"max_turns": 30, "max_observation_chars": 0},
     prompts={"graphwalk": TEXTS["prompt"]},
     options=GraphWalkOptions,

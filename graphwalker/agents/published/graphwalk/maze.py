@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from graphwalker.agents.preset import AgentSettings, Preset
 from graphwalker.agents.prompt import read_texts
-from graphwalker.agents.published.graphwalk.agent import (
-    SOURCE,
-    ToolOptions,
-    agent_of,
-)
+from graphwalker.agents.published.graphwalk.agent import SOURCE, ToolOptions, agent_of
 from graphwalker.agents.published.graphwalk.properties import graph_of, schema_table
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction, Entity
@@ -25,11 +21,7 @@ from graphwalker.tools.base import Abilities, Call, Observation, mistake
 from graphwalker.tools.functions import Function, Parameter, refusal_of, signatures_of
 
 TEXTS = read_texts(__file__)
-NEXT, NEXT_TOO, PATH = (
-    "get_possible_next_cells",
-    "get_next_possible_cells",
-    "get_connected_path",
-)
+NEXT, NEXT_TOO, PATH = ("get_possible_next_cells", "get_next_possible_cells", "get_connected_path")
 """The paper writes the first one in both ways."""
 _CELL = Parameter(("string", "integer"), "The key of an open cell.", "45")
 FUNCTIONS = (

@@ -4,12 +4,7 @@ from typing import Annotated, Any
 
 from graphwalker.datasets import records
 from graphwalker.datasets.answers import distinct
-from graphwalker.datasets.loaders.freebase.freebase import (
-    FreebaseId,
-    GivenAnswer,
-    Topics,
-    topics,
-)
+from graphwalker.datasets.loaders.freebase.freebase import FreebaseId, GivenAnswer, Topics, topics
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal

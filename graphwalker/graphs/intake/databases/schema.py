@@ -17,13 +17,7 @@ from graphwalker.graphs.intake.databases.tables import (
     singular,
 )
 from graphwalker.graphs.intake.filters import Filters
-from graphwalker.graphs.intake.rows import (
-    IntakeRows,
-    ReaderInput,
-    RejectList,
-    Relations,
-    Source,
-)
+from graphwalker.graphs.intake.rows import IntakeRows, ReaderInput, RejectList, Relations, Source
 from graphwalker.graphs.intake.tables import SEPARATOR, CsvFile, first_rows, header_of, plain_header
 from graphwalker.graphs.properties import NAME_KEYS
 
