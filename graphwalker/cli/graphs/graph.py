@@ -41,7 +41,9 @@ SHOWN = 20
 
 @app.command()
 def make(
-    entities: Annotated[int, Option(min=1, help="Named entities.")], out: Out, seed: Seed = 0
+    entities: Annotated[int, Option(min=1_000, max=10_000_000, help="Named entities.")],
+    out: Out,
+    seed: Seed = 0,
 ) -> None:
     """Generate a fictional, Freebase-shaped world (TSV, N-Triples and compiled).
 
