@@ -245,5 +245,6 @@ def agents(as_json: JsonFlag = False) -> None:
     for row in rows:
         console.out.print(f"[bold]{row['name']}[/]  {escape(str(row['source']))}")
         tools = ", ".join(row["tools"]) or "none"
-        oracle = "" if row["oracle"] else "; no oracle"
-        console.out.print(f"    tools: {escape(tools)}; graph: {escape(row['graphs'])}{oracle}")
+        oracle = "yes" if row["oracle"] else "no"
+        about = f"tools: {tools}; graph: {row['graphs']}; oracle: {oracle}"
+        console.out.print(f"    {escape(about)}")

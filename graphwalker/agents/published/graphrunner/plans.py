@@ -248,6 +248,8 @@ def _read_step(number: int, raw: Any) -> PlanStep:
     nested = fields.pop("arguments", None)
     if isinstance(nested, Mapping):
         fields = {**cast("Mapping[str, Any]", nested), **fields}
+    # A null is an argument that is left out: the other of two is given.
+    fields = {key: value for key, value in fields.items() if value is not None}
     shown = f"{str(action)[:60]}({', '.join(map(str, fields))[:100]})"
     if not isinstance(action, str) or action not in ACTIONS:
         reason = f"there is no such action; use {', '.join(ACTIONS)}"
