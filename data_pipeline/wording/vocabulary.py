@@ -40,9 +40,9 @@ HEAD = """# How the relations of {graph} are put into words, most used first: me
 # reads badly, remove what you leave as it is, and give the file as phrases_file=FILE.
 # `out` is what the relation finds from {{x}}, `in` what it finds from its other end. A text that
 # begins with "the" or "a" is a noun phrase (one at least), one that ends in "?" a question, any
-# other one a clause, to stand after "Who" or "Which film". `from` and `to` are the nouns of both ends.
-# `out_casual` and `in_casual` are whole questions as people type them, without marks; where `out`
-# or `in` is left out, they come on top of the words that the hop has.
+# other one a clause, to stand after "Who" or "Which film". `from` and `to` are the nouns of both
+# ends. `out_casual` and `in_casual` are whole questions as people type them, without marks; where
+# `out` or `in` is left out, they come on top of the words that the hop has.
 """
 
 

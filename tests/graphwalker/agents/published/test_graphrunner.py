@@ -104,9 +104,8 @@ def test_every_valid_plan_passes_and_reads_back(schemas):
         assert fault(steps, schemas[graph]) is None, steps
         plan = read_plan(steps)
         assert read_plan(plan) == plan
-        assert (
-            read_plan([{"targeted_node_type": None, "direction": None, **s} for s in plan]) == plan
-        )
+        nulls = {"targeted_node_type": None, "direction": None}
+        assert read_plan([{**nulls, **step} for step in steps if "arguments" not in step]) == plan
         assert all(plans.describe_step(step) for step in plan)
 
 
