@@ -3,11 +3,12 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from graphwalker.counts import number_of
 from graphwalker.datasets import companions
 from graphwalker.datasets.catalogue import Size, dataset, published_size
 from graphwalker.datasets.files import (
@@ -20,11 +21,10 @@ from graphwalker.datasets.files import (
     text_lines,
 )
 from graphwalker.datasets.loaders.other.grbench import GrBench, graph_of
-from graphwalker.datasets.loaders.other.own_questions import FIELDS, NOTES
-from graphwalker.datasets.records import DatasetFile, keys
+from graphwalker.datasets.records import DatasetFile
 from graphwalker.datasets.registry import LAST, RecordForm, recognise
 from graphwalker.errors import UserError
-from graphwalker.question import Question
+from graphwalker.question import Answer, Question
 from graphwalker.runs import warn_if_unfinished
 from graphwalker.settings.named import QUESTION_FILES, is_own, local_path
 
@@ -107,7 +107,7 @@ def load_dataset(
             "%s: read as GRBench, whose answers are free texts; --format own "
             "(questions_format=own) reads names", path,
         )  # fmt: skip
-    if form is LAST and (unread := sorted(keys(contents.head) - FIELDS - NOTES)):
+    if form is LAST and (unread := LAST.unread(contents)):
         log.warning("%s: columns that are not read: %s", path, ", ".join(unread))
     faults: list[str] = []
     numbered = list(_number_questions(contents, form, file, limit, faults))
@@ -116,6 +116,8 @@ def load_dataset(
     split = file.split or next((q.split for _, q in numbered), "")
     size = published_size(name, split, contents.total or len(numbered), _parts(numbered))
     questions = [question for _, question in numbered]
+    if form is LAST:
+        _warn_of_repeated(path, questions)
     for other in others:
         known = _companion(other, reading.format if is_own(reading.format) else name, reading)
         questions = companions.join(questions, known, other)
@@ -124,6 +126,20 @@ def load_dataset(
     unanswered = "keep" if form.answers_by_query else reading.unanswered
     checked = _drop_unanswered(path, loaded, numbers, unanswered)
     return replace(checked, notes=[*_notes(checked), *(f"{f}: set aside" for f in loaded.faulty)])
+
+
+def _warn_of_repeated(path: Path, questions: Sequence[Question]) -> None:
+    """Warn of one question in several rows: each row's answers would be all that it has."""
+    answers: dict[tuple[str, frozenset[str]], set[tuple[Answer, ...]]] = {}
+    for question in questions:
+        key = question.text, frozenset(topic.name for topic in question.topic_entities)
+        answers.setdefault(key, set()).add(question.answers)
+    if repeated := [text for (text, _), found in answers.items() if len(found) > 1]:
+        log.warning(
+            "%s: %s in several rows with other answers, the first %r: are they answers of one "
+            "question? They belong in one row, with | between them",
+            path, number_of(len(repeated), "question stands", "questions stand"), repeated[0],
+        )  # fmt: skip
 
 
 def _open(path: Path, name: str) -> tuple[Contents, RecordForm, str]:

@@ -50,7 +50,7 @@ FORMS: tuple[RecordForm, ...] = (
     *own_graphs.OWN_GRAPHS,
 )
 
-LAST: RecordForm = own_questions.OwnQuestion
+LAST = own_questions.OwnQuestion
 """The form of a file that fits no other one."""
 
 
@@ -67,11 +67,12 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
         return _match_form(contents, name)
     fits = [form for form in FORMS if form.misses(contents) == []]
     found = [(form, which) for form in fits for which in _datasets(form, contents)]
-    if not fits and LAST.misses(contents) == []:
+    if not fits and LAST.fits(contents):
         return LAST, LAST.datasets[0]
     if not fits:
         raise UserError(
-            f"{contents.path}: record 1 fits no known format{_nearest(contents)}; `graphwalker "
+            f"{contents.path}: record 1 fits no known format{_nearest(contents)}{_as_own(contents)}"
+            "; `graphwalker "
             "dataset list` names them, or write your own as a table or as JSON with no fields but "
             "question, answer, topic, id and relation_path"
         )
@@ -129,6 +130,14 @@ def _nearest(contents: Contents) -> str:
     if share > 0.5:
         return _fields(contents)
     return f"; {form.form} comes nearest, but has no {', '.join(map(repr, gap))}"
+
+
+def _as_own(contents: Contents) -> str:
+    """Return how a file of questions with other fields is read all the same."""
+    if LAST.misses(contents) != []:
+        return ""
+    unread = ", ".join(LAST.unread(contents))
+    return f"; --format own (questions_format=own) reads it without the fields {unread[:80]}"
 
 
 def _fields(contents: Contents) -> str:

@@ -96,6 +96,30 @@ def test_questions_with_a_qid_are_ones_own_by_their_lists_or_by_name(tmp_path, c
     assert len(load_questions(text, format="own")[0].answers) == 2
 
 
+def test_a_list_that_pandas_wrote_into_a_cell_is_several_answers(tmp_path):
+    cells = ("['A|B', \"L'Aquila\"]", '[""A"", ""B""]', "['A' 'B']", "[REC]")
+    text = "question;answer\n" + "".join(f'Who {n}?;"{c}"\n' for n, c in enumerate(cells))
+    found = load_questions(write(tmp_path / "q.csv", text.replace('"L\'Aquila"', "'C'")))
+    assert [[a.name for a in q.answers] for q in found] == [
+        ["A|B", "C"], ["A", "B"], ["A", "B"], ["[REC]"],
+    ]  # fmt: skip
+
+
+def test_answers_of_one_question_in_several_rows_are_told(tmp_path, caplog):
+    text = "question,answer,topic\nWho?,Ana,X\nWho?,Ben,X\nWho?,Cleo,Y\nWhat?,Z,X\n"
+    assert len(load_questions(write(tmp_path / "q.csv", text))) == 4
+    assert "1 question stands in several rows with other answers, the first 'Who?'" in caplog.text
+    assert "in one row, with | between" in caplog.text
+
+
+def test_json_with_other_fields_is_read_where_its_form_is_named(tmp_path, caplog):
+    path = write(tmp_path / "q.jsonl", '{"question": "Who?", "answer": "Ana", "level": "easy"}')
+    with pytest.raises(UserError, match=r"--format own \(questions_format=own\) .* fields level"):
+        load_questions(path)
+    assert load_questions(path, format="own")[0].answers[0].name == "Ana"
+    assert "columns that are not read: level" in caplog.text
+
+
 FOUND = {
     "a name": (Answer("RESEARCH"), "works_in"),
     "an alias": (Answer("R & D", "", ("Research",)), "works_in"),

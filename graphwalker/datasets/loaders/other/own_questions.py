@@ -1,6 +1,8 @@
 """Questions of one's own: `question`, and where they are known `answer`, `topic` and the relations
 between them."""
 
+import ast
+import re
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
@@ -14,20 +16,27 @@ OWN = "own"
 ANSWERS = ("answer", "answers")
 TOPICS = ("topic", "topics", "topic_entity", "topic_entities")
 FIELDS = frozenset({"id", "qid", "question", *ANSWERS, *TOPICS, "relation_path"})
-"""Fields that are read; a JSON record with others is of another form."""
+"""Fields that are read; a JSON record with others may be of another form."""
 NOTES = frozenset({"problem", "candidates"})
 """What a file of unresolved questions says besides."""
 SEPARATOR = "|"
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_LISTED = re.compile(rf"\[\s*{_QUOTED}(?:[\s,]+{_QUOTED})*[\s,]*\]")
 
 
 def _parts(value: Any) -> Any:
-    """Return the texts of a field: of a list, or of a text with bars between them.
+    """Return the texts of a field: of a list, or of a text with bars between them. A list of texts
+    in a cell is one, with commas, or with blanks as numpy writes it.
 
     >>> _parts("Oslo | Rome"), _parts(1961), _parts(["A|B"]), _parts(None)
     (['Oslo', 'Rome'], ['1961'], ['A|B'], [])
+    >>> _parts("['A|B', 'C']"), _parts("['A' 'B']"), _parts("[REC]")
+    (['A|B', 'C'], ['A', 'B'], ['[REC]'])
     """
     if value is None:
         return []
+    if isinstance(value, str) and _LISTED.fullmatch(value.strip()):
+        value = list(map(ast.literal_eval, re.findall(_QUOTED, value)))
     if isinstance(value, str):
         return [part.strip() for part in value.split(SEPARATOR) if part.strip()]
     items = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -52,9 +61,17 @@ class OwnQuestion(records.Published):
     """Where it is known: the relations from the topic to the answers, `~` before inverse ones."""
 
     @classmethod
-    def misses(cls, contents: Contents) -> list[str] | None:
-        others = records.keys(contents.head) - FIELDS - NOTES
-        return None if others and contents.wrapper != TABLE else super().misses(contents)
+    def unread(cls, contents: Contents) -> list[str]:
+        """Return the fields of a file's first records that are not read."""
+        return sorted(records.keys(contents.head) - FIELDS - NOTES)
+
+    @classmethod
+    def fits(cls, contents: Contents) -> bool:
+        """Return whether a file whose form is not named is of this one: no JSON with other
+        fields."""
+        return cls.misses(contents) == [] and (
+            contents.wrapper == TABLE or not cls.unread(contents)
+        )
 
     def to_question(self, number: int, file: records.DatasetFile) -> Question:
         is_chain = self.relation_path and len(self.topic) < 2
