@@ -21,7 +21,7 @@ class DatabaseReader(CsvFile):
 
     def __init__(self, given: ReaderInput, table: DatabaseTable) -> None:
         super().__init__(given)
-        self.columns, self._table = table.header, table
+        self.columns, self._table, self._known = table.header, table, set[str]()
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
@@ -37,6 +37,9 @@ class DatabaseReader(CsvFile):
         key = whole(fields[table.key.place])
         if not key:
             raise UserError(f"no value in the column {table.key.name}")
+        if key in self._known:
+            self._note("rows with the id of a row before are joined with it", number, key)
+        self._known.add(key)
         node, named = table.node(key), name_row(table, fields)
         shown = named or (f"{table.type} {key}" if table.has_numbers else key)
         rows.names.append((node, shown, 0, self._line_base))

@@ -10,7 +10,6 @@ from graphwalker.graphs.intake.blocks import is_csv, plain_name
 from graphwalker.graphs.intake.columns import KEEP_WHOLE, SAMPLED, TABLE, names_ends
 from graphwalker.graphs.intake.databases.references import find_targets, stated_targets
 from graphwalker.graphs.intake.databases.tables import (
-    KINDS,
     DatabaseColumn,
     DatabaseTable,
     plain_form,
@@ -178,8 +177,7 @@ def _look_at_values(source: Source, table: DatabaseTable, tables: Sequence[Datab
     def look(fields: list[str]) -> None:
         for column in columns:
             for value in split_cell(fields[column.place], source.form.split):
-                column.values += 1
-                column.kinds = [k for k in column.kinds if KINDS[k].fullmatch(value)]
+                column.look_at(value)
                 for other in tables:
                     column.ids[other.type] = column.ids.get(other.type, 0) + (
                         whole(value) in other.ids

@@ -15,6 +15,8 @@ KINDS = {
     "": re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"),
 }
 """What all values of a column may be, by the type of literal; `""` for a plain one."""
+LOOKED_AT, MOST = 1000, 0.7
+"""Values of a column whose types are counted, and the share of them that tells what it holds."""
 
 
 class Target(NamedTuple):
@@ -33,10 +35,35 @@ class DatabaseColumn:
     values: int = 0
     kinds: list[str] = field(default_factory=lambda: list(KINDS))
     """The types of literals that all values have."""
+    fits: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    """How many of the first values have each type."""
+    odd: str = ""
+    """The first value that has none of them."""
     ids: dict[str, int] = field(default_factory=dict[str, int])
     """How many values are ids of a table, by its type."""
     names: dict[str, int] = field(default_factory=dict[str, int])
     target: Target | None = None
+
+    def look_at(self, value: str) -> None:
+        """Note the types of literals that a value has."""
+        self.values += 1
+        self.kinds = [kind for kind in self.kinds if KINDS[kind].fullmatch(value)]
+        if self.values <= LOOKED_AT:
+            found = [kind for kind, form in KINDS.items() if form.fullmatch(value)]
+            self.fits |= {kind: self.fits[kind] + 1 for kind in found}
+            self.odd = self.odd or ("" if found else value)
+
+    def describe_mixed(self) -> str:
+        """Return what is said of a column with a few values that have not the type of the others,
+        for which all are entities; `""` for another column."""
+        count = min(self.values, LOOKED_AT)
+        kind, most = max(self.fits.items(), key=lambda item: item[1])
+        if self.kinds or self.target or not self.odd or most < MOST * count:
+            return ""
+        return (
+            f"{most} of {count} values are of the type {kind or 'time'}, {self.odd[:40]!r} is not: "
+            "all are entities; empty cells in place of such values make them literals"
+        )
 
     @property
     def stem(self) -> str:
@@ -100,7 +127,9 @@ class DatabaseTable:
             for column in self.columns
             if column.target
         ]
-        return "; ".join([f"{self.path}: {rows if self.key else 'a row links others'}", *found])
+        mixed = [f"{c.name}: {text}" for c in self.columns if (text := c.describe_mixed())]
+        what = f"{self.path}: {rows if self.key else 'a row links others'}"
+        return "; ".join([what, *found, *mixed])
 
 
 def plain_form(name: str) -> str:

@@ -153,6 +153,18 @@ def test_a_table_of_names_stays_as_it_was(tmp_path):
     assert ends(graph, "Ana", "works_for") == ["Almera"] and graph.types("Ana") == ["person"]
 
 
+def test_an_odd_value_among_dates_and_an_id_of_two_rows_are_told(tmp_path):
+    rows = ["1,Ana,2019-05-01", "2,Ben,2020-06-01", "3,Cleo,unknown", "4,Eva,2021-01-01"]
+    files = {"employees.csv": "\n".join(["id,name,hired", *rows, "2,Ben,2022-02-02"])}
+    made, graph = built(tmp_path, files)
+    (read,) = made["read"]
+    assert "hired: 4 of 5 values are of the type date, 'unknown' is not: all are entities" in read
+    assert made["literals"] == 0 and graph.name("unknown") == "unknown"
+    (warning,) = made["warnings"]
+    assert warning.startswith("rows with the id of a row before are joined with it: 1; the first: ")
+    assert ends(graph, "employee/2", "employee.hired") == ["2020-06-01", "2022-02-02"]
+
+
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 SOURCES = {
     "apoc.csv": "_id,_labels,name,_start,_end,_type\n0,:Person,Ana Ewers,,,\n"
