@@ -126,7 +126,7 @@ def json_fault(error: ValueError | RecursionError) -> str:
     """Return what the JSON reader stumbled over: it raises more than `JSONDecodeError` (a number of
     5,000 digits is a `ValueError`, 5,000 brackets are a `RecursionError`)."""
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return "a number of too many digits" if "digits" in str(error) else str(error)

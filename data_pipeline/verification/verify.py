@@ -115,6 +115,8 @@ def _finish(verdict: FileVerdict, check: "Verifier", path: Path, replayer: Repla
             f"{number_of(check.unexecuted, 'question has', 'questions have')} no query that finds "
             "exactly the answers: there only topic entities, answers and the episode were checked"
         )
+    if verdict.records and verdict.reasons.get("topic entity unknown", 0) == verdict.records:
+        verdict.notes.append("the graph has no topic entity of the records: is it their graph?")
     if replayer and not replayer.has_run and REPLAYED & verdict.reasons.keys():
         verdict.notes.append(
             f"no {RUN} beside the file: the calls were made again in {replayer.named_by}; if the "

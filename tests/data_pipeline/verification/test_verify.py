@@ -163,6 +163,13 @@ def test_the_command_exits_1_with_the_first_ten(made, world, tmp_path, capsys):
     assert "27 of 27 records do not hold (27 answers differ)" in told.err
 
 
+def test_records_of_another_graph_are_told_as_such(made, tmp_path, capsys):
+    path = write(tmp_path / "toy", TOY_TRIPLES, TOY_NAMES, TOY_TYPES)
+    compiled(path)
+    assert verify(made / "questions.jsonl", "--graph", path.parent / "graph") == 1
+    assert "no topic entity of the records: is it their graph?" in capsys.readouterr().err
+
+
 def test_a_file_of_other_records_is_exit_code_2(world, tmp_path, capsys):
     path = tmp_path / "other.jsonl"
     for content, reason in (
