@@ -255,6 +255,12 @@ class ArkAgent(DialogueAgent):
 class _Halt(Exception):
     """The question needs what this agent does not see: an incoming relation, one step more."""
 
+    def __init__(self, form: str = "anchor", tried: int = 0) -> None:
+        """Take the form that is to be filled in next (none: the answer is due), and how often it
+        was tried."""
+        super().__init__(form, tried)
+        self.form, self.tried = form, tried
+
 
 class ArkOracle(WalkOracle):
     """Takes each hop of the query, entity by entity, or looks every piece of evidence up.
@@ -267,8 +273,19 @@ class ArkOracle(WalkOracle):
         self._known: list[str] = []
         try:
             return (yield from self._names())
-        except _Halt:  # a step under way is ended first
+        except _Halt as halt:
+            yield from self._give_up(halt)
             return ("None",)
+
+    def _give_up(self, halt: _Halt) -> Generator[Move, Turn, None]:
+        """Spend the attempts at an anchor: no other way leads to the answer."""
+        if not halt.form:
+            return
+        if halt.form == "relation":
+            yield "None of them leads on.", Call("relation", {"relation": ""})
+        tried = halt.tried if halt.form == "anchor" else 0
+        for _ in range(self.settings.read_options(ArkOptions).attempts - tried):
+            yield "Nothing leads on.", Call("anchor", {"anchor": ""})
 
     def _names(self) -> NameSearch:
         if self.question.query or not evidence_of(self.question):
@@ -312,7 +329,7 @@ class ArkOracle(WalkOracle):
         """Take one reasoning step. Returns the ends of the triples shown."""
         turn = yield from self._fill("anchor", "Explore this.", anchor=self.view.name(entity))
         if relation not in {hop.relation for one in turn.listed for hop in one.hops}:
-            raise _Halt
+            raise _Halt("relation")
         turn = yield from self._fill("relation", "This fits.", relation=relation)
         ends = [triple.tail for triple in turn.triples]
         self._left -= 1
@@ -322,13 +339,13 @@ class ArkOracle(WalkOracle):
         yield from self._fill("reason", **chosen, **{"continue": not last, "reset": False})
         yield from self._fill("summary", summary="; ".join(self._known))
         if not self._left and not last:
-            raise _Halt
+            raise _Halt(form="")
         return ends
 
     def _fill(self, form: str, why: str = "", /, **values: Any) -> Generator[Move, Turn, Turn]:
         turn = yield from self.fill(form, why, **values)
         if turn.error:
-            raise _Halt
+            raise _Halt(form, tried=1)
         return turn
 
 

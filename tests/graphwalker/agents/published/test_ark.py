@@ -127,3 +127,7 @@ def test_the_oracle_walks_a_query_and_is_lost_where_a_hop_comes_in():
     question = Question("in", "?", (ADA,), (Answer("The Glass Harbor", "m.0film1"),), query=into)
     (done,) = rollout([question], env, oracle)
     assert score(done)["em"] == 0.0
+    assert (forms(done), done.answer) == (["anchor"] * 5 + ["ANSWER"], ("None",))
+    env = Environment(toy_graph(), EnvironmentConfig(preset="ark-v1", options={"steps": 1}))
+    (done,) = rollout([GENRES], env, load_policy(PolicyConfig(model="oracle"), environment=env))
+    assert (forms(done)[-2:], done.answer) == (["summary", "ANSWER"], ("None",))
