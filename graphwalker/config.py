@@ -98,9 +98,11 @@ def read_settings(
 
     for item in overrides:
         if "=" not in item.lstrip("="):
-            raise UserError(
-                f"{item!r} is not a setting of the form a.b=c; quote a text of several words"
+            is_file = Path(item).is_file()
+            move = (
+                "give a file by its option (--help)" if is_file else "quote a text of several words"
             )
+            raise UserError(f"{item!r} is not a setting of the form a.b=c; {move}")
     source = COMMAND_LINE
     try:
         for item in overrides:

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from graphwalker.answers.values import value_key
+from graphwalker.counts import number_of
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.loaders.other.own_questions import OWN
 from graphwalker.datasets.own.resolver import Resolver, Unresolved, join_parts
-from graphwalker.datasets.queries import resolve_one, states_query
-from graphwalker.errors import UserError
+from graphwalker.datasets.queries import gold_path, resolve_one, states_query
+from graphwalker.errors import UserError, nearest
 from graphwalker.files import read_jsonl, write_jsonl
-from graphwalker.graphs.base import Direction, Entity, KnowledgeGraph, Side
+from graphwalker.graphs.base import FLATTENED, Direction, Entity, KnowledgeGraph, Side
 from graphwalker.graphs.literals import is_literal
 from graphwalker.graphs.views.sets import GraphSet
+from graphwalker.query.query import parse_hop
 from graphwalker.question import Answer, Question
 from graphwalker.runs import UNRESOLVED
 
@@ -153,6 +155,7 @@ def ground(questions: Iterable[Question], graph: KnowledgeGraph) -> list[Questio
     # An endpoint, which lists no entities, would be asked for each name.
     if graph.size:
         _warn_of_namesakes(settled, graph)
+        _warn_of_unknown_relations(settled, graph)
         known = _KnownNames(graph)
         found = [replace(q, answers=_join_divided(q.answers, known)) for q in found]
         needed = (a for q in found for a in q.answers if known.needs(a))
@@ -178,6 +181,29 @@ def _warn_of_namesakes(questions: Sequence[Question], graph: KnowledgeGraph) -> 
         log.warning(
             "%d of %d topic entities without an id bear the name of several entities, the first "
             "%r: the first entity of that name is taken", len(shared), len(names), shared[0],
+        )  # fmt: skip
+
+
+def _warn_of_unknown_relations(questions: Sequence[Question], graph: KnowledgeGraph) -> None:
+    """Tell of relations in the paths of questions of one's own that the graph does not have."""
+    paths = {q.id: gold_path(q) for q in questions if q.dataset == OWN}
+    if not any(paths.values()):
+        return
+    known = set(graph.relation_ids())
+    lacking = [
+        (question_id, part)
+        for question_id, path in paths.items()
+        for hop in path
+        for part in parse_hop(hop).relation.split(FLATTENED)
+        if part not in known
+    ]
+    if lacking:
+        question_id, relation = lacking[0]
+        near = nearest(relation, known)
+        log.warning(
+            "relation_path: %s no relation of this graph, the first %r of %s%s",
+            number_of(len(lacking), "name is", "names are"), relation, question_id,
+            f": did you mean {near!r}?" if near else "",
         )  # fmt: skip
 
 

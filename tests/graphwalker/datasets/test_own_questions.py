@@ -87,6 +87,13 @@ def test_a_relation_path_of_ones_own_becomes_the_query(tmp_path, name):
     assert name == "ours.jsonl" or (question.structure, question.hops) == ("2-hop", 2)
 
 
+def test_a_relation_that_the_graph_lacks_is_told_with_the_one_that_is_near(tmp_path, caplog):
+    text = "question,answer,topic,relation_path\nWho leads her unit?,e2,e1,works in|~led_by\n"
+    ground(load_questions(write(tmp_path / "q.csv", text)), graph())
+    told = "relation_path: 1 name is no relation of this graph, the first 'works in' of own-0"
+    assert f"{told}: did you mean 'works_in'?" in caplog.text
+
+
 def test_questions_with_a_qid_are_ones_own_by_their_lists_or_by_name(tmp_path, caplog):
     listed = write(tmp_path / "a.jsonl", '{"qid": 7, "question": "Who?", "answer": ["A", "B"]}')
     (question,) = load_questions(listed)
