@@ -70,8 +70,12 @@ def group_bars(stages: Sequence[Mapping[str, Any]], key: str) -> Markup | None:
                 axes.plot([x, x], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
         dress(axes, "EM", top=1.12)
         letters = min(12, int((figure_width - 1) / len(groups) * LETTERS_AN_INCH))
-        names = [fill(plain(group), letters, break_long_words=False) for group in groups]
-        axes.set_xticks(range(len(groups)), names)
+        names = [plain(group).replace("_", " ") for group in groups]
+        if max(len(word) for name in names for word in name.split()) > letters:
+            axes.set_xticks(range(len(groups)), names, rotation=30, ha="right")
+        else:
+            wrapped = [fill(name, letters, break_long_words=False) for name in names]
+            axes.set_xticks(range(len(groups)), wrapped)
         _legend(axes, min(4, len(stages)))
     return svg.finish("EM of each stage by structure with 95 % intervals")
 

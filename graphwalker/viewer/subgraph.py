@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,8 @@ class WalkGraph:
 def walk_graph(trajectory: Trajectory) -> WalkGraph:
     """Draw what the walk saw, turn by turn, and the gold path where the question has one."""
     topics = _topic_names(trajectory)
-    first_seen, focus = _read_turns(trajectory.turns, topics)
+    ids = [entity.id for entity in trajectory.question.topic_entities]
+    first_seen, focus = _read_turns(trajectory.turns, topics, ids)
     names = {fold(n): n for n in [*topics, *_ends(first_seen), *focus] if n}
     gold = _gold_names(trajectory, names)
     on_path, missing = set[NameTriple](), list[NameTriple]()
@@ -99,18 +100,22 @@ def _topic_names(trajectory: Trajectory) -> list[str]:
 
 
 def _read_turns(
-    turns: Sequence[Turn], topics: Sequence[str]
+    turns: Sequence[Turn], topics: Sequence[str], ids: Iterable[str]
 ) -> tuple[dict[NameTriple, int], list[str]]:
-    """Return the first turn that showed each triple, and the node that each turn looked at."""
-    names = {fold(name): name for name in topics}
+    """Return the first turn that showed each triple, and the node that each turn looked at. `ids`
+    are those of the topics."""
+    names = {fold(one): name for one, name in zip(ids, topics, strict=True) if one}
+    names |= {fold(name): name for name in topics}
     seen: dict[NameTriple, int] = {}
     focus: list[str] = []
     for number, turn in enumerate(turns, start=1):
         for head, relation, tail in turn.triples:
-            triple = (head.name, relation, tail.name)
-            seen.setdefault(triple, number)
-            names |= {fold(end): end for end in (triple[0], triple[2]) if fold(end) not in names}
-        here = looked_at(turn.action)
+            seen.setdefault((head.name, relation, tail.name), number)
+        ends = (end for triple in turn.triples for end in (triple.head, triple.tail))
+        for entity in (*turn.shown, *ends):
+            for text in filter(None, (entity.name, entity.id)):  # a call may hold either
+                names.setdefault(fold(text), entity.name or entity.id)
+        here = looked_at(turn.action, names)
         known = names.get(fold(here), "" if turn.error else here)
         focus.append(known)
         if known:
@@ -118,15 +123,19 @@ def _read_turns(
     return seen, focus
 
 
-def looked_at(action: Mapping[str, Any]) -> str:
-    """Get the entity that a call is about: its argument `entity`, else its first text; else `""`.
+def looked_at(action: Mapping[str, Any], names: Container[str] = ()) -> str:
+    """Get the entity that a call is about: its argument `entity`, else the first text that is one
+    of the `names` known (case-folded); else `""`.
 
     >>> looked_at({"tool": "look", "arguments": {"entity": "Ann"}})
     'Ann'
     """
     arguments: Mapping[str, Any] = action.get("arguments") or {}
-    texts = [arguments.get("entity"), *arguments.values()]
-    return next((text for text in texts if isinstance(text, str)), "")
+    entity = arguments.get("entity")
+    if isinstance(entity, str):
+        return entity.removeprefix("wd:")
+    texts = (text for text in arguments.values() if isinstance(text, str))
+    return next((text for text in texts if fold(text) in names), "")
 
 
 def _ends(triples: Iterable[NameTriple]) -> Iterable[str]:

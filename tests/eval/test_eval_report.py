@@ -15,7 +15,7 @@ from rich.console import Console
 from eval.analysis.comparison import compare_runs, pairs_table, read_runs
 from eval.analysis.error_kinds import KINDS
 from eval.report.archive import choose
-from eval.report.plots import series
+from eval.report.plots import group_bars, series
 from eval.report.report import StageResult, console_table, training_panels, write_report
 from eval.report.training import DrawnLine, Panel
 from eval.run.evaluate import evaluate
@@ -223,6 +223,14 @@ def test_a_report_of_a_run_without_questions_says_so_and_one_of_no_run_is_refuse
     assert "no scored questions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(UserError, match="stage"):
         write_report(tmp_path, [])
+
+
+def test_the_names_under_many_bars_do_not_overlap() -> None:
+    rows = {f"relationship_negation_{i}": {"em": 1.0} for i in range(12)}
+    many = str(group_bars([{"name": "a", "by_structure": rows}], "by_structure"))
+    few = str(group_bars([{"name": "a", "by_structure": {"2-hop": {"em": 1}, "2I": {"em": 0}}}],
+                         "by_structure"))  # fmt: skip
+    assert "rotate(-30" in many and "rotate(-30" not in few
 
 
 def test_without_matplotlib_the_report_has_its_tables(stages, tmp_path, monkeypatch) -> None:

@@ -45,6 +45,17 @@ def test_a_walk_along_the_gold_path_is_all_gold():
     assert graph.focus == ("Ann", "Ann", "Bo")
 
 
+def test_what_a_call_says_besides_an_entity_is_no_node_and_an_id_is_its_entity():
+    anchor = replace(look("Ann"), action={"tool": "anchor", "arguments": {"anchor": "Ann"}})
+    chosen = step("Ann", "r", "[Ann, r, Bo]")
+    chosen = replace(chosen, action={"tool": "relation", "arguments": {"relation": "r"}})
+    summary = {"tool": "summary", "arguments": {"summary": "Ann has r Bo."}}
+    by_id = replace(look("Bo"), action={"tool": "search", "arguments": {"entity": "m.Bo"}})
+    turns = [anchor, chosen, replace(look("Ann"), action=summary), by_id]
+    graph = walk_graph(walked(turns, query("Ann", "r"), ["Ann"], ["Bo"], ["Bo"]))
+    assert graph.focus == ("Ann", "", "", "Bo") and [*graph.nodes] == ["Ann", "Bo"]
+
+
 def test_what_the_walk_never_saw_of_the_gold_path_is_drawn_as_missing():
     turns = [step("Ann", "x", "[Ann, x, Dee]")]
     graph = walk_graph(walked(turns, query("Ann", "r", "~s"), ["Ann"], ["Cy"], ["Dee"]))
