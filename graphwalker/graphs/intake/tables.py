@@ -17,6 +17,10 @@ from graphwalker.graphs.ntriples import parse_literal
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 20
 """Lines in which the separator is looked for."""
+NO_VALUE = {
+    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "--", "?",
+}  # fmt: skip
+"""What other programs write into an empty cell."""
 MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands inside a field?)"
 
 
@@ -58,6 +62,11 @@ class CsvFile(FileReader, ABC):
     @cached_property
     def _delimiter(self) -> str:
         return _delimiter_of(first_lines(self.path, SNIFFED))
+
+    def _note_no_value(self, number: int, value: str) -> None:
+        if value in NO_VALUE:
+            self._note("values such as NA and null are entities (empty cells are no facts)", number,
+                       value)  # fmt: skip
 
     @abstractmethod
     def record(self, number: int, fields: list[str], rows: IntakeRows) -> None:
@@ -221,6 +230,7 @@ class TableReader(CsvFile):
             rows.types.append((head, self.columns[0]))
         for relation, values in found:
             for value in values:
+                self._note_no_value(number, value)
                 self._value(rows, head, relation, value)
 
     def _triple(self, number: int, fields: list[str], rows: IntakeRows) -> None:
@@ -230,8 +240,9 @@ class TableReader(CsvFile):
         if is_literal(head):
             raise UserError(f"a literal cannot be a head: {head[:80]}")
         heads, tails = self._divide(number, head, tail, self._blanks[0])
-        for one in heads:
-            for other in tails:
+        for other in tails:
+            self._note_no_value(number, other)
+            for one in heads:
                 self._value(rows, one, relation, other)
 
     def _value(self, rows: IntakeRows, head: str, relation: str, tail: str) -> None:

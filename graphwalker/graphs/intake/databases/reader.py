@@ -88,6 +88,7 @@ class DatabaseReader(CsvFile):
         """Yield the nodes of a cell: rows of another table, literals, or what a text names."""
         for value in split_cell(cell, self._form.split):
             if column.target is None:
+                self._note_no_value(number, value)
                 yield self._value(column, value, rows)
                 continue
             other = column.target.table

@@ -110,6 +110,21 @@ def test_columns_besides_those_of_facts_are_named(tmp_path, name):
     assert made["triples"] == 1 and re.fullmatch(told, made["warnings"][0])
 
 
+NO_VALUES = {
+    "table": "person,town,boss,pet\nAna,NA,Ben,\nBen,Oslo,,\nCleo,null,-,Rex\n",
+    "facts": "head,relation,tail\nAna,knows,NaN\nBen,knows,Ana\nCleo,knows,None\nEva,knows,?\n",
+    "database": "id,name,town\n1,Ana,N/A\n2,Ben,Oslo\n3,Cleo,NULL\n4,Eva,--\n",
+}
+
+
+@pytest.mark.parametrize("form", NO_VALUES)
+def test_values_that_stand_for_none_are_counted(tmp_path, form):
+    made, _ = built(tmp_path, "t.csv", NO_VALUES[form])
+    (warning,) = made["warnings"]
+    told = "values such as NA and null are entities (empty cells are no facts): 3; the first: "
+    assert warning.startswith(f"{told}{tmp_path / 't.csv'}:2: N")
+
+
 def test_json_facts_may_list_their_tails_and_a_bad_one_is_told_by_its_value(tmp_path, caplog):
     tails = ('["Ben", "Cleo", 3]', "null", "[]", '{"id": 1}')
     rows = [f'{{"head": "Ana", "relation": "knows", "tail": {tail}}}' for tail in tails]
