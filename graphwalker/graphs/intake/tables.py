@@ -18,7 +18,8 @@ DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 20
 """Lines in which the separator is looked for."""
 NO_VALUE = {
-    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "--", "?",
+    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "--",
+    "?",
 }  # fmt: skip
 """What other programs write into an empty cell."""
 MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands inside a field?)"
