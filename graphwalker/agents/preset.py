@@ -44,8 +44,9 @@ class AgentSettings(WalkerSettings):
     stop_repeats: int = Field(default=0, ge=0)
     """Ask for the answer early once the same call was repeated so many times in a row. 0: off."""
     answers: Literal["strict", "lenient"] = "strict"
-    """`lenient` also takes answers of other forms that are clear, such as `Oslo, Rome` without a
-    list, and counts them in the report: the default of `eval` for a model behind `policy.api`."""
+    """`lenient`: presets with tags also take answers of other forms that are clear, such as `Oslo,
+    Rome` without a list, and count them in the report: the default of `eval` for a model behind
+    `policy.api`."""
     constrained: bool = False
     """Constrained decoding: a call or an answer has the form that the agent reads and names only
     what the episode has shown; a call whose whole result was shown is not made again. Local models
