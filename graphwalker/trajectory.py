@@ -114,7 +114,7 @@ class Turn:
     def in_words(self) -> str:
         """Return what the turn did, in one line."""
         if "answer" in self.action:
-            return "answers " + ", ".join(self.action["answer"])
+            return "answers " + (", ".join(self.action["answer"]) or "nothing")
         if "malformed" in self.action:
             return f"writes no valid action: {self.completion[:200]!r}"
         calls = [self.action, *self.action.get("further", ())]

@@ -63,7 +63,7 @@ def test_an_empty_answer_before_any_look_is_wrong():
     question = Question("1", "Who?", gold=Absent())
     turns = (Turn((), "", action={"answer": []}),)
     blind = Trajectory(question, "a", "p", turns, (), StopReason.ANSWERED)
-    assert score(blind)["em"] == 0.0
+    assert score(blind)["em"] == 0.0 and turns[0].in_words() == "answers nothing"
 
 
 def test_whatever_is_named_is_wrong(made):
