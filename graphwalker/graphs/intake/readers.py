@@ -18,6 +18,7 @@ from graphwalker.graphs.intake.columns import (
 from graphwalker.graphs.intake.filters import Filters
 from graphwalker.graphs.intake.ntriples import NTriplesReader, is_ntriples
 from graphwalker.graphs.intake.rows import (
+    WANTED_JSON,
     BlockReader,
     FileReader,
     IntakeRows,
@@ -234,6 +235,10 @@ class JsonTriplesReader(TsvReader):
             places = role_places(keys)
             if self._form.columns:
                 places = self._form.places(self.path, keys)
+            if places is None and len(keys) < 3:
+                raise UserError(
+                    f"{self.path}:1: a record of {', '.join(keys)[:80] or 'nothing'}; {WANTED_JSON}"
+                )
             if places is None:
                 named = ",".join(keys) if len(keys) == 3 else "HEAD,RELATION,TAIL"
                 raise UserError(

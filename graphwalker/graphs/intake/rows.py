@@ -26,6 +26,7 @@ _KEPT_WHOLE = (
     "fields that seem to hold several ids, with blanks between them, are kept whole (--split ' ' "
     "divides them)"
 )
+WANTED_JSON = 'a fact a line is wanted: {"head": "Ana", "relation": "knows", "tail": "Ben"}'
 UNREAD = "columns besides head, relation and tail are not read"
 COMMENTED = "facts that begin with #, a comment elsewhere, are kept"
 _FLAT = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})

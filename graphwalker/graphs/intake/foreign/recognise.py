@@ -12,7 +12,7 @@ from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
 from graphwalker.graphs.intake.blocks import is_csv, open_input, peek, plain_name
 from graphwalker.graphs.intake.property_files import is_property_header
-from graphwalker.graphs.intake.rows import Source
+from graphwalker.graphs.intake.rows import WANTED_JSON, Source
 from graphwalker.graphs.ntriples import parse_line
 
 SNIFFED = 1 << 16
@@ -201,7 +201,11 @@ def _json_format(path: Path, text: bytes) -> str:
         return "node-link JSON"
     inner: list[Any] = cast("list[Any]", record) if isinstance(record, list) else []
     if record is None or (inner and isinstance(inner[0], list | dict)):
-        return "a list in JSON" if re.match(rb"\[\s*[\[{]", text) else ""
+        if re.match(rb"\[\s*[\[{]", text):
+            return "a list in JSON"
+        if Path(plain_name(path)).suffix.lower() in (".json", ".jsonl", ".ndjson"):
+            raise UserError(f"{path}:1: no JSON record; {WANTED_JSON}")
+        return ""
     return "triples in JSON"
 
 

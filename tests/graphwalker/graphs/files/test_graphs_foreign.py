@@ -215,6 +215,11 @@ FOREIGN = {
     "a.sql": ("-- dump\nCREATE TABLE t (id int);\n", "an SQL script is not read; export each"),
     "a.db": ("SQLite format 3\0", "an SQLite database is not read; export each of its tables"),
     "owl.xml": ('<?xml version="1.0"?>\n<Ontology/>', r"XML \(Ontology\) is not read; RDF/XML"),
+    "near.jsonl": ("{'head': 'Ana', 'tail': 'Ben'}\n", r"near\.jsonl:1: no JSON record; a fact a"),
+    "one.json": (
+        '{"triples": [["a", "r", "b"]]}',
+        r"one\.json:1: a record of triples; a fact a line",
+    ),
     "graph.json": ('{"paper_nodes": {}}', "graphwalker graph grbench"),
 }
 
