@@ -8,11 +8,21 @@ import sys
 from functools import cache
 from pathlib import Path
 
-_COMMAND = re.compile(r"(?<![\w./-])(graphwalker|accelerate)(?= [a-z])")
+VERBS = (
+    "agents", "analyse", "ask", "bench", "ceiling", "compare", "config", "contamination", "dataset",
+    "demo", "doctor", "env", "eval", "experts", "export", "filter", "graph", "grpo", "jobs",
+    "judge", "mcp", "merge", "model", "phrases", "publish", "questions", "ranker", "report",
+    "reproduce", "score", "seeds", "serve", "sft", "stats", "synth", "tiny", "train", "verify",
+    "virtuoso", "walk",
+)  # fmt: skip
+"""The commands: behind another word `graphwalker` is the preset, or the package."""
+_COMMAND = re.compile(
+    rf"(?<![\w./-])(graphwalker(?= (?:{'|'.join(VERBS)})\b)|accelerate(?= launch\b))"
+)
 
 
 def as_typed(text: str) -> str:
-    """Return the text with `graphwalker` and `accelerate`, where a word of lower case follows, as
+    """Return the text with `graphwalker` and `accelerate`, where one of their commands follows, as
     this shell finds them.
 
     Without `.venv/bin` on the PATH, `graphwalker ask` becomes `.venv/bin/graphwalker ask`.

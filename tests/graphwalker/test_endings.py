@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 from data_pipeline.config import SynthConfig
 from data_pipeline.synthesize import make_questions
+from graphwalker.cli.app import app
 from graphwalker.config import load_config
 from graphwalker.console import program
 from graphwalker.console.endings import show_ending
@@ -121,8 +123,10 @@ def test_an_activated_environment_leaves_the_names_as_they_are():
 
 
 def test_paths_and_other_words_stay_as_they_are(clone):
-    for text in ("runs/graphwalker ask", "the preset graphwalker, wide", "graphwalker-wide is"):
+    words = ("runs/graphwalker ask", "the preset graphwalker, wide", "graphwalker-wide is")
+    for text in (*words, "such as graphwalker or kg-r1", "where this graphwalker reads version 2"):
         assert program.as_typed(text) == text
+    assert {*program.VERBS} == {*get_command(app).commands}  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_program_outside_of_the_folder_is_named_whole(clone, monkeypatch):
