@@ -110,7 +110,7 @@ def headline(report: Mapping[str, Any]) -> str:
     if verdicts := [
         _judge(gain, name) for gain, name in pairs if gain and gain.get("em") is not None
     ]:
-        text += f": {' and '.join(verdicts)} (95 % intervals of paired differences of EM)"
+        text += f": {' and '.join(verdicts)}, by 95 % intervals of paired differences of EM"
     lost = [f"{s['name']}: {note}" for s in stages if s is not last and (note := missing_note(s))]
     text += "." + (f" Incomplete: {'; '.join(lost)}." if lost else "")
     notes = [empty_note(last), last.get("remark", "")]

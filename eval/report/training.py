@@ -26,7 +26,7 @@ PANELS = (
     ("Loss", {"loss": "loss", "replay_loss": "of replayed demonstrations"}, METRICS),
     ("Groups that teach", {"informative_groups": "groups"}, METRICS),
     (
-        "Groups without variance, share",
+        "No variance, share of groups",
         {
             "always_right": "always right",
             "always_wrong": "always wrong",

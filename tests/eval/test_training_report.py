@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval.report.training import evaluation_table, read_training
+from eval.report.plots import plain
+from eval.report.training import PANELS, evaluation_table, read_training
 from graphwalker.cli.app import app
 from graphwalker.errors import UserError
 from graphwalker.files import write_jsonl
@@ -68,3 +69,7 @@ def test_runs_of_two_kinds_and_runs_without_a_step_are_refused(run, tmp_path) ->
     (run / "metrics.jsonl").write_text("")
     with pytest.raises(UserError, match="no step was logged yet"):
         read_training(run)
+
+
+def test_the_title_of_every_panel_fits() -> None:
+    assert [plain(title) for title, *_ in PANELS] == [title for title, *_ in PANELS]
