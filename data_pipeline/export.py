@@ -10,7 +10,7 @@ from graphwalker.agents.environment import Environment
 from graphwalker.errors import UserError
 from graphwalker.files import dumps, read_json, read_jsonl, read_records, write_json, write_jsonl
 from graphwalker.question import Question
-from graphwalker.runs import one_writer
+from graphwalker.runs import one_writer, refuse_own_input
 from graphwalker.scoring import score
 from graphwalker.trajectory import Message, Trajectory
 
@@ -70,6 +70,7 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     wrong: list[str] = []
     if "turns" in first:
         if form.row is None:
+            refuse_own_input(out / f"{stem}.json", source)
             return _inspect_log(source, out / f"{stem}.json")
         rows, columns = map(form.row, conversations(source, set_aside, wrong)), form.columns
     elif form.prompt is None:
@@ -79,6 +80,7 @@ def export(source: Path, to: str, out: Path, environment: Environment | None = N
     else:
         rows, columns = _prompts(source, form.prompt, environment), form.prompt_columns
     file = out / f"{stem}.{'parquet' if columns else 'jsonl'}"
+    refuse_own_input(file, source)
     count = _write_parquet(rows, file, columns) if columns else write_jsonl(file, rows)
     if to == "sharegpt":
         _register(file, stem)

@@ -133,6 +133,12 @@ def locked_file(path: Path) -> Generator[None, None, None]:
         yield
 
 
+def refuse_own_input(out: Path, *inputs: Path) -> None:
+    """Raise `UserError` where a result would be written over the file that it is made from."""
+    if any(path.resolve() == out.resolve() for path in inputs):
+        raise UserError(f"{out}: is the file that is read; choose another --out")
+
+
 def one_writer(argument: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function that writes a folder: `lock_folder` holds as long as it runs.
 

@@ -15,9 +15,10 @@ from graphwalker.datasets.base import Reading, load_dataset
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl, write_json, write_jsonl
 from graphwalker.question import Question
-from graphwalker.runs import one_writer
+from graphwalker.runs import one_writer, refuse_own_input
 
 log = logging.getLogger(__name__)
+CLEAN, FLAGGED = "clean.jsonl", "flagged.jsonl"
 
 SWEEP = (0.80, 0.85, 0.90)
 """Cosine similarities of GraphWalker Table 5; from 0.85 the paper leaves a question out."""
@@ -67,16 +68,18 @@ def write_check(
     contamination.md (GraphWalker Table 5, where there is an embedder); returns what
     contamination.json holds. Raises `UserError` for a file that cannot be read, by name and record.
     """
+    for name in (CLEAN, FLAGGED):
+        refuse_own_input(out / name, questions, *against)
     records = list(_corpus(questions))
     sets = load_sets(against)
     texts = [_text(record) for record in records]
     found = {name: compare(records, texts, sets[name], embedder, rules) for name in sets}
     verdicts = [_verdict(r, i, found, rules) for i, r in enumerate(records)]
     report = _report(questions, sets, found, verdicts, embedder, rules)
-    write_jsonl(out / "flagged.jsonl", [v for v in verdicts if v["reasons"]])
+    write_jsonl(out / FLAGGED, [v for v in verdicts if v["reasons"]])
     write_jsonl(out / "similarities.jsonl", verdicts)
     kept = (r for r, v in zip(records, verdicts, strict=True) if not v["reasons"])
-    write_jsonl(out / "clean.jsonl", kept)
+    write_jsonl(out / CLEAN, kept)
     write_json(out / "contamination.json", report)
     (out / "contamination.md").write_text(markdown(report), encoding="utf-8")
     return report

@@ -103,7 +103,7 @@ def settle(
         place = folder / UNRESOLVED
         folder.mkdir(parents=True, exist_ok=True)
         rows = [one.to_json(graph) for one in left]
-        write_jsonl(place, [*rows, *_edited_rows(place, unresolved, {row["id"] for row in rows})])
+        write_jsonl(place, _keep_edited(place, unresolved, rows))
         first = left[0]
         what = f"{len(left)} of {len(questions)} questions are unresolved, written to {place}"
         if unresolved != DROP or not settled:
@@ -116,11 +116,17 @@ def settle(
     return settled
 
 
-def _edited_rows(place: Path, given: str, left: set[str]) -> list[dict[str, Any]]:
-    """Return the rows that settle questions, where the edited file is the one to be written."""
-    if given in (STOP, DROP) or Path(given).resolve() != place.resolve():
-        return []
-    return [row for row in read_jsonl(place) if row.get("id") not in left]
+def _keep_edited(place: Path, given: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a file of unresolved questions with what was edited in the one that is
+    there: rows that settle questions where it is given back, else rows of the same questions."""
+    before = {str(row.get("id")): row for row in read_jsonl(place)} if place.is_file() else {}
+    if given in (STOP, DROP):
+        known = ((row, before.get(row["id"], {})) for row in rows)
+        return [old if old.get("question") == row["question"] else row for row, old in known]
+    if Path(given).resolve() != place.resolve():
+        return rows
+    left = {row["id"] for row in rows}
+    return [*rows, *(row for row_id, row in before.items() if row_id not in left)]
 
 
 def _is_open(question: Question) -> bool:

@@ -45,11 +45,11 @@ def test_sharegpt_rows_take_turns_and_keep_every_word(roll, tmp_path):
 
 
 def test_llama_factory_is_told_of_every_export_in_a_folder(roll, tmp_path):
-    export(roll, "sharegpt", tmp_path)
-    second = tmp_path / "more.jsonl"
+    second, out = tmp_path / "more.jsonl", tmp_path / "out"
     write_jsonl(second, list(read_jsonl(roll)))
-    export(second, "sharegpt", tmp_path / "")
-    info = json.loads((tmp_path / "dataset_info.json").read_text())
+    export(roll, "sharegpt", out)
+    export(second, "sharegpt", out)
+    info = json.loads((out / "dataset_info.json").read_text())
     assert set(info) == {"graphwalker_graphroll", "graphwalker_more"}
     assert info["graphwalker_graphroll"]["file_name"] == "graphroll.jsonl"
     assert info["graphwalker_graphroll"]["formatting"] == "sharegpt"
@@ -75,6 +75,14 @@ def test_an_episode_that_failed_for_us_is_left_out(roll, tmp_path):
     write_jsonl(source, records)
     done = export(source, "trl", tmp_path / "out")
     assert (done.rows, done.set_aside) == (7, 1)
+
+
+def test_no_export_is_written_over_its_source(roll, tmp_path):
+    source = tmp_path / "some.jsonl"
+    write_jsonl(source, read_jsonl(roll))
+    with pytest.raises(UserError, match=r"some\.jsonl: is the file that is read; choose another"):
+        export(source, "sharegpt", tmp_path)
+    assert list(read_jsonl(source)) == list(read_jsonl(roll))
 
 
 def test_wrong_answers_are_exported_and_counted(roll, tmp_path, capsys):

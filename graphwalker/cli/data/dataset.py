@@ -62,8 +62,10 @@ def check(
     from graphwalker.datasets.base import Reading, load_dataset
     from graphwalker.datasets.summary import must_be_whole, summarise
     from graphwalker.files import write_jsonl
-    from graphwalker.runs import locked_file
+    from graphwalker.runs import locked_file, refuse_own_input
 
+    if out is not None:
+        refuse_own_input(out, file)
     reading = Reading(format, split, language, topic_entities, answers, alone, unanswered.value)
     loaded = load_dataset(file, reading)
     if whole:
@@ -133,8 +135,9 @@ def resolve(
     from graphwalker.files import write_jsonl
     from graphwalker.graphs.open import open_graph
     from graphwalker.graphs.views.settings import with_layers
-    from graphwalker.runs import locked_file
+    from graphwalker.runs import locked_file, refuse_own_input
 
+    refuse_own_input(given.out, given.questions)
     layers = given.settings(InEnvironment).environment.layers
     with locked_file(given.out):
         graph = with_layers(open_graph(given.graph, wikidata=layers.wikidata), layers)
@@ -181,8 +184,9 @@ def audit(
     from graphwalker.datasets.grounding import ground
     from graphwalker.demo.models import CeilingConfig
     from graphwalker.graphs.open import open_graph
-    from graphwalker.runs import locked_file
+    from graphwalker.runs import locked_file, refuse_own_input
 
+    refuse_own_input(given.out, file)
     config = given.settings(CeilingConfig)
     settings = config.environment
     environment = Environment(open_graph(given.graph, wikidata=settings.layers.wikidata), settings)

@@ -62,6 +62,7 @@ def test_the_command_counts_and_converts(tmp_path, capsys):
         (["FILE", "--whole"], "not a whole published file"),
         (["FILE", "--format", "webqps"], "no question format is named 'webqps'"),
         (["FILE", "--answers", "none.json"], "none.json: no such file"),
+        (["FILE", "--out", "FILE"], "is the file that is read; choose another --out"),
     ],
 )
 def test_a_mistake_is_answered_with_the_next_move(tmp_path, capsys, arguments, message):

@@ -287,6 +287,17 @@ def test_the_file_is_edited_and_given_back_until_nothing_is_left(folder):
     assert [q.answers[0].id for q in settled] == ["d2", "d1"]
 
 
+def test_what_was_edited_stays_where_the_file_is_not_given_back(folder):
+    questions, place = own(UNSETTLED[0][:3], UNSETTLED[3][:3]), folder / "unresolved.jsonl"
+    with pytest.raises(UserError):
+        settle(questions, graph(), folder)
+    first, second = read_jsonl(place)
+    write_jsonl(place, [{**first, "topic": "e3"}, second])
+    with pytest.raises(UserError):
+        settle(questions, graph(), folder)
+    assert [row["topic"] for row in read_jsonl(place)] == ["e3", second["topic"]]
+
+
 def test_answers_that_a_file_leaves_to_its_query_come_from_the_graph(tmp_path, caplog):
     more = "select ?answer where { wd:Q1 wdt:P19 ?answer . ?answer wdt:P31 wd:Q5 }"
     rows = [*toys.LCQUAD, {**toys.LCQUAD[0], "uid": 8, "sparql_wikidata": more}]
