@@ -102,6 +102,7 @@ class DatabaseReader(CsvFile):
     def _value(self, column: DatabaseColumn, value: str, rows: IntakeRows) -> str:
         if column.kinds:
             kind = column.kinds[0]
+            value = value.lower() if kind == "boolean" else value
             return literal_id(value, f"^^<{XSD}{kind}>" if kind else "")
         if len(value) > _LONG:
             return literal_id(value)

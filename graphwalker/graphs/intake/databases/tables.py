@@ -10,7 +10,7 @@ _PLURALS = ("", "s", "es", "n", "en", "e", "er")
 KINDS = {
     "integer": re.compile(r"0|-?[1-9]\d*"),
     "decimal": re.compile(r"-?(0|[1-9]\d*)(\.\d+)?"),
-    "boolean": re.compile(r"true|false"),
+    "boolean": re.compile(r"(?i:true|false)"),
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
     "": re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"),
 }

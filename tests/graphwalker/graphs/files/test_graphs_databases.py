@@ -165,6 +165,13 @@ def test_an_odd_value_among_dates_and_an_id_of_two_rows_are_told(tmp_path):
     assert ends(graph, "employee/2", "employee.hired") == ["2020-06-01", "2022-02-02"]
 
 
+def test_truth_values_are_literals_however_they_are_written(tmp_path):
+    text = "id,name,active\n1,Ana,True\n2,Ben,FALSE\n3,Cleo,true\n"
+    made, graph = built(tmp_path, {"employees.csv": text})
+    found = [ends(graph, f"employee/{n}", "employee.active") for n in (1, 2, 3)]
+    assert (found, made["literals"]) == ([["true"], ["false"], ["true"]], 2)
+
+
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 SOURCES = {
     "apoc.csv": "_id,_labels,name,_start,_end,_type\n0,:Person,Ana Ewers,,,\n"
