@@ -180,7 +180,12 @@ class Intake:
         self._counts["divided"] += reader.divided
 
     def _drop_strays(self, sources: Sequence[Source]) -> None:
-        """Reject the relationships of property-graph files whose ends no record has as a node."""
+        """Reject the relationships of property-graph files whose ends no record has as a node.
+        Raises `UserError` where there is no node."""
+        if self._sorter.rows("edge_property") and not self._sorter.rows("name"):
+            raise UserError(
+                f"{sources[0].shown}: relationships alone; give the file of their nodes, too"
+            )
         strays = self._sorter.records(
             "SELECT DISTINCT line, h, t, h IN (SELECT id FROM name) FROM edge_property WHERE NOT"
             " (h IN (SELECT id FROM name) AND t IN (SELECT id FROM name))"

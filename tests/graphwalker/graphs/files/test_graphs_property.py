@@ -65,6 +65,12 @@ def graph(tmp_path_factory):
     return opened
 
 
+def test_relationships_without_their_nodes_ask_for_the_file_of_these(tmp_path):
+    (tmp_path / "edges.csv").write_text(":START_ID,:END_ID,:TYPE\na,b,KNOWS\nb,c,KNOWS\n")
+    with pytest.raises(UserError, match=r"edges\.csv: relationships alone; give the file of their"):
+        build_graph([tmp_path / "edges.csv"], tmp_path / "graph")
+
+
 def test_the_schema_says_what_joins_what(graph):
     assert check_graph(graph.path)["relationship_properties"] == 4
     schema = graph.schema()
