@@ -264,6 +264,10 @@ def _check_header(path: Path, columns: list[str]) -> None:
         has_text = any(first_lines(path, SAMPLED))
         why = "the first line names no column; the header belongs there"
         raise UserError(f"{path}:1: {why if has_text else 'no triples; the file is empty'}")
+    if columns[0].startswith("sep="):
+        raise UserError(
+            f"{path}:1: {columns[0]} is a note for Excel, and no header: remove the line"
+        )
     if columns[0].startswith("#"):
         raise UserError(f"{path}:1: a comment; a table begins with its header: remove the comment")
     twice = [name for name in columns if columns.count(name) > 1]

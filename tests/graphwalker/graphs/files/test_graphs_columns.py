@@ -219,6 +219,7 @@ def test_a_bad_line_is_skipped_and_named(tmp_path):
 
 
 HEADERS = {
+    "sep=,": "sep= is a note for Excel, and no header: remove the line",
     "": "the first line names no column", "person": "the header has one column",
     "person,knows,knows": "two columns are called knows", ",name,knows": "column 1 has no name",
     "person,knows,": "column 3 has no name", "# of 2024": "a comment; a table begins with",
