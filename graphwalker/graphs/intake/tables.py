@@ -22,6 +22,8 @@ NO_VALUE = {
     "?",
 }  # fmt: skip
 """What other programs write into an empty cell."""
+REMEMBERED = 200_000
+"""Entities of a table whose later rows are noted."""
 MALFORMED = "not a CSV record (a quotation mark that is not closed, or stands inside a field?)"
 
 
@@ -203,6 +205,7 @@ class TableReader(CsvFile):
             "" if form.split else blank_rule((row[head], row[end]) for row in rows) for end in ends
         ]
         """The `blank_rule` of each column of tails."""
+        self._known = set[str]()
 
     def read(self, first: int, lines: list[str], rows: IntakeRows) -> None:
         before = len(rows.heads)
@@ -222,6 +225,10 @@ class TableReader(CsvFile):
             raise UserError(f"a literal cannot be a head: {head[:80]}")
         if head.startswith("#"):
             self._note(COMMENTED, number, head)
+        if head in self._known:
+            self._note("rows that name an entity of a row before are joined with it", number, head)
+        elif len(self._known) < REMEMBERED:
+            self._known.add(head)
         found = [
             (relation, self._tails(number, head, cell, blanks, SEPARATOR))
             for relation, cell, blanks in zip(self.columns[1:], cells, self._blanks, strict=True)

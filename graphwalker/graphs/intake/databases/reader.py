@@ -38,7 +38,7 @@ class DatabaseReader(CsvFile):
         if not key:
             raise UserError(f"no value in the column {table.key.name}")
         if key in self._known:
-            self._note("rows with the id of a row before are joined with it", number, key)
+            self._note("rows that name an entity of a row before are joined with it", number, key)
         self._known.add(key)
         node, named = table.node(key), name_row(table, fields)
         shown = named or (f"{table.type} {key}" if table.has_numbers else key)

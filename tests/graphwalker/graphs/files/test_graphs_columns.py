@@ -125,6 +125,14 @@ def test_values_that_stand_for_none_are_counted(tmp_path, form):
     assert warning.startswith(f"{told}{tmp_path / 't.csv'}:2: N")
 
 
+def test_rows_of_one_name_are_one_entity_and_counted(tmp_path):
+    text = "person,town,boss,pet\nAna,Oslo,Ben,\nBen,Oslo,,\nAna,Rome,,Rex\n"
+    made, graph = built(tmp_path, "t.csv", text)
+    assert ends(graph, "Ana", "town") == ["Oslo", "Rome"]
+    (warning,) = made["warnings"]
+    assert re.fullmatch(r"rows that name an entity of a row before .*: 1; .*:4: Ana", warning)
+
+
 def test_json_facts_may_list_their_tails_and_a_bad_one_is_told_by_its_value(tmp_path, caplog):
     tails = ('["Ben", "Cleo", 3]', "null", "[]", '{"id": 1}')
     rows = [f'{{"head": "Ana", "relation": "knows", "tail": {tail}}}' for tail in tails]

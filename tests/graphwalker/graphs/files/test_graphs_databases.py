@@ -161,7 +161,9 @@ def test_an_odd_value_among_dates_and_an_id_of_two_rows_are_told(tmp_path):
     assert "hired: 4 of 5 values are of the type date, 'unknown' is not: all are entities" in read
     assert made["literals"] == 0 and graph.name("unknown") == "unknown"
     (warning,) = made["warnings"]
-    assert warning.startswith("rows with the id of a row before are joined with it: 1; the first: ")
+    assert warning.startswith(
+        "rows that name an entity of a row before are joined with it: 1; the first: "
+    )
     assert ends(graph, "employee/2", "employee.hired") == ["2020-06-01", "2022-02-02"]
 
 
