@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from graphwalker.counts import number_of
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Direction
 from graphwalker.graphs.build.edges import write_listings, write_side
@@ -90,6 +91,11 @@ def build_graph(
         with Sorter(work / "sort", memory_limit, disk_limit) as sorter:
             intake = Intake(sorter, filters, record, say, _readers(workers, memory_limit))
             intake.read(sources)
+            if (dropped := intake.facts()["filtered"]) and not sorter.rows("fact"):
+                raise UserError(
+                    f"the filters drop all {number_of(dropped, 'triple')}: change --keep, --drop, "
+                    "--predicates, --namespace, --language or --freebase"
+                )
             warnings, ids_are_names = record.describe(), names is None and not names_from_ids
             if ids_are_names and not sorter.rows("name"):
                 warnings += join_spellings(sorter)

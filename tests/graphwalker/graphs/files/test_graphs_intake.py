@@ -156,6 +156,13 @@ def test_a_name_in_another_language_is_the_last_choice_and_is_counted(tmp_path):
     assert [s for s in said if "language" in s] == [told]
 
 
+def test_filters_that_leave_no_triple_are_told(tmp_path):
+    path = put(tmp_path / "t.tsv", "Ana\tknows\tBen\nBen\tknows\tAna\n")
+    with pytest.raises(UserError, match=r"the filters drop all 2 triples: change --keep"):
+        build_graph([path], tmp_path / "graph", filters=Filters(keep=("know",)))
+    assert not (tmp_path / "graph").exists()
+
+
 def test_a_literal_of_ten_megabytes_is_read_whole(tmp_path):
     text = 'long \\"é\\u00e9\\" ' * 10_000 + "x" * 10_000_000
     path = put(tmp_path / "t.nt", f'{fb("m.1")} {fb("a.b.c")} "{text}"@en .\n')
