@@ -303,8 +303,10 @@ def _explain(
     text = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
         return key, f"{key}: {text}" if key else text
-    quoted = "; put a text in quotes" if problem["type"] == "string_type" else ""
-    return key, f"{key}: {text} (got {problem['input']!r}){quoted}" if key else text
+    move = "; put a text in quotes" if problem["type"] == "string_type" else ""
+    if problem["input"] is None and ":" in key:
+        move = "; write a blank behind each colon, as in {2-hop: 1}"
+    return key, f"{key}: {text} (got {problem['input']!r}){move}" if key else text
 
 
 def _other_name(model: type[Config], key: str) -> str:

@@ -115,6 +115,11 @@ def test_a_value_is_never_read_as_another_one(key, value, tmp_path):
             load_config(Kinds, *given)
 
 
+def test_a_colon_without_a_blank_behind_it_is_told():
+    with pytest.raises(UserError, match=r"mix\.2-hop:1: .*a blank behind each colon, as in"):
+        load_config(Kinds, None, ["mix={2-hop:1}"])
+
+
 def test_what_is_written_as_it_is_meant_is_read():
     typed = ["number=1_000", "share=1e-3", "text='010'", "texts=['12:30', a:b]", "switch=yes"]
     config = load_config(Kinds, None, [*typed, "choice=true", "mix={2-hop: 0.5}"])
