@@ -75,6 +75,7 @@ def open_file(path: Path | str, with_graphs: bool = True) -> Contents:
         raise no_file(path)
     if _is_parquet(path):
         return _stream_contents(path, True, _parquet_rows(path, with_graphs))
+    _refuse_packed(path)
     refuse_utf16(path)
     first = next(_lines(path), (0, ""))[1]
     if not first:
@@ -86,6 +87,18 @@ def open_file(path: Path | str, with_graphs: bool = True) -> Contents:
     if first.startswith("{") or _LIST.match(first):
         return _list_contents(path)
     return _stream_contents(path, False, (Record(n, line) for n, _, line in _number_lines(path)))
+
+
+def _refuse_packed(path: Path) -> None:
+    """Raise `UserError` for a spreadsheet, an archive, and gzip under another name."""
+    with path.open("rb") as file:
+        first = file.read(4)
+    if first in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
+        raise UserError(
+            f"{path}: a spreadsheet, or an archive: save the sheet as CSV, or unpack it"
+        )
+    if first.startswith(b"\x1f\x8b") and path.suffix != ".gz":
+        raise UserError(f"{path}: packed by gzip: call it {path.name}.gz")
 
 
 def _separator(path: Path, header: str) -> str:

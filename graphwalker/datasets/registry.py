@@ -72,9 +72,8 @@ def recognise(contents: Contents, name: str = "auto") -> tuple[RecordForm, str]:
     if not fits:
         raise UserError(
             f"{contents.path}: record 1 fits no known format{_nearest(contents)}{_as_own(contents)}"
-            "; `graphwalker "
-            "dataset list` names them, or write your own as a table or as JSON with no fields but "
-            "question, answer, topic, id and relation_path"
+            "; `graphwalker dataset list` names them, or write your own as a table (.csv, .tsv) or "
+            "as JSON with no fields but question, answer, topic, id and relation_path"
         )
     if len(found) > 1:
         names = ", ".join(sorted({which for _, which in found}))

@@ -1,5 +1,6 @@
 """Questions of one's own: tables and JSON, met with a graph; what it does not settle is a file."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -234,6 +235,20 @@ def test_a_file_that_is_no_table_of_questions_is_named_by_its_line(tmp_path, nam
     text, message = BROKEN[name]
     with pytest.raises(UserError, match=message):
         load_questions(write(tmp_path / name, text))
+
+
+PACKED = {
+    "q.xlsx": (b"PK\x03\x04....", r"q\.xlsx: a spreadsheet, or an archive: save the sheet as CSV"),
+    "q.csv": (gzip.compress(b"question,answer\n"), r"q\.csv: packed by gzip: call it q\.csv\.gz"),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_spreadsheets_and_packed_files_are_told_as_such(tmp_path, name):
+    data, message = PACKED[name]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UserError, match=message):
+        load_questions(tmp_path / name)
 
 
 def test_questions_alone_are_read_where_answers_are_not_needed(tmp_path):
