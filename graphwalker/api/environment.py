@@ -128,18 +128,28 @@ class ScriptEnvironment(Environment):
         return directed is not None and directed.by_id
 
     def describe(self, entity: Entity) -> str:
-        """Return the entity's name, behind its id where calls take ids."""
+        """Return the entity's name, behind its id where calls take ids; with it for a namesake."""
         names = self._names()
-        return names.show_entity(entity)[1] if self.calls_by_id and names else entity.name
+        if self.calls_by_id and names:
+            return names.show_entity(entity)[1]
+        first = self.graph.resolve(entity.name)[:1]
+        return entity.name if entity in first else f"{entity.name} ({entity.id})"
 
     def _find(self, text: str) -> Entity:
-        """Return the entity of that name or id, or of an id as the tools write it."""
+        """Return the entity of that name or id, as the tools write them: namesakes carry their
+        ids, as in `Hidden Ember (m.0ls)`."""
         names = self._names()
         if self.calls_by_id and names and isinstance(cast("Any", text), str):
             found = names.find_entity(text)
             if isinstance(found, Entity):
                 return found
-        return find(self.graph, text)
+        try:
+            return find(self.graph, text)
+        except KeyError:
+            name, _, entity_id = text.removesuffix(")").rpartition(" (")
+            if name and self.graph.name(entity_id) == name:
+                return Entity(entity_id, name)
+            raise
 
     def _names(self) -> EntityNames | None:
         return abilities_of(self.toolbox(Question("by hand", ""))).entities

@@ -94,6 +94,19 @@ def test_tools_that_name_ids_take_a_name_or_the_id_that_was_found():
     assert by_id == by_name and "m.0film1|The Glass Harbor" in by_id and not failed
 
 
+def test_a_namesake_is_found_with_its_id_and_called_so():
+    film, city = "m.0film3", "m.0city1"
+    _, answers = talk(
+        make_server(world()),
+        (FIND, {"text": "Springfield"}),
+        *(("get_relations", {"entity": f"Springfield ({one})"}) for one in (film, city, "m.no")),
+        *(("get_relations", {"entity": one}) for one in (film, city)),
+    )
+    (found, _), *spelled, (_, unknown), by_film, by_city = answers
+    assert found.count("Springfield (m.0") == 1 and unknown
+    assert spelled == [by_film, by_city] and by_film != by_city
+
+
 def test_each_tool_and_argument_is_described():
     tools, _ = talk(make_server(world(preset="kg-r1")))
     assert tools[1].description == "The relations that lead out of an entity."
