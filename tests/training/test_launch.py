@@ -71,7 +71,7 @@ def test_the_layout_is_that_of_the_machine(tmp_path, monkeypatch):
     (tmp_path / "c.yaml").write_text("machine: {gpus: 4, layout: zero3}\nsft1: {lr: 1}\n")
     monkeypatch.chdir(ROOT)
     assert train._layout(f"{tmp_path}/c.yaml#sft1") == []  # no GPU here
-    monkeypatch.setattr(train, "_sees_gpus", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert train._layout(f"{tmp_path}/c.yaml#sft1") == [
         "--config_file", "configs/accelerate/zero3.yaml", "--num_processes", "4",
     ]  # fmt: skip
