@@ -225,4 +225,4 @@ def test_an_endpoint_with_another_graph_does_not_conform(tmp_path):
     with serve(load_store([other])) as address:
         asked = ("--endpoint", address, "--reference", tmp_path / "g/graph")
         result = run(*asked, "--entity", "m.0ada")
-    assert result.exit_code == 1 and "same text        1 findings" in result.output
+    assert result.exit_code == 1 and "same text        findings: 1" in result.output
