@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_a_checkpoint_and_more_room_ends_the_run(place, whole
     config = sft_config(place, small_disk / "run", keep_checkpoints=1)
     with pytest.raises(DiskFullError, match="no room on the disk for checkpoint-8; checkpoint-4"):
         run_sft(config)
-    left = {path.name for path in (small_disk / "run").iterdir() if path.is_dir()}
+    left = {path.name for path in (small_disk / "run").glob("checkpoint-*")}
     assert left == {"checkpoint-4"}
     subprocess.run(["mount", "-o", "remount,size=32m", str(small_disk)], check=True)
     run_sft(config)
