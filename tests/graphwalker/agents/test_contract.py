@@ -265,7 +265,7 @@ def test_hostile_keys_and_values_of_a_property_graph_are_copied_and_never_act():
     nodes = [Node(ids[n], ("Thing",), {"key": n, "name": f"{n} of it"}) for n in names]
     edges = [Edge(ids[a], "NEXT", ids[b], {"name": a}) for a, b in pairwise(names)]
 
-    def ask(key, text, structure, gold, **values):
+    def ask(key, text, structure, gold, /, **values):
         about = {"values": {"source": "Thing", **values}}
         return Question(key, text, (), annotations=about, structure=structure, gold=Rows(gold))
 
