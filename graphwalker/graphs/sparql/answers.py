@@ -7,7 +7,7 @@ from typing import Any, cast
 from graphwalker.graphs.base import Entity
 from graphwalker.graphs.literals import is_literal, literal_name
 from graphwalker.graphs.names import names_nothing
-from graphwalker.graphs.sparql.request import USER_AGENT
+from graphwalker.graphs.sparql.request import LOGIN, USER_AGENT
 from graphwalker.graphs.sparql.terms import Binding, Vocabulary, name_rank
 from graphwalker.http import PASSING, HttpReply
 
@@ -87,6 +87,8 @@ def _check_status(response: HttpReply) -> None:
         where = response.headers.get("location", "another address")
         raise Fault(f"HTTP {status}: moved to {where}", again=False)
     why = f"HTTP {status}: {_first_line(response)}"
+    if status == 401:
+        why += f"; {LOGIN}"
     if status == 403:
         why += f"; a public endpoint may want a name and an address in {USER_AGENT}"
     raise Fault(why, status in PASSING, response.retry_after_s)

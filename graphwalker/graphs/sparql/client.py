@@ -14,12 +14,13 @@ from types import MappingProxyType
 from graphwalker.errors import GraphError, UserError
 from graphwalker.graphs.sparql.answers import Fault, ResultRow, read_rows
 from graphwalker.graphs.sparql.request import (
+    LOGIN,
     Form,
     check_installed,
     environment_headers,
     write_request,
 )
-from graphwalker.http import Backoff, Client, HttpReply, NoReply, TooLarge
+from graphwalker.http import Backoff, Client, HttpReply, NoReply, TooLarge, split_address
 
 MARKED = "urn:graphwalker:graph"
 FINGERPRINT, TRIPLES, SENTINEL = (
@@ -186,6 +187,9 @@ class SparqlClient:
         if not addresses or attempts < 1:
             raise UserError("an endpoint and at least one attempt are needed")
         check_installed()
+        if any("@" in split_address(address).netloc for address in addresses):
+            # Where it stands, people publish it: in data cards, logs and errors.
+            raise UserError(f"the address of an endpoint holds no user or password; {LOGIN}")
 
         def connect(address: str) -> Client:
             return Client(

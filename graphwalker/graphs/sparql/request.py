@@ -17,6 +17,7 @@ from graphwalker.errors import GraphError, UserError, lacks_extra
 USER_AGENT, HEADERS = "GRAPHWALKER_USER_AGENT", "GRAPHWALKER_ENDPOINT_HEADERS"
 """Variables of the environment. Public endpoints want to know whom to write to: Wikidata answers
 403 to an agent without an address. Headers are a JSON object."""
+LOGIN = f"""set {HEADERS}='{{"Authorization": "Basic ..."}}'"""
 DEFAULT_AGENT = "graphwalker-kgqa"
 PLAIN_IDS = "Graphwalker-ids"
 """A header by which `graph serve --base` knows that it is we who read its IRIs as ids."""

@@ -117,6 +117,15 @@ def test_the_user_agent_and_headers_are_the_users(store, monkeypatch):
             SparqlGraph(endpoint.address, **QUICK)
 
 
+def test_a_login_goes_into_a_header_and_never_into_the_address(store):
+    with pytest.raises(UserError, match="no user or password; set GRAPHWALKER_END") as refused:
+        SparqlGraph("http://localhost:1/sparql http://ana:pass@localhost:2/sparql")
+    assert "pass@" not in str(refused.value)
+    told = r"HTTP 401: who\?; set GRAPHWALKER_ENDPOINT_HEADERS="
+    with faulty(store, [(401, {}, b"who?")]) as endpoint, pytest.raises(GraphError, match=told):
+        films(SparqlGraph(endpoint.address, **QUICK))
+
+
 def test_an_answer_too_large_to_hold_is_refused(store):
     with faulty(store) as endpoint, pytest.raises(GraphError, match="more than 100 bytes"):
         films(SparqlGraph(endpoint.address, max_bytes=100, **QUICK))
