@@ -40,6 +40,19 @@ def test_the_next_command_of_each_stage_runs_as_it_stands(tmp_path, capsys, monk
     assert "all 4 records hold" in lines[-1]
 
 
+def test_the_next_stage_has_the_settings_of_the_one_before(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines_of(capsys, "graph", "make", "--entities", "1000", "--out", "world")
+    (tmp_path / "my.yaml").write_text("graph: world/graph\ncount: 4\n")
+    words = ["walk", "--config", "my.yaml", "--seed", "3", "--out", "walks", "split=any"]
+    for made in ("runs/q/questions.jsonl", "runs/filtered/filtered.jsonl"):
+        last = lines_of(capsys, *words)[-1]
+        assert last.endswith(" --config my.yaml split=any seed=3")
+        words = shlex.split(last.removeprefix("next: graphwalker "))
+        lines_of(capsys, *words)
+        assert '"synth/any/3/' in (tmp_path / made).read_text()
+
+
 FEW = {"mix": {"1-hop": 1, "2-hop": 1}, "max_attempts": 40, "split": "any"}
 
 

@@ -60,6 +60,29 @@ def _end(given: CommandOptions, made: Path, *following: tuple[str | Path, ...]) 
         raise IncompleteError(shortage)
 
 
+def _settings_for_next(given: CommandOptions) -> list[str]:
+    """Return what the next stage of `synth` must be given, too: it words and certifies what this
+    one made by the same seed, seeds, phrases and layers of the graph."""
+    from data_pipeline.like import FOLDER
+    from data_pipeline.seeds.files import PREDICATES, SEEDS
+
+    files = {
+        "seeds_file": given.out / FOLDER / SEEDS,
+        "predicates_file": given.out / FOLDER / PREDICATES,
+    }
+    own = given.places - {"seed"}
+    settings = {text.partition("=")[0]: text for text in given.overrides}
+    settings |= {"seed": f"seed={given.values['seed']}"} if "seed" in given.values else {}
+    found = {key: f"{key}={file}" for key, file in files.items() if file.exists()} | settings
+    config = ["--config", str(given.config)] if given.config else []
+    return [*config, *(text for key, text in found.items() if key not in own)]
+
+
+def _environment_of(given: CommandOptions) -> list[str]:
+    """Return the typed settings of the environment, which is that of any next stage."""
+    return [text for text in given.overrides if text.startswith("environment.")]
+
+
 def _sft(name: str, made: Path, out: str, *more: str) -> tuple[str, ...]:
     return ("sft", "--config", f"configs/{name}.yaml", *more, f"data=[{made}]", f"output_dir={out}")
 
@@ -97,7 +120,7 @@ def walk(given: CommandOptions) -> None:
     _make("walk", given, config.SynthConfig, synthesize.make_walks)
     made = given.out / "walks.jsonl"
     words = ("questions", "--graph", given.graph, "--walks", made, "--out", "runs/q")
-    _end(given, made, words)
+    _end(given, made, (*words, *_settings_for_next(given)))
 
 
 @verb(app, *MAKING)
@@ -119,12 +142,13 @@ def questions(
     if walks is None:
         _make("questions", given, config.SynthConfig, synthesize.make_questions)
         plain = ("eval", *asks, "--model", "first-relation", "--out", "runs/first-relation")
-        _end(given, made, plain, ("experts", *asks, "--out", "runs/roll"))
+        more = _environment_of(given)
+        _end(given, made, (*plain, *more), ("experts", *asks, "--out", "runs/roll", *more))
         return
     if given.get("shard"):
         raise UserError("--shard is for whole question sets: do not give --walks with it")
     _make("questions", given, config.SynthConfig, partial(synthesize.word_questions, source=walks))
-    _end(given, made, ("filter", *asks, "--out", "runs/filtered"))
+    _end(given, made, ("filter", *asks, "--out", "runs/filtered", *_settings_for_next(given)))
 
 
 @verb(app, "graph!", "questions!", "out!", "workers", name="filter")
@@ -139,7 +163,7 @@ def filter_(given: CommandOptions) -> None:
     _make("filter", given, config.SynthConfig, keep)
     made = given.out / "filtered.jsonl"
     asks = ("--graph", given.graph, "--questions", made)
-    _end(given, made, ("experts", *asks, "--out", "runs/roll"))
+    _end(given, made, ("experts", *asks, "--out", "runs/roll", *_environment_of(given)))
 
 
 @verb(app, "questions!", *MAKING, "trust")
