@@ -119,7 +119,8 @@ def test_a_servers_address_is_there_while_it_is_healthy(place):
     own = {"SLURM_SUBMIT_DIR": str(place), "SLURM_JOB_ID": str(os.getpid())}
     job = subprocess.Popen(
         [*words, "--tensor-parallel-size", "2"], cwd=place, text=True,
-        env=os.environ | own | {"SLURMD_NODENAME": "n1"}, stdout=subprocess.PIPE,
+        env=os.environ | own | {"SLURMD_NODENAME": "n1", "http_proxy": "http://127.0.0.1:1"},
+        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )  # fmt: skip
     address, deadline = place / "teacher.address", time.monotonic() + 300
