@@ -1,5 +1,6 @@
 """A query as a model reads it: with what is in between hidden (the teacher), or shown (a judge)."""
 
+import re
 from collections.abc import Sequence
 from itertools import count
 
@@ -8,6 +9,8 @@ from data_pipeline.wording.lexicon import Lexicon
 from graphwalker.graphs.base import Direction, Entity
 from graphwalker.query.query import Execution, Hop, Query
 
+PLACEHOLDER = re.compile(r"\bentity\d+\b", re.IGNORECASE)
+"""What stands for an entity in between; the other placeholders are words of English."""
 SHOWN = 3
 """Entities of one place of a path that a judge is shown."""
 

@@ -10,7 +10,7 @@ from data_pipeline.teacher.config import JudgeConfig, TeacherConfig
 from data_pipeline.teacher.context import Surroundings
 from data_pipeline.teacher.judge import Judge
 from data_pipeline.teacher.parse import is_english, read_question
-from data_pipeline.teacher.paths import hints, paths
+from data_pipeline.teacher.paths import PLACEHOLDER, hints, paths
 from data_pipeline.teacher.prompts import style
 from data_pipeline.teacher.readings import TextReadings
 from data_pipeline.teacher.thoughts import with_thoughts
@@ -132,6 +132,9 @@ class ChatTeacher(Teacher):
         faults = quality.surface(text, query, (), between)
         if self._english and not is_english(text, (topic.name for topic in query.topics)):
             faults = ("it is not in English", *faults)
+        named = " ".join(topic.name for topic in query.topics)
+        if PLACEHOLDER.search(text) and not PLACEHOLDER.search(named):
+            faults = ("it shows a placeholder", *faults)
         self._client.count("question without faults", faults[0] if faults else "")
         score = 0.0 if faults else 10.0
         return quality.Verdict((score, score, score), faults)

@@ -44,6 +44,7 @@ class Completions:
         self._connection = Connection(config)
         self.store = Store(folder)
         self._models = set(self.store.models())
+        self._counts_worst = False
         self._lock = Lock()
         attempt_s = 2 * config.timeout_s + LONGEST_BACKOFF_S
         self._budget = Budget(config.prices, self.store, (config.retries + 1) * attempt_s)
@@ -186,6 +187,11 @@ class Completions:
         tokens = [used.get("prompt_tokens"), used.get("completion_tokens")]
         known = [t for t in tokens if type(t) is int and 0 <= t < 1 << 32]
         if len(known) < 2:
+            with self._lock:
+                is_new, self._counts_worst = not self._counts_worst, True
+            if is_new:
+                what = "%s: an answer says nothing of its tokens; such answers count at their worst"
+                log.warning(what, self._config.base_url)
             return worst
         details = used.get("completion_tokens_details")
         reasoning = cast(Json, details).get("reasoning_tokens") if isinstance(details, dict) else 0

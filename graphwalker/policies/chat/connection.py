@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
+from graphwalker.counts import number_of
 from graphwalker.errors import FilteredError, HopelessError, PolicyError
 from graphwalker.files import dumps
 from graphwalker.http import PASSING, Backoff, Client, HttpReply, NoReply
@@ -16,9 +17,9 @@ from graphwalker.policies.chat.wire import TOO_LONG, error_text, failure_in
 
 log = logging.getLogger(__name__)
 
-HOPELESS = frozenset({401, 402, 404})
-"""Statuses that every further request would meet: no key, no money, no such model. Not 403: some
-providers answer so to a single prompt that their filter dislikes."""
+HOPELESS = frozenset({*range(300, 400), 401, 402, 404, 405})
+"""Statuses that every further request would meet: a redirect, no key, no money, no such model or
+address. Not 403: some providers answer so to a single prompt that their filter dislikes."""
 _FILTER_WORDS = ("content_filter", "content_policy_violation", "finish_reason sensitive", "flagged")
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "billing_hard_limit")
 LONGEST_BACKOFF_S, LONGEST_RETRY_AFTER_S = 60.0, 120.0
@@ -88,7 +89,10 @@ class Connection:
                 if type(error) is not ChatError:  # its kinds are those that no attempt mends
                     raise
                 if failures == most or error.wait_s > LONGEST_RETRY_AFTER_S:
-                    raise ChatError(f"{error} (after {failures} attempts)", error.billed) from None
+                    tried = f"after {number_of(failures, 'attempt')}"
+                    if LONGEST_RETRY_AFTER_S < error.wait_s < math.inf:
+                        tried += f", it asks to wait {number_of(round(error.wait_s), 'second')}"
+                    raise ChatError(f"{error} ({tried})", error.billed) from None
                 log.info("attempt %d failed: %s", failures, error)
                 self.stopping.wait(self._backoff.pause(failures, error.wait_s))
                 if error.billed:
@@ -108,7 +112,9 @@ class Connection:
             line = line if error.sent else f"no connection ({line})"
             raise ChatError(f"{where}: {line}", billed=error.sent) from None
         if answer.status != 200:
-            what = f"HTTP {answer.status}: {self._line(_message(answer))}"
+            moved = f"moved to {answer.headers.get('location', 'another address')}"
+            text = moved if 300 <= answer.status < 400 else _message(answer)
+            what = f"HTTP {answer.status}: {self._line(text)}"
             raise self._refusal(answer.status, what, _retry_after_s(answer))
         reply = _json(answer)
         if failure := failure_in(reply):

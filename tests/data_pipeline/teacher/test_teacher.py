@@ -240,7 +240,11 @@ def test_a_question_without_a_score_waits_and_is_scored_later(graph, tmp_path):
 
 @pytest.mark.parametrize(
     "text, fault",
-    [("谁是这部电影的导演?", "it is not in English"), ("Who runs that place?", "is not named")],
+    [
+        ("谁是这部电影的导演?", "it is not in English"),
+        ("Who runs that place?", "is not named"),
+        ("Who is the head of entity1?", "it shows a placeholder"),
+    ],
 )
 def test_a_teacher_that_is_of_no_use_is_given_up_on_soon(graph, tmp_path, text, fault):
     def useless(number: int, prompt: str) -> Act | None:

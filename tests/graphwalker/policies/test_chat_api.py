@@ -11,7 +11,7 @@ from test_rollout import DONE, LOOK, STEP, environment, questions
 
 from graphwalker.agents.rollout import rollout
 from graphwalker.config import parse_config
-from graphwalker.errors import PolicyError, UserError
+from graphwalker.errors import HopelessError, PolicyError, UserError
 from graphwalker.graphs.base import Entity
 from graphwalker.policies.base import Completion, Request, Sampling
 from graphwalker.policies.chat.config import ChatApiConfig
@@ -137,11 +137,13 @@ def test_an_answer_that_unpacks_beyond_the_limit_is_not_read_to_its_end():
 
 
 @pytest.mark.parametrize("tokens", [int("9" * 400), "many"], ids=["400 digits", "text"])
-def test_usage_that_cannot_be_is_booked_at_its_worst(tokens):
+def test_usage_that_cannot_be_is_booked_at_its_worst_and_that_is_told_once(tokens, caplog):
     usage = {"prompt_tokens": tokens, "completion_tokens": 1}
     with serve(Act(usage=usage)) as server, asking(server, prices=PRICES) as policy:
         result = only(policy, request())
         assert isinstance(result, Completion) and policy.usage.completion_tokens == 20
+        only(policy, request("q#1"))
+    assert caplog.text.count("such answers count at their worst") == 1
 
 
 def test_half_a_surrogate_pair_neither_stops_a_request_nor_a_record():
@@ -184,6 +186,12 @@ def test_a_server_is_left_alone_for_as_long_as_it_says():
     busy = Act(status=429, headers={"Retry-After": "0.2"})
     _, server = ask(busy, Act("fine"), backoff_s=0)
     assert server.times[1] - server.times[0] >= 0.2
+
+
+def test_a_server_that_asks_to_wait_for_a_day_is_not_asked_again():
+    result, server = ask(Act(status=429, headers={"Retry-After": "86400"}))
+    assert "(after 1 attempt, it asks to wait 86,400 seconds)" in str(result)
+    assert len(server.requests) == 1
 
 
 def test_a_context_that_is_full_is_the_agents_end_and_no_failure():
@@ -235,7 +243,8 @@ def test_a_redirect_is_not_followed_with_the_key():
     with serve(Act()) as elsewhere:
         away = Act(status=307, headers={"Location": f"{elsewhere.url}/chat/completions"})
         result, _ = ask(away)
-        assert isinstance(result, PolicyError) and elsewhere.requests == []
+        assert isinstance(result, HopelessError) and elsewhere.requests == []
+        assert f"HTTP 307: moved to {elsewhere.url}" in str(result)
 
 
 @pytest.mark.parametrize(
