@@ -19,7 +19,7 @@ from graphwalker.pretrained.shipped import folder_of
 from graphwalker.protocols.tags import TagProtocol
 from graphwalker.question import Question
 from graphwalker.serve.ask import find_topic
-from graphwalker.tools.base import Call, EntityNames, ToolBox, abilities_of
+from graphwalker.tools.base import Call, EntityNames, ErrorKind, ToolBox, abilities_of
 from graphwalker.trajectory import Trajectory
 
 TOOLBOXES = 64
@@ -108,18 +108,24 @@ class ScriptEnvironment(Environment):
     ) -> str:
         """Return what a tool shows of an entity, by name or id, outside of an episode. One tool may
         ask for what another one has listed. A question ranks what is listed."""
+        if not isinstance(cast("Any", question), str):
+            raise TypeError(f"question is a text; got {question!r}")
         topics = (self._find(entity),) if entity else ()
-        toolbox = self._by_hand.pop(topics, None)
-        if question or toolbox is None:
-            toolbox = self.toolbox(Question("by hand", question, topics))
-        self._by_hand = dict([*self._by_hand.items(), (topics, toolbox)][-TOOLBOXES:])
+        known = self._by_hand.pop(topics, None)
+        toolbox = known if known and not question else None
+        toolbox = toolbox or self.toolbox(Question("by hand", question, topics))
         named = [topics[0].id if self.calls_by_id else toolbox.topic_names()[0]] if topics else []
         given = (*named, *values)
         if given and isinstance(self.protocol, TagProtocol):
             names = self.protocol.parameters(tool, len(given))
         else:
             names = ("entity", *map(str, range(1, len(given))))
-        return toolbox.call(Call(tool, {**dict(zip(names, given, strict=False)), **arguments})).text
+        call = Call(tool, {**dict(zip(names, given, strict=False)), **arguments})
+        seen = toolbox.call(call)
+        if known and seen.error == ErrorKind.NOT_LISTED_YET:  # by this question, perhaps by another
+            toolbox, seen = known, known.call(call)
+        self._by_hand = dict([*self._by_hand.items(), (topics, toolbox)][-TOOLBOXES:])
+        return seen.text
 
     @property
     def calls_by_id(self) -> bool:

@@ -132,7 +132,8 @@ def answer_call(
             return ", ".join(map(environment.describe, found)) or "no such name", not found
         if tool not in environment.tools:
             return f"no such tool; there are {', '.join([FIND, *environment.tools])}", True
-        shown = str(getattr(environment, tool)(**arguments))
+        given = {name: value for name, value in arguments.items() if value is not None}
+        shown = str(getattr(environment, tool)(**given))
         return shown, shown.startswith("Error ")
     except KeyError as error:
         return str(error.args[0]), True

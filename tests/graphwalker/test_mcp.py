@@ -54,6 +54,19 @@ def test_a_client_sees_what_an_agent_sees():
     assert answers == [(listed, False), (facts, False)]
 
 
+def test_what_was_listed_stays_listed_under_any_question():
+    entity, more = {"entity": first_entity().name}, {"question": "What is it?"}
+    _, ((listed, _),) = talk(make_server(world()), ("get_relations", {**entity, "question": None}))
+    facts = {**entity, "relations": [listed.split(", ")[0]]}
+    for questions in ((more, more), ({}, more), (more, {"question": "Where?"})):
+        first, second = (
+            {**one, **two} for one, two in zip((entity, facts), questions, strict=True)
+        )
+        calls = ("get_relations", first), ("get_triples", second), ("get_triples", facts)
+        _, answers = talk(make_server(world()), *calls)
+        assert not any(failed for _, failed in answers), answers
+
+
 def test_an_entity_is_found_by_a_part_of_its_name():
     name = first_entity().name
     _, [(text, failed)] = talk(make_server(world()), (FIND, {"text": name[:4]}))
@@ -65,12 +78,13 @@ UNANSWERED = [
     ("get_relations", {"entity": "a\0yz"}), ("get_relations", {"entity": "\ud800x"}),
     (FIND, {"text": "x\0yz \udfff"}), ("get_relations", {"entity": 3}),
     ("get_relations", {"entity": "x" * LONGEST}), ("__init__", {"entity": "x"}),
+    ("get_relations", {"entity": first_entity().name, "question": ["Who?"]}),
 ]  # fmt: skip
 
 
 def test_what_cannot_be_answered_is_an_error_result():
     _, answers = talk(make_server(world()), *UNANSWERED)
-    assert len(answers) == 9 and all(failed and text for text, failed in answers)
+    assert len(answers) == 10 and all(failed and text for text, failed in answers)
 
 
 @pytest.mark.parametrize("preset", ["graphwalker-wide", "search-on-graph", "kg-r1"])
