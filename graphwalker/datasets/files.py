@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -146,12 +146,15 @@ def _rows(path: Path, lines: Iterator[str], separator: str) -> Iterator[Record]:
                     raise UserError(f"{path}:{reader.line_num}: two columns are named {twice[0]!r}")
                 continue
             number += 1
-            if len(cells) > len(names):
+            if len(cells) != len(names):
+                move = f"put a text with {separator!r} in double quotes"
+                if len(cells) < len(names):
+                    move = f"give an empty cell its {separator!r}, too"
                 raise UserError(
                     f"{path}:{reader.line_num}: {len(cells)} cells under {len(names)} columns; "
-                    f"put a text with {separator!r} in double quotes"
+                    f"{move}"
                 )
-            pairs = zip_longest(names, (cell.strip() for cell in cells))
+            pairs = zip(names, (cell.strip() for cell in cells), strict=True)
             yield Record(number, {name: cell for name, cell in pairs if cell})
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: not a table ({error})") from None

@@ -223,6 +223,10 @@ def test_an_edited_question_keeps_its_relation_path(folder):
 BROKEN = {
     "no.csv": ("q,a\nWho?,Ana\n", r"no.csv:1: a table of questions has a header with a column"),
     "twice.csv": ("question,answer,Answer\nWho?,a,b\n", r"twice.csv:1: two columns are named"),
+    "narrow.csv": (
+        "id,question,answer,topic\nWho leads it?,Ana,e1\n",
+        r"narrow.csv:2: 3 cells under 4 columns; give an empty cell its ','",
+    ),
     "wide.csv": ("question,answer\nWho, then?,Ana\n", r"wide.csv:2: 3 cells under 2 columns"),
     "mac.csv": ("question,answer\rWho?,Ana\r", r"mac.csv:1: its lines end with carriage returns"),
     "cut.csv": ('question,answer\n"Who?,Ana\n', r"cut.csv:2: not a table"),
