@@ -15,6 +15,7 @@ from eval.run.records import (
     SAMPLES,
     USAGE,
     SampledEpisode,
+    once,
     usage_record,
 )
 from eval.run.shards import adopt, has_shards, mark_complete
@@ -22,7 +23,7 @@ from eval.run.workers import ThisProcess, Workers
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import Task, without_times
 from graphwalker.errors import HopelessError, IncompleteError, UserError
-from graphwalker.files import JsonlAppender, dumps, read_jsonl, write_jsonl
+from graphwalker.files import JsonlAppender, dumps, read_jsonl, read_records, write_jsonl
 from graphwalker.policies.base import Policy, Sampling
 from graphwalker.question import Question
 from graphwalker.runs import claim, lock_folder
@@ -205,7 +206,7 @@ def _run_episodes(
         JsonlAppender(out / USAGE) as used,
     ):
         # After the appender has opened the file: that cut a half-written last line away.
-        present = {str(record.get("id")) for record in read_jsonl(part.path)}
+        present = set(read_records(part.path, once(lambda record: str(record.get("id")))))
         spent = {str(record.get("id")) for record in read_jsonl(out / USAGE)}
         if lacking := len(present - spent):
             lost_costs = "%s: lacks %d of the episodes: their tokens and costs are lost"

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from graphwalker.errors import UserError
 from graphwalker.files import read_json, read_jsonl, read_records
 from graphwalker.trajectory import StopReason, Trajectory
+
+T = TypeVar("T")
 
 PREDICTIONS = "predictions.jsonl"
 SAMPLES = "samples.jsonl"
@@ -108,17 +110,8 @@ def read_run(
     """
     folder = Path(folder)
 
-    seen: set[str] = set()
-
     def walk(record: dict[str, Any]) -> Trajectory:
         return keep(Trajectory.from_json(record))
-
-    def distinct(record: dict[str, Any]) -> Trajectory:
-        name = str(record.get("id"))
-        if name in seen:
-            raise UserError(f"{name} stands twice: two runs at once wrote here; evaluate anew")
-        seen.add(name)
-        return walk(record)
 
     def read_sampled(record: dict[str, Any]) -> SampledEpisode:
         return keep_sample(SampledEpisode.from_json(record))
@@ -131,11 +124,25 @@ def read_run(
         )
     return Run(
         folder,
-        list(read_records(folder / PREDICTIONS, distinct)),
-        _optional(folder / SAMPLES, read_sampled),
+        list(read_records(folder / PREDICTIONS, once(walk))),
+        _optional(folder / SAMPLES, once(read_sampled)),
         _optional(folder / FAILURES, walk),
         read_config(folder),
     )
+
+
+def once(parse: Callable[[dict[str, Any]], T]) -> Callable[[dict[str, Any]], T]:
+    """Make `parse` refuse a record whose id one before had: that would count twice."""
+    seen: set[str] = set()
+
+    def parse_once(record: dict[str, Any]) -> T:
+        name = str(record.get("id"))
+        if name in seen:
+            raise UserError(f"{name} stands twice: two runs at once wrote here; evaluate anew")
+        seen.add(name)
+        return parse(record)
+
+    return parse_once
 
 
 def path_ends(folders: Sequence[Path]) -> list[str]:

@@ -111,6 +111,18 @@ def test_questions_with_one_id_no_questions_and_no_run_are_refused(tmp_path: Pat
         read_run(tmp_path)
 
 
+@pytest.mark.parametrize("name", [PREDICTIONS, SAMPLES])
+def test_a_record_that_stands_twice_is_refused_and_its_file_left_as_it_is(name, tmp_path) -> None:
+    out = run(tmp_path / "run", samples=1)
+    last, *others = reversed((out / name).read_text(encoding="utf-8").splitlines(keepends=True))
+    (out / name).write_text("".join([last, *others, last]), encoding="utf-8")
+    before = (out / name).read_bytes()
+    for read in (lambda: run(out, samples=1), lambda: read_run(out)):
+        with pytest.raises(UserError, match=rf"{name}: record \d+: \S+ stands twice"):
+            read()
+    assert (out / name).read_bytes() == before
+
+
 def test_progress_counts_what_was_there_already(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "run", DyingPolicy(8), samples=1, concurrency=1)
