@@ -1,5 +1,6 @@
 """The record of a training run: metrics.jsonl, progress, and the clock."""
 
+import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from graphwalker.console import console
+from graphwalker.errors import GraphWalkerError
 from graphwalker.files import JsonlAppender
 from training.runs.checkpoints import lines_until
 from training.runs.distributed import agree_on_first, rank
@@ -23,6 +25,7 @@ class RunLog(TrainerCallback):
     def __init__(
         self, folder: Path, start: int, tokens: list[int], max_seconds: float, show: bool
     ) -> None:
+        self._folder = folder
         path = folder / "metrics.jsonl" if rank() == 0 else None
         known = lines_until(path, start) if path else []
         self._before = float(known[-1].get("seconds", 0.0)) if known else 0.0
@@ -56,9 +59,18 @@ class RunLog(TrainerCallback):
 
     def on_log(self, args: Any, state: TrainerState, control: Any, **values: Any) -> None:
         logs: dict[str, float] = values["logs"]
-        if "loss" not in logs or self._metrics is None:
-            return
-        step, seconds = state.global_step, self.seconds
+        if "loss" in logs and self._metrics is not None:
+            self._write(state.global_step, logs, self._metrics)
+        # Before its checkpoint is saved, and in all processes.
+        for name in ("loss", "grad_norm"):
+            if not math.isfinite(logs.get(name) or 0.0):
+                raise GraphWalkerError(
+                    f"{self._folder}: stopped at step {state.global_step}: {name} is {logs[name]}; "
+                    "lower lr and start in a new output_dir"
+                )
+
+    def _write(self, step: int, logs: dict[str, float], metrics: JsonlAppender) -> None:
+        seconds = self.seconds
         here = self._tokens[step - 1] - (self._tokens[self._start - 1] if self._start else 0)
         line = {
             "step": step,
@@ -70,7 +82,7 @@ class RunLog(TrainerCallback):
             "tokens_per_s": round(here / max(seconds - self._before, 1e-9), 1),
             **{name: value for name, value in logs.items() if name.startswith("eval_")},
         }
-        self._metrics.append(line)
+        metrics.append(line)
         figures = {"loss": line["loss"], "tokens/s": line["tokens_per_s"]}
         self._tick(step, len(self._tokens), **figures)
 

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from graphwalker.config import load_config
-from graphwalker.errors import UserError
+from graphwalker.errors import GraphWalkerError, UserError
 from graphwalker.files import read_json, read_jsonl, write_jsonl
 from graphwalker.tokens.formats import FORMATS
 from graphwalker.tokens.segments import IGNORED, prompt_ids
@@ -100,6 +100,13 @@ def test_training_learns_to_write_the_agents_turn(place) -> None:
     assert text.removesuffix(FORMATS["inline"].end_of_turn) in turns
     with pytest.raises(UserError, match=r"lr was 0\.003 and is now 0\.5"):
         run_sft(settings(place, output_dir=str(place / "trained"), max_steps=100, lr=0.5))
+
+
+def test_a_loss_that_is_no_number_ends_the_run_before_a_model_is_saved(place) -> None:
+    out = place / "diverged"
+    with pytest.raises(GraphWalkerError, match=r"stopped at step \d: loss is nan; lower lr"):
+        run_sft(settings(place, output_dir=str(out), lr=1e30, max_grad_norm=0, max_steps=4))
+    assert list(out.glob("checkpoint-*")) == [] and not (out / "final").exists()
 
 
 def test_a_setting_that_came_after_a_run_folder_counts_as_its_default(place, tmp_path) -> None:
