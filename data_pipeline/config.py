@@ -18,7 +18,7 @@ from data_pipeline.walks.plausibility import PlausibilityConfig
 from data_pipeline.walks.sampler import STRUCTURES
 from data_pipeline.wording.composition.questions import STYLES
 from graphwalker.agents.environment import EnvironmentConfig
-from graphwalker.config import Config
+from graphwalker.config import Config, RunSeed
 from graphwalker.datasets.registry import QuestionsFormat
 from graphwalker.policies.config import PolicyConfig
 from graphwalker.query.constraint import CONSTRAINED
@@ -63,7 +63,7 @@ class SplitConfig(Config):
     """What is held out for testing: a share of the entities and a share of the relation paths. Of
     questions of one hop no relation is held out, only pairs of a topic entity and a relation."""
 
-    seed: int = 0
+    seed: RunSeed = 0
     """Chooses what is held out. Training and test sets that belong together share it."""
     entity_share: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Share of the entities that are topics of test questions only."""
@@ -89,7 +89,7 @@ class _StoredConfig(Config):
 class SamplingConfig(_StoredConfig):
     """How walks are sampled and certified."""
 
-    seed: int = 0
+    seed: RunSeed = 0
     """Seed of every walk and wording. Another seed gives other questions of the same graph."""
     min_degree: int = Field(default=1, ge=1)
     """Fewest neighbors that a sampled relation may have (GraphWalker Eq. 1)."""
@@ -261,7 +261,7 @@ class ExpertConfig(_StoredConfig):
         "environment.prompt", "environment.top_relations", "environment.ranker",
     )  # fmt: skip
 
-    seed: int = 0
+    seed: RunSeed = 0
     """Seed of the expert's errors and of a policy's sampling."""
     count: int = Field(default=2000, ge=1)
     """Number of trajectories to keep."""

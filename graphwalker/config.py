@@ -5,9 +5,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from graphwalker.errors import UserError, nearest
 from graphwalker.files import write_text
@@ -19,7 +19,9 @@ _log = logging.getLogger(__name__)
 class Config(BaseModel):
     """Base of every config: frozen, unknown keys refused, fields documented under the field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
     other_names: ClassVar[Mapping[str, str]] = {}
     """Names of settings in other libraries -> what to set here (`a or b`), for error messages."""
@@ -55,6 +57,9 @@ def _takes_switch(annotation: Any) -> bool:
 
 
 C = TypeVar("C", bound=Config)
+
+RunSeed = Annotated[int, Field(ge=0, lt=2**32)]
+"""NumPy takes no other seeds."""
 
 SHARED = "shared"
 """The section whose settings every other section of its file has, too."""
@@ -297,9 +302,12 @@ def _explain(
             if f"{setting}.".startswith(f"{key}."):
                 return key, f"{setting} is required: give {option}, or {setting}=VALUE{brought}"
         return key, f"{key} is required: set it in the file or as {key}=VALUE{brought}"
-    if problem["type"] == "model_type" and isinstance(problem["input"], str):
+    if problem["type"] == "tuple_type" and isinstance(problem["input"], str):
+        return key, f"{key} is a list: {key}=[{problem['input']}]?"
+    if problem["type"] == "model_type" and problem["input"] is not None:
         own = next((name for name in setting_names(model) if name.startswith(f"{key}.")), "")
-        return key, f"{key} is a section of settings: {own}={problem['input']}?"
+        value = "..." if isinstance(problem["input"], bool) else problem["input"]
+        return key, f"{key} is a section of settings: {own}={value}?"
     text = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], dict):  # a whole section: the text names what is wrong in it
         return key, f"{key}: {text}" if key else text

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from graphwalker.agents.environment import EnvironmentConfig
-from graphwalker.config import Config
+from graphwalker.config import Config, RunSeed
 from graphwalker.pretrained.shipped import StartModel
 from graphwalker.tokens.formats import FormatSetting
 from graphwalker.trust import TrustedFolders
@@ -81,7 +81,7 @@ class TrainingConfig(Config):
     `lora` holds the model's own weights in it, too, and episodes are drawn with a copy in it."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower."""
-    seed: int = 0
+    seed: RunSeed = 0
     """Order of rows and questions, initial adapters, dropout, and every draw of a token."""
 
     save_steps: int = Field(ge=1)

@@ -17,7 +17,7 @@ from graphwalker.agents.exemplars import MakeExemplars, run_exemplars
 from graphwalker.agents.model_environment import with_model_settings
 from graphwalker.agents.policies import WITHOUT_MODEL, check_questions, load_policy
 from graphwalker.agents.react import IOPromptAgent
-from graphwalker.config import Config
+from graphwalker.config import Config, RunSeed
 from graphwalker.datasets.base import load_questions
 from graphwalker.datasets.grounding import ground, refuse_unknown_topics, settle
 from graphwalker.errors import GraphError, IncompleteError, PolicyError, UserError
@@ -127,7 +127,7 @@ class EvalConfig(Config):
     """Whether it is measured how many of the questions anyone could answer in this environment;
     `auto` as in `baselines`. A run ends where none could, or where the graph has less than half of
     the topic entities, unless this is `never`."""
-    seed: int = 0
+    seed: RunSeed = 0
     """Seed of the sampling and of the bootstrap."""
 
 

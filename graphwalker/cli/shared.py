@@ -26,7 +26,7 @@ CHAIN = "demo"
 """The config whose sections are those of other commands."""
 
 Out = Annotated[Path, typer.Option(help="Folder for the result.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -51,7 +51,7 @@ SHORT: Mapping[str, Short] = {
     "api": Short("policy.api.base_url", str, "Base URL of the API that has the model."),
     "out": Short("output_dir", str, "Folder for the result."),
     "count": Short("count", int, "How many to make or to use.", 1),
-    "seed": Short("seed", int, "The same seed gives the same result."),
+    "seed": Short("seed", int, "The same seed gives the same result.", 0),
     "workers": Short("workers", int, "Processes. Any number gives the same files.", 1),
     "engine": Short("engine", str, "Where workers run: `processes` or `ray`."),
     "metrics": Short("metrics", str, "More metrics, separated by commas; module:NAME is your own."),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwalker.config import Config
+from graphwalker.config import Config, RunSeed
 from graphwalker.console import console
 from graphwalker.errors import UserError
 from graphwalker.files import write_text
@@ -16,7 +16,7 @@ Settings = dict[str, Any]
 class DemoConfig(Config):
     """`graphwalker demo`: the sections of configs/demo.yaml, each checked by its own stage."""
 
-    seed: int = 0
+    seed: RunSeed = 0
     """Another seed is another world, other data, weights and draws: ten times this number is added
     to the seed of every section."""
     run: str = "runs/demo"

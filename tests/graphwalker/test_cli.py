@@ -41,6 +41,7 @@ def test_the_whole_process_prints_one_line_and_exits_with_2(tmp_path):
     assert "nowhere" in done.stderr and "Traceback" not in done.stderr
 
 
+EVAL = "eval graph=G questions=q --out x --model m"
 MISTAKES = {
     "config sfft": "known: synth",
     "synth --graph G --out x cuont=5": "did you mean count",
@@ -58,6 +59,10 @@ MISTAKES = {
     "eval seed=010": "010: YAML reads this as 8; write the number without",
     "ask who? --graph G --model first-relation": "give --topic NAME",
     "ask Who? --topic a --graph G --model run": "mean run/final?",
+    f"{EVAL} seed=-1": "seed: Input should be greater than or equal to 0 (got -1)",
+    f"{EVAL} temperature=inf": "temperature: Input should be a finite number (got 'inf')",
+    f"{EVAL} environment=5": "section of settings: environment.top_relations=5?",
+    f"{EVAL} environment=true": "section of settings: environment.top_relations=...?",
     "eval polcy=m": "command line: polcy is not a setting; did you mean policy?",
     "synth --seed 1 seed=2": "--seed 1 and seed=2 set the same setting",
     "report nowhere --out x": "not an evaluation run",

@@ -40,6 +40,11 @@ def test_an_unknown_key_is_answered_by_the_nearest_one():
         load_config(Outer, None, ["trainer.num_generation=4"])
 
 
+def test_one_text_for_a_list_is_answered_by_the_list():
+    with pytest.raises(UserError, match=r"data is a list: data=\[runs/walks\.jsonl\]\?"):
+        load_config(SftConfig, None, ["model=m", "output_dir=x", "data=runs/walks.jsonl"])
+
+
 @pytest.mark.parametrize("text", ["seed: [", "- 1\n- 2\n", "a: ${b"])
 def test_a_broken_file_is_named(tmp_path, text):
     path = tmp_path / "broken.yaml"

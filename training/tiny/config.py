@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from graphwalker.config import Config
+from graphwalker.config import Config, RunSeed
 
 
 class TinyModelConfig(Config):
@@ -27,7 +27,7 @@ class TinyModelConfig(Config):
     the tokens that a random start needs."""
     max_position: int = Field(default=4096, ge=16)
     """Longest context, in tokens."""
-    seed: int = 0
+    seed: RunSeed = 0
     """Initial weights."""
 
     @model_validator(mode="after")
