@@ -164,6 +164,8 @@ class QueryWalk:
 
     def _hop(self, frontier: list[Entity], hop: Hop, aim: Aim, why: str) -> Steps[list[Entity]]:
         """Return where a hop leads to from all of these; nothing where it was never listed."""
+        if not frontier:  # the hop before led nowhere, as on a graph that changed
+            return []
         same = self._same_hops(frontier, hop)
         for entity in frontier:
             why = why or self.moving(frontier, entity, aim)

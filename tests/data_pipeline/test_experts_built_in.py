@@ -248,6 +248,12 @@ def expert(question: Question, seed: int, error_rate: float = 0.0) -> Trajectory
     return next(made.episodes([question]))
 
 
+def test_a_query_that_leads_nowhere_on_this_graph_is_no_crash():
+    question = ask("m.0film1", ["film.film.no_such", "film.film.directed_by"])
+    for seed in range(20):
+        assert expert(question, seed, error_rate=1.0).answer in (None, ())
+
+
 PARENT = {"people.person.parents": ["people.person.place_of_birth", "people.person.nationality"]}
 
 
