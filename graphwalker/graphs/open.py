@@ -71,13 +71,16 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
     from graphwalker.graphs.sparql.graph import SparqlGraph
     from graphwalker.graphs.views.wikidata import vocabulary
 
-    spec = read_address(spec) if is_address_file(spec) else spec
-    addresses, _, named = spec.partition("#")
+    file = spec.partition("#")[0] if is_address_file(spec) else ""
+    addresses, _, named = (read_address(spec) if file else spec).partition("#")
     if named:
         options = {"default_graph": named, **options}
     if wikidata:
         options = {"vocabulary": vocabulary(), **options}
-    return SparqlGraph(addresses.replace(",http", " http"), **options)
+    graph = SparqlGraph(addresses.replace(",http", " http"), **options)
+    if file:  # a server that a job starts again may run on another node: its runs resume
+        graph.checksum = f"{Path(file).name}#{graph.client.default_graph}"
+    return graph
 
 
 def some_entities(graph: "SparqlGraph", count: int) -> list[Entity]:

@@ -54,7 +54,7 @@ class SparqlGraph(BatchedGraph):
         addresses = endpoint.split() if isinstance(endpoint, str) else list(endpoint)
         self.client = SparqlClient(addresses, **options)
         named = self.client.default_graph
-        self.checksum = " ".join(addresses) + (f"#{named}" if named else "")
+        self.checksum = self._place = " ".join(addresses) + (f"#{named}" if named else "")
         self.vocabulary, self._iri = vocabulary, vocabulary.iri
         self._patterns = Patterns(vocabulary, one_graph=bool(self.client.default_graph))
         self._read = RowReader(vocabulary)
@@ -71,7 +71,7 @@ class SparqlGraph(BatchedGraph):
         self.client.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
         proof = self.client.proof
         counted = int(proof.triples) if proof and proof.triples.isdigit() else "not counted"
-        return {"endpoint": self.checksum, "triples": counted}
+        return {"endpoint": self._place, "triples": counted}
 
     def sparql(self, query: str, timeout_s: float = 60.0) -> list[dict[str, Entity]] | bool:
         rows = self.client.rows(query)

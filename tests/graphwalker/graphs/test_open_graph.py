@@ -100,6 +100,13 @@ def test_two_views_of_one_endpoint_share_no_answers(toy_store, tmp_path):
         assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
 
 
+def test_a_server_that_a_job_starts_again_on_another_node_is_the_same_graph(tmp_path):
+    file = tmp_path / "virtuoso.address"
+    for node in ("node1", "node2"):
+        file.write_text(f"http://{node}:8890/sparql\n")
+        assert open_graph(f"{file}#urn:g").checksum == "virtuoso.address#urn:g"
+
+
 def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_path):
     for ids in (("0", "1", "2"), ("e0", "e1", "e2")):
         edges = zip("aba", "bca", ids, [{"label": "knows"}] * 3, strict=True)
