@@ -7,10 +7,11 @@ from typing import Any
 
 from graphwalker.errors import UserError
 from graphwalker.pretrained.folders import check_config, count_elements, refuse_code, tensor_shapes
-from graphwalker.pretrained.limits import allow_cpu, run_limited
+from graphwalker.pretrained.limits import run_limited
 
-READ_S, ADAPT_S = 8.0, 2.0
-"""Seconds of computing to put a model together, and to lay an adapter over it."""
+READ_S, ADAPT_S = 30.0, 8.0
+"""Seconds of computing to put a model together or read a tokenizer (150,000 tokens take 2 to 4 on a
+laptop), and to lay an adapter over a model."""
 TOKENIZERS = ("*token*", "vocab*", "*.model", "tekken.json")
 """Files of which a tokenizer has one, at least."""
 LARGEST_SHARE = 16
@@ -44,9 +45,15 @@ def check_adapter(adapter: Path, base: Path, where: str, force: bool = False) ->
     """Raise `UserError` where the adapter does not fit the base, whose folder was checked; with
     `force` another tokenizer is allowed."""
     refuse_code(adapter)
-    work = partial(_adapt, adapter, base, tensor_shapes(adapter), force)
+    import peft  # pyright: ignore[reportMissingImports]
+
     _import_slow()
-    run_limited(work, f"{where}: laying this adapter over {base}", READ_S)
+    assert peft  # as above
+    laying = partial(_adapt, adapter, base, tensor_shapes(adapter))
+    run_limited(laying, f"{where}: laying this adapter over {base}", ADAPT_S)
+    if (adapter / "tokenizer_config.json").is_file():
+        comparing = partial(_compare_tokenizers, adapter, base, force)
+        run_limited(comparing, f"{where}: reading its tokenizer and that of {base}", 2 * READ_S)
 
 
 def _import_slow() -> None:
@@ -110,14 +117,12 @@ def _read_tokenizer(folder: Path, base: Path) -> Any:
     return tokenizer
 
 
-def _adapt(adapter: Path, base: Path, stored: Mapping[str, tuple[int, ...]], force: bool) -> None:
+def _adapt(adapter: Path, base: Path, stored: Mapping[str, tuple[int, ...]]) -> None:
     import peft  # pyright: ignore[reportMissingImports]
 
     library: Any = peft
-    model = _empty_model(base)
-    allow_cpu(ADAPT_S)
     settings = library.PeftConfig.from_pretrained(str(adapter))
-    adapted = library.get_peft_model(model, settings, low_cpu_mem_usage=True)
+    adapted = library.get_peft_model(_empty_model(base), settings, low_cpu_mem_usage=True)
     # Without embeddings: to decide about them, peft would ask the Hub.
     needed = library.get_peft_model_state_dict(adapted, save_embedding_layers=False)
     for name, tensor in needed.items():
@@ -128,12 +133,11 @@ def _adapt(adapter: Path, base: Path, stored: Mapping[str, tuple[int, ...]], for
                 f"{adapter}: {name} {what}, and {base} needs {tuple(tensor.shape)}: the adapter is "
                 "of another base"
             )
-    if (adapter / "tokenizer_config.json").is_file():
-        _compare_tokenizers(adapter, base, _rows(model), force)
 
 
-def _compare_tokenizers(adapter: Path, base: Path, rows: int, force: bool) -> None:
+def _compare_tokenizers(adapter: Path, base: Path, force: bool) -> None:
     ours, theirs = _read_tokenizer(adapter, base), _read_tokenizer(base, base)
+    rows = _rows(_empty_model(base))
     if len(ours) > rows:
         raise UserError(f"{adapter}: {len(ours):,} tokens, but only {rows:,} in {base}")
     mine: dict[str, int] = ours.get_vocab()

@@ -107,6 +107,12 @@ def test_an_adapter_of_a_tiny_model_without_a_tokenizer_has_that_of_its_base(bas
     assert load_policy(PolicyConfig(model=str(adapter), format="inline")).name == "adapter"
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Two seconds in place of eight: what they are spent on never ends."""
+    monkeypatch.setattr("graphwalker.pretrained.rehearsal.ADAPT_S", 2.0)
+
+
 HOSTILE, SLOW = "(.*)*(.*)*(.*)*(.*)*x", "takes (?:more|longer) than .* s"
 UNFIT = [
     ({"r": 8}, r"lora_A.weight has the shape \(4, .*of another base"),
@@ -117,12 +123,14 @@ UNFIT = [
 ]
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("change", "said"), UNFIT, ids=lambda value: next(iter(value)))
 def test_an_adapter_whose_settings_do_not_fit_is_refused(adapter, change, said):
     edit(adapter / "adapter_config.json", **change)
     refused(adapter, said)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("change", [{"exclude_modules": HOSTILE}, {"rank_pattern": {HOSTILE: 2}}])
 def test_a_hostile_pattern_elsewhere_ends_at_once_too(adapter, change):
     edit(adapter / "adapter_config.json", **change)
@@ -137,6 +145,22 @@ def test_an_adapter_with_another_tokenizer_is_refused(base, adapter):
     model["vocab"] |= {one: model["vocab"][two], two: model["vocab"][one]}
     edit(adapter / "tokenizer.json", model=model)
     refused(adapter, "its tokenizer is not that of")
+
+
+@pytest.mark.long
+def test_a_vocabulary_as_large_as_those_of_qwen_and_llama_has_its_time(base, tmp_path):
+    parts = read_json(base / "tokenizer.json")["model"]
+    first = max(parts["vocab"].values()) + 1000  # after the added tokens
+    words = {f"{n:b}": first + n for n in range(150_000)}
+    parts["merges"] += [[word[:-1], word[-1]] for word in words if len(word) > 1]
+    edit(base / "tokenizer.json", model={**parts, "vocab": {**words, **parts["vocab"]}})
+    grown = AutoModelForCausalLM.from_pretrained(base)
+    grown.resize_token_embeddings(first + len(words), mean_resizing=False)
+    grown.save_pretrained(base)
+    made = peft.get_peft_model(grown, peft.LoraConfig(r=4, target_modules="all-linear"))
+    made.save_pretrained(tmp_path / "adapter", save_embedding_layers=False)
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "adapter")
+    assert check_pretrained(str(tmp_path / "adapter")) == tmp_path / "adapter"
 
 
 def test_an_adapter_of_an_adapter_and_a_folder_with_both_are_refused(base, adapter, tmp_path):
