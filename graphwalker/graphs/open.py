@@ -67,8 +67,10 @@ def is_endpoint(spec: Path | str) -> bool:
 
 
 def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "SparqlGraph":
-    """Return the endpoint itself, without a cache before it. Raises `UserError`."""
-    from graphwalker.graphs.sparql.graph import SparqlGraph
+    """Return the endpoint itself, without a cache before it. Where no entity has a name by
+    `type.object.name`, names are those of `rdfs:label`. Raises `UserError` where there are neither,
+    `GraphError` for one that does not answer."""
+    from graphwalker.graphs.sparql.graph import LABEL_VOCABULARY, SparqlGraph
     from graphwalker.graphs.views.wikidata import vocabulary
 
     file = spec.partition("#")[0] if is_address_file(spec) else ""
@@ -77,7 +79,16 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
         options = {"default_graph": named, **options}
     if wikidata:
         options = {"vocabulary": vocabulary(), **options}
-    graph = SparqlGraph(addresses.replace(",http", " http"), **options)
+    addresses = addresses.replace(",http", " http")
+    graph = SparqlGraph(addresses, **options)
+    if "vocabulary" not in options and not graph.has_names():
+        graph = SparqlGraph(addresses, LABEL_VOCABULARY, **options)
+        if not graph.has_names():
+            raise UserError(
+                f"{spec}: no entity has a name there, by type.object.name or rdfs:label; give "
+                "--graph MODULE:NAME, whose function returns SparqlGraph(ADDRESS, "
+                "Vocabulary(name=PREDICATE))"
+            )
     if file:  # a server that a job starts again may run on another node: its runs resume
         graph.checksum = f"{Path(file).name}#{graph.client.default_graph}"
     return graph

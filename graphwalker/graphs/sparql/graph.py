@@ -13,12 +13,14 @@ from graphwalker.graphs.sparql.client import SparqlClient
 from graphwalker.graphs.sparql.listing import EDGES, ORDERED, CountedRelations, EndpointLister
 from graphwalker.graphs.sparql.patterns import Patterns
 from graphwalker.graphs.sparql.steps import TOGETHER, Stepper
-from graphwalker.graphs.sparql.terms import Vocabulary, text
+from graphwalker.graphs.sparql.terms import RDF_TYPE, RDFS_LABEL, Vocabulary, text
 from graphwalker.graphs.triples import direction_of, triple
 
 log = logging.getLogger(__name__)
 
 FREEBASE_VOCABULARY = Vocabulary()
+LABEL_VOCABULARY = Vocabulary(name=RDFS_LABEL, type=RDF_TYPE)
+"""Of RDF that is not Freebase's."""
 
 
 class SparqlGraph(BatchedGraph):
@@ -72,6 +74,11 @@ class SparqlGraph(BatchedGraph):
         proof = self.client.proof
         counted = int(proof.triples) if proof and proof.triples.isdigit() else "not counted"
         return {"endpoint": self._place, "triples": counted}
+
+    def has_names(self) -> bool:
+        """Return whether any entity has a name in this vocabulary."""
+        name = self._iri(self.vocabulary.name)
+        return bool(self.client.rows(f"SELECT ?s WHERE {{ ?s {name} ?n }} LIMIT 1"))
 
     def sparql(self, query: str, timeout_s: float = 60.0) -> list[dict[str, Entity]] | bool:
         rows = self.client.rows(query)

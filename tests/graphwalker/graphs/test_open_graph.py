@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import networkx
+import pyoxigraph
 import pytest
 from typer.testing import CliRunner
 
@@ -17,6 +18,7 @@ from graphwalker.graphs.base import Direction, Entity
 from graphwalker.graphs.conformance import check_graph
 from graphwalker.graphs.memory import MemoryGraph
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.sparql.terms import RDF_TYPE, RDFS_LABEL
 from graphwalker.graphs.views.settings import GraphLayers, with_layers
 from support.paths import ROOT
 from support.sparql_endpoint import serve
@@ -100,11 +102,32 @@ def test_two_views_of_one_endpoint_share_no_answers(toy_store, tmp_path):
         assert open_graph(address, cache_dir=cache).name("m.0ada") == TOY_NAMES["m.0ada"]
 
 
-def test_a_server_that_a_job_starts_again_on_another_node_is_the_same_graph(tmp_path):
+def test_a_server_that_a_job_starts_again_on_another_node_is_the_same_graph(toy_store, tmp_path):
     file = tmp_path / "virtuoso.address"
-    for node in ("node1", "node2"):
-        file.write_text(f"http://{node}:8890/sparql\n")
-        assert open_graph(f"{file}#urn:g").checksum == "virtuoso.address#urn:g"
+    for _ in ("one node", "another"):
+        with serve(toy_store) as address:
+            file.write_text(f"{address}\n")
+            assert open_graph(file).checksum == "virtuoso.address#"
+
+
+def stored(lines):
+    store = pyoxigraph.Store()
+    store.load("\n".join(lines).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    return serve(store)
+
+
+def test_an_endpoint_of_other_rdf_than_freebases_has_its_labels_and_types():
+    facts = [f'<urn:x:ada> <{RDFS_LABEL}> "Ada"@en .', f"<urn:x:ada> <{RDF_TYPE}> <urn:x:Person> ."]
+    with stored([*facts, "<urn:x:ada> <urn:x:knows> <urn:x:ada> ."]) as address:
+        graph, ada = open_graph(address), Entity("urn:x:ada", "Ada")
+        assert graph.resolve("Ada") == [ada] and graph.types(ada.id) == ["urn:x:Person"]
+        assert graph.relations(ada.id, Direction.OUT) == [("urn:x:knows", 1)]
+
+
+def test_an_endpoint_without_names_is_refused_with_the_way_out():
+    refused = pytest.raises(UserError, match="no entity has a name there")
+    with stored(["<urn:x:a> <urn:x:called> <urn:x:b> ."]) as address, refused:
+        open_graph(address)
 
 
 def test_labels_of_a_graphml_file_are_relations_and_its_edge_ids_are_not(tmp_path):
