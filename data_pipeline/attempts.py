@@ -45,7 +45,7 @@ from data_pipeline.wording.composition.questions import ProgrammaticTeacher
 from data_pipeline.wording.lexicon import Lexicon
 from data_pipeline.wording.paraphrases import with_wordings
 from data_pipeline.wording.type_nouns import says_type
-from data_pipeline.wording.vocabulary import lexicon_of
+from data_pipeline.wording.vocabulary import SEEDS_MET, lexicon_of
 from graphwalker.agents.environment import Environment
 from graphwalker.agents.rollout import rollout, without_times
 from graphwalker.answers.kinds import Absent
@@ -86,9 +86,10 @@ class Maker:
         self.config = config
         self.dataset = dataset
         self._relations = frozenset(graph.relation_ids())
-        lexicon = lexicon_of(graph, config.phrases_file)
-        self._splits = Splits(config.splits, lexicon.inverse)
         seeds = Seeds(graph, config.seeds_file, config.predicates_file)
+        met = [] if graph.size else list(map(Entity, seeds.spread(SEEDS_MET)))
+        lexicon = lexicon_of(graph, config.phrases_file, seeds=met)
+        self._splits = Splits(config.splits, lexicon.inverse)
         self._environment = Environment(graph, config.environment)
         self._inverse, self._lexicon = lexicon.inverse, lexicon
         self._own = cache(lambda hop: min(hop, lexicon.inverse(hop) or hop, key=own_side))

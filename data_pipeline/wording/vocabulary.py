@@ -154,6 +154,8 @@ MET_AT = 20
 """Questions at whose topics the relations of an endpoint are looked up."""
 MOST_MET = 200
 """Entities of an endpoint whose types are looked up."""
+SEEDS_MET = 50
+"""Seeds of an endpoint from which these are met."""
 
 
 class GraphSample(NamedTuple):
@@ -182,17 +184,30 @@ def look_around(graph: KnowledgeGraph, questions: Sequence[Question]) -> GraphSa
     return GraphSample(frozenset(relations), tuple(entities.values())[:MOST_MET])
 
 
+def look_from(graph: KnowledgeGraph, seeds: Sequence[Entity]) -> list[Entity]:
+    """Return the seeds of a graph that cannot list its entities, and some of what they lead to."""
+    sides = [Side(entity.id, way) for entity in seeds for way in Direction]
+    listed = zip(sides, graph.relations_many(sides), strict=True)
+    steps = [Step(s.entity_id, r, s.direction, 1) for s, found in listed for r, _ in found]
+    ends = [end for ends in graph.step_many(steps) for end in ends]
+    return list({entity.id: entity for entity in (*seeds, *ends)}.values())[:MOST_MET]
+
+
 def lexicon_of(
-    graph: KnowledgeGraph, phrases_file: str = "", around: GraphSample | None = None
+    graph: KnowledgeGraph,
+    phrases_file: str = "",
+    around: GraphSample | None = None,
+    seeds: Sequence[Entity] = (),
 ) -> Lexicon:
-    """Return how the relations of the graph, or those that were met, are worded. Raises `UserError`
-    for a bad phrases file."""
+    """Return how the relations of the graph, or those that were met, are worded; `seeds` are
+    entities of a graph that cannot list its own. Raises `UserError` for a bad phrases file."""
     if around and written_for(around.relations):
         return Lexicon.for_endpoint(around.relations)
     relations = sorted(around.relations) if around else graph.relation_ids()
     plain = [relation for relation in relations if is_plain(relation)]
     labels = labels_of(graph, plain) if plain else {}
-    nouns = nouns_of(graph, labels, around.entities if around else ()) if plain else {}
+    met = around.entities if around else look_from(graph, seeds) if plain and seeds else ()
+    nouns = nouns_of(graph, labels, met) if plain else {}
     unknown = Nouns()
 
     def make_entry(hop: Hop) -> Entry:

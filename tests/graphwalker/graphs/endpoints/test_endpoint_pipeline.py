@@ -12,6 +12,7 @@ from graphwalker.agents.rollout import without_times
 from graphwalker.cli.app import app
 from graphwalker.files import read_records
 from graphwalker.graphs.open import open_graph
+from graphwalker.graphs.sparql.terms import RDF_TYPE, RDFS_LABEL
 from graphwalker.graphs.virtuoso.load import load
 from graphwalker.graphs.virtuoso.server import down, up
 from graphwalker.trajectory import Trajectory
@@ -78,6 +79,26 @@ def test_every_data_command_gives_the_bytes_of_the_compiled_graph(world, tmp_pat
     both(world, tmp_path, "experts", "--questions", questions, "--count", 3, "mix={}")
     both(world, tmp_path, "bench", "--count", 4, *seeds)
     run("verify", questions, "--graph", (world / "endpoint.txt").read_text())
+
+
+def test_questions_over_an_endpoint_call_people_people(loaded, tmp_path):
+    lines = []
+    for number in range(40):
+        person, place = f"<urn:x:p{number}>", f"<urn:x:c{number % 20}>"
+        lines += [
+            f'{person} <{RDFS_LABEL}> "Ana {number}" .',
+            f'{place} <{RDFS_LABEL}> "Ort {number % 20}" .',
+        ]
+        lines += [f"{person} <{RDF_TYPE}> <urn:x:Person> .", f"{person} <urn:x:home> {place} ."]
+    (tmp_path / "kb.nt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "seeds.txt").write_text("\n".join(f"urn:x:c{n}" for n in range(20)))
+    (tmp_path / "predicates.txt").write_text("urn:x:home\n")
+    files = [f"{name}_file={tmp_path / name}.txt" for name in ("seeds", "predicates")]
+    plain = ["mix={1-hop: 1}", "plausibility.on=false", "split=any", "max_relation_share=1"]
+    where = ["--graph", loaded(tmp_path / "kb.nt"), "--out", tmp_path / "made", "--count", 3]
+    run("questions", *where, *files, *plain)
+    made = (tmp_path / "made" / "questions.jsonl").read_text()
+    assert '"question":"Who' in made and '"question":"What' not in made
 
 
 @pytest.mark.long
