@@ -54,6 +54,11 @@ def schema_seeds(graph: KnowledgeGraph, entities: int | None = None) -> FoundSee
 
     Raises `UserError` for a graph without either.
     """
+    if graph.size == 0 and graph.is_remote:
+        raise UserError(
+            "an endpoint does not list its entities: give training files with SPARQL, or a file of "
+            "ids, one a line"
+        )
     if graph.size == 0:
         raise UserError(NO_NAMES)
     stride = max(1, -(-graph.size // entities)) if entities else 1

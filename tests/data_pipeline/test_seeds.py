@@ -13,6 +13,7 @@ from data_pipeline.seeds.sparql import read_sparql
 from data_pipeline.synthesize import make_walks
 from graphwalker.errors import UserError
 from graphwalker.files import read_jsonl
+from graphwalker.graphs.sparql.graph import SparqlGraph
 from support.backends import compiled, write
 from support.commands import code
 from support.toy import TOY_NAMES, TOY_TRIPLES, TOY_TYPES
@@ -159,6 +160,11 @@ def test_a_published_whitelist_is_a_predicates_file_as_it_stands(graph, tmp_path
     whitelist.write_bytes(gzip.compress(b'["film.film.genre", 3]'))
     with pytest.raises(UserError, match="strings only"):
         Seeds(graph, predicates=str(whitelist))
+
+
+def test_an_endpoint_has_no_schema_and_files_are_asked_for():
+    with pytest.raises(UserError, match="does not list its entities: give training files"):
+        schema_seeds(SparqlGraph("http://localhost:1/sparql"))
 
 
 def test_the_schema_of_a_graph_gives_its_relations_and_an_even_sample_of_entities(graph):
