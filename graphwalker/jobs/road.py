@@ -244,7 +244,7 @@ class _Road:
         return tuple(
             stage
             for out, stage in self._made.items()
-            if any(text == out or text.startswith(f"{out}/") for text in section.inputs)
+            if any(Path(out) in (Path(text), *Path(text).parents) for text in section.inputs)
         )
 
     def _job(
@@ -260,8 +260,8 @@ class _Road:
         """`words` are a script of `slurm/` and its arguments."""
         command = (*options, f"slurm/{words[0]}", *words[1:])
         given = (*(texts(section.settings) if section else ()), *words)
-        named = {text.partition("#")[0] for text in given}
-        servers = (server for server in self._servers if str(self._address(server)) in named)
+        named = {Path(text.partition("#")[0]) for text in given}
+        servers = (server for server in self._servers if self._address(server) in named)
         return JobStage(name, command, makes, (*servers, *after), parts, str(Path.cwd()))
 
     def _server(self, name: str, server: ServerConfig) -> JobStage:

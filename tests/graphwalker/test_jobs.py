@@ -145,6 +145,13 @@ def test_a_road_starts_its_server_first_and_training_does_not_wait_for_it(slurm,
     assert load_settings(tmp_path / "run" / "jobs.yaml#sft1")["lr"] == 1e-5
 
 
+@pytest.mark.parametrize("written", ["{}/run/", "{}/./run"])
+def test_stages_wait_however_the_runs_folder_is_written(tmp_path, written):
+    road = write_road(tmp_path)
+    stages = road_stages(road, [f"run={written.format(tmp_path)}"])
+    assert [one.after for one in stages] == [one.after for one in road_stages(road)]
+
+
 def test_a_retry_refuses_a_command_that_the_config_does_not_give(slurm, tmp_path, monkeypatch):
     list(submit_road(write_road(tmp_path)))
     run = tmp_path / "run"
