@@ -29,6 +29,9 @@ if [ -n "${GRAPHWALKER_STAGE:-}" ]; then
   echo "started job $job on ${SLURMD_NODENAME:-$(hostname)} restart ${SLURM_RESTART_COUNT:-0}" >>"$mark"
   trap 'echo "ended $?" >>"$mark"; cleanup' EXIT
   graphwalker jobs ready "$GRAPHWALKER_RUN" "$GRAPHWALKER_STAGE"
+  # No proxy of the environment leads to the servers of the run, which are nodes.
+  hosts=$(cat "$GRAPHWALKER_RUN"/*.address 2>/dev/null | sed -n 's|^http://\([^:/]*\).*|\1|p' | paste -sd, -) || true
+  export no_proxy=$hosts,${no_proxy:-${NO_PROXY:-}}
 fi
 
 # free_port: one that nobody holds on this node, for `launch` and servers. Jobs that share a node need different

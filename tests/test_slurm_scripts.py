@@ -104,6 +104,18 @@ def test_a_stage_leaves_a_mark_of_how_it_ended(place, code):
     assert mark[0].startswith("started job 7 on n1") and mark[-1] == f"ended {code}"
 
 
+def test_a_stage_asks_the_servers_of_its_run_without_a_proxy(place):
+    (place / "run").mkdir()
+    for name, node in (("virtuoso", "10.0.0.5"), ("teacher", "n2")):
+        (place / "run" / f"{name}.address").write_text(f"http://{node}:8890/sparql\n")
+    facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
+    proxies = {"http_proxy": "http://proxy:3128", "no_proxy": "localhost"}
+    ask = "from urllib.request import proxy_bypass as by; print([*map(bool, map(by, %r))])"
+    asked = ask % (["10.0.0.5", "n2", "localhost", "api.example"],)
+    job = begin(place, f"python -c '{asked.replace(chr(39), chr(34))}'", **facts, **proxies)
+    assert "[True, True, True, False]" in job.communicate(timeout=300)[0]
+
+
 def test_a_cancelled_stage_is_not_marked_as_done(place):
     facts = {"GRAPHWALKER_RUN": str(place / "run"), "GRAPHWALKER_STAGE": "synth"}
     job = begin(place, "step bash -c 'touch begun; exec sleep 60'", **facts)
