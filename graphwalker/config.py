@@ -329,14 +329,19 @@ def _nearest(key: str, known: list[str]) -> str:
     if not known:  # such as the options of a preset that has none
         return ": there is none here"
     parent, _, last = key.rpartition(".")
-    siblings = [name for name in known if name.startswith(f"{parent}." if parent else "")] or known
+    section = f"{parent}." if parent else ""
+    siblings = [name.removeprefix(section) for name in known if name.startswith(section)]
+    if not siblings:  # the section does not exist
+        section, siblings = "", known
     own = dict.fromkeys(form for name in siblings for form in (name, name.partition(".")[0]))
-    paths = [name.split(".") for name in reversed(known)]
+    # Of settings with one last name the outermost counts.
+    paths = sorted((name.split(".") for name in reversed(known)), key=len, reverse=True)
     elsewhere = {path[i]: ".".join(path[: i + 1]) for path in paths for i in range(len(path))}
-    near = nearest(key, own) or elsewhere.get(nearest(last, elsewhere, 0.85))
-    if near:
+    if near := nearest(key.removeprefix(section), own):
+        return f"; did you mean {section}{near}?"
+    if near := elsewhere.get(nearest(last, elsewhere, 0.85)):
         return f"; did you mean {near}?"
-    first = list(dict.fromkeys(name.removeprefix(f"{parent}.").split(".")[0] for name in siblings))
+    first = list(dict.fromkeys(name.split(".")[0] for name in siblings))
     return f"; known: {', '.join(first[:SHOWN])}" + ", ..." * (len(first) > SHOWN)
 
 

@@ -80,16 +80,19 @@ def check_config(folder: Path, where: str) -> None:
     if not file.is_file():
         if any(folder.glob("*.gguf")):
             raise _gguf(next(folder.glob("*.gguf")))
-        trained = sorted(
-            folder.glob("*/final/config.json"), key=lambda found: found.stat().st_mtime
-        )
-        inner = [file.parent for file in (*sorted(folder.glob("*/config.json")), *trained)]
+        configs = (*folder.glob("*/config.json"), *folder.glob("*/final/config.json"))
+        inner = [file.parent for file in sorted(configs, key=_finality)]
         models = [place for place in inner if any(place.glob("*.safetensors"))]
         hint = f"; did you mean {models[-1]}?" if models else ""
         raise UserError(f"{where}: no model here, as it has no config.json{hint}")
     for key, value in _items(read_config_file(file)):
         if key.endswith(("layers", "n_layer")) and isinstance(value, int) and value > MOST_LAYERS:
             raise UserError(f"{file}: {key} {value:,}: more than {MOST_LAYERS:,} layers")
+
+
+def _finality(config: Path) -> tuple[bool, float]:
+    """Return a key that puts the model of a finished run last, of several the newest."""
+    return config.parent.name == "final", config.stat().st_mtime
 
 
 def weight_files(folder: Path) -> list[Path]:

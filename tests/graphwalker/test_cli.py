@@ -64,12 +64,15 @@ MISTAKES = {
     f"{EVAL} environment=5": "section of settings: environment.top_relations=5?",
     f"{EVAL} environment=true": "section of settings: environment.top_relations=...?",
     "eval polcy=m": "command line: polcy is not a setting; did you mean policy?",
+    "eval policy.max_token=9": "policy.max_token is not a setting; did you mean max_tokens?",
+    "eval environment.limit=9": "environment.limit is not a setting; did you mean limit?",
     "synth --seed 1 seed=2": "--seed 1 and seed=2 set the same setting",
     "report nowhere --out x": "not an evaluation run",
     "graph build --triples none.tsv --out x": "none.tsv",
     "ask Who? --topic a --graph G --model none": "no Hub model",
     "ask Who? --topic a --graph G --model oracl": "did you mean oracle",
     "ask Who? --topic a --graph G --model smolm2-graphwalker": "mean smollm2-graphwalker?",
+    "ask Who? --topic a --graph G --model prolonged": "did you mean prolonged/final?",
     "ask Who? --topic a --graph G --model road": "did you mean road/grpo/final?",
     "ask Who? --topic a --graph G --model occupied": "occupied: a file; give a model's folder",
     "ask Who? --graph road --model first-relation": "did you mean road/world/graph?",
@@ -87,7 +90,8 @@ MISTAKES = {
 def test_a_mistake_is_named_in_one_line(typed, graph, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "occupied").write_text("a file\n")
-    for folder in ("run/final", "road/grpo/final", "road/model"):
+    before = [f"prolonged/{name}" for name in ("checkpoint-9", "final", "final-before")]
+    for folder in ("run/final", "road/grpo/final", "road/model", *before):
         (tmp_path / folder).mkdir(parents=True)
         for name in ("config.json", "model.safetensors"):
             (tmp_path / folder / name).write_text("{}")
