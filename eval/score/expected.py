@@ -8,6 +8,7 @@ from typing import Any, cast
 from eval.run.records import SampledEpisode
 from eval.score.predictions import GOLD, Parse, Prediction, read_gold
 from graphwalker.answers.rows import Rows, row_text
+from graphwalker.counts import number_of
 from graphwalker.datasets.base import load_questions
 from graphwalker.errors import UserError
 from graphwalker.graphs.base import Entity
@@ -243,12 +244,15 @@ class ExpectedQuestions:
     def complaint(self) -> str:
         """Say what is wrong with the file; `""` for one record per question."""
         count = "are left out" if self.drop else "count 0"
+        lost, twice, others = self.missing, self.doubled, self.unknown
+        unknown = "record has no question of that id", "records have no question of that id"
         rows = {
-            f"of {len(self._questions):,} questions have no record and {count}": self.missing,
-            "records repeat an id: the first of each counts": self.doubled,
-            "records have no question of that id and do not count": self.unknown,
+            f"{len(lost):,} of {len(self._questions):,} questions have no record and {count}": lost,
+            f"{number_of(len(twice), 'record repeats an id', 'records repeat an id')}: "
+            "the first of each counts": twice,
+            f"{number_of(len(others), *unknown)}: not counted": others,
         }
-        return "; ".join(f"{len(ids):,} {text} ({some(ids)})" for text, ids in rows.items() if ids)
+        return "; ".join(f"{text} ({some(ids)})" for text, ids in rows.items() if ids)
 
 
 def some(ids: list[str]) -> str:

@@ -144,6 +144,8 @@ def _read_table(path: Path, parse: Parse) -> Iterator[Prediction]:
                 raise UserError(
                     f"{place}: more cells than columns: put a text with commas in double quotes"
                 )
+            if None in row.values():
+                raise UserError(f"{place}: fewer cells than columns: part empty cells, too")
             record: dict[str, Any] = {"id": row[key], "prediction": row[given] or []}
             if gold := next((columns[name] for name in GOLD if name in columns), ""):
                 record["answers"] = _gold_names(row[gold] or "", place)

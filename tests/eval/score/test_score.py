@@ -279,13 +279,13 @@ def right(*numbers: int) -> list[dict[str, Any]]:
         (right(*range(6)), "4 of 10 questions have no record and count 0 (q6, q7,", (4, 0, 0), 0.6),
         (
             [*right(*range(10)), {"id": "q3", "predictions": ["wrong"]}],
-            "1 records repeat an id: the first of each counts (q3)",
+            "1 record repeats an id: the first of each counts (q3)",
             (0, 1, 0),
             1.0,
         ),
         (
             [*right(*range(10)), {"id": "q77", "predictions": ["x"]}],
-            "1 records have no question of that id and do not count (q77)",
+            "1 record has no question of that id: not counted (q77)",
             (0, 0, 1),
             1.0,
         ),

@@ -341,6 +341,12 @@ def test_a_comma_that_makes_one_cell_too_many_is_refused_by_line(tmp_path):
         score_file(tmp_path / "p.csv")
 
 
+def test_a_row_without_its_prediction_is_refused_by_line(tmp_path):
+    (tmp_path / "p.csv").write_text("id,answers,prediction\nq1,a,Oslo\nq2,a,\nq3,a\n")
+    with pytest.raises(UserError, match=r"p\.csv:4: fewer cells than columns"):
+        score_file(tmp_path / "p.csv")
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path):
     (tmp_path / "p.csv").write_text("id,prediction,Prediction\nq,a,b\n")
     with pytest.raises(UserError, match="two columns are named 'prediction'"):
