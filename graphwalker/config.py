@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -50,9 +50,11 @@ def _holds_switch(value: Any) -> bool:
 
 
 def _takes_switch(annotation: Any) -> bool:
-    """Return whether a type has room for `true`."""
+    """Return whether a type has room for `true`, or refuses it by itself."""
     if annotation in (bool, Any) or isinstance(annotation, bool):
         return True
+    if get_origin(annotation) is Literal:  # whose own refusal lists the texts
+        return all(isinstance(text, str) for text in get_args(annotation))
     return any(map(_takes_switch, get_args(annotation)))
 
 

@@ -61,6 +61,7 @@ MISTAKES = {
     "ask Who? --topic a --graph G --model run": "mean run/final?",
     f"{EVAL} seed=-1": "seed: Input should be greater than or equal to 0 (got -1)",
     f"{EVAL} temperature=inf": "temperature: Input should be a finite number (got 'inf')",
+    f"{EVAL} baselines=no": "baselines: Input should be 'auto', 'always' or 'never' (got False)",
     f"{EVAL} environment=5": "section of settings: environment.top_relations=5?",
     f"{EVAL} environment=true": "section of settings: environment.top_relations=...?",
     "eval polcy=m": "command line: polcy is not a setting; did you mean policy?",
