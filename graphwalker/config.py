@@ -53,9 +53,10 @@ def _takes_switch(annotation: Any) -> bool:
     """Return whether a type has room for `true`, or refuses it by itself."""
     if annotation in (bool, Any) or isinstance(annotation, bool):
         return True
-    if get_origin(annotation) is Literal:  # whose own refusal lists the texts
-        return all(isinstance(text, str) for text in get_args(annotation))
-    return any(map(_takes_switch, get_args(annotation)))
+    parts = get_args(annotation)
+    if get_origin(annotation) is Literal and all(isinstance(text, str) for text in parts):
+        return True  # its own refusal lists the texts
+    return any(map(_takes_switch, parts))
 
 
 C = TypeVar("C", bound=Config)
