@@ -156,9 +156,8 @@ def test_bfloat16_under_deepspeed_trains_as_in_one_process(world, tmp_path):
 def test_adapters_trained_by_two_processes_are_those_of_one(place, world, tmp_path, layout):
     needs(layout)
     settings = {"lora": {"r": 8, "alpha": 16}}
-    sft = {"optimizer": "adamw", **settings}
-    run_sft(sft_config(place, tmp_path / "sft-one", **sft))
-    launch("sft.py", sft_config(place, tmp_path / "sft-two", **sft), layout, **ON_CPU)
+    run_sft(sft_config(place, tmp_path / "sft-one", **settings))
+    launch("sft.py", sft_config(place, tmp_path / "sft-two", **settings), layout, **ON_CPU)
     assert largest_difference(tmp_path / "sft-two", tmp_path / "sft-one") < ROUNDING
     grpo = {"beta": 0.1, **settings}
     run_grpo(grpo_config(world, tmp_path / "grpo-one", **grpo))
