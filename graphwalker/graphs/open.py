@@ -85,9 +85,9 @@ def open_endpoint(spec: str, *, wikidata: bool = False, **options: Any) -> "Spar
         graph = SparqlGraph(addresses, LABEL_VOCABULARY, **options)
         if not graph.has_names():
             raise UserError(
-                f"{spec}: no entity has a name there, by type.object.name or rdfs:label; give "
-                "--graph MODULE:NAME, whose function returns SparqlGraph(ADDRESS, "
-                "Vocabulary(name=PREDICATE))"
+                f"{spec}: no entity is named there, by type.object.name or rdfs:label: is a graph "
+                "loaded, under the IRI after #? For names of another predicate give --graph "
+                "MODULE:NAME, whose function returns SparqlGraph(ADDRESS, Vocabulary(name=IRI))"
             )
     if file:  # a server that a job starts again may run on another node: its runs resume
         graph.checksum = f"{Path(file).name}#{graph.client.default_graph}"

@@ -125,7 +125,7 @@ def test_an_endpoint_of_other_rdf_than_freebases_has_its_labels_and_types():
 
 
 def test_an_endpoint_without_names_is_refused_with_the_way_out():
-    refused = pytest.raises(UserError, match="no entity has a name there")
+    refused = pytest.raises(UserError, match="no entity is named there")
     with stored(["<urn:x:a> <urn:x:called> <urn:x:b> ."]) as address, refused:
         open_graph(address)
 
