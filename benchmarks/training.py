@@ -263,8 +263,13 @@ def rollout_figures(demo: Demo, alone: int | None = None) -> dict[str, Any]:
         "tokens_per_s": speeds,
         "ratio_to_one_at_a_time": round(speeds["ours"] / speeds["one_at_a_time"], 2),
         "ratio_to_prefill_again": round(speeds["ours"] / speeds["prefill_again"], 2),
+        "encoded_as_drawn": sum(few["as_drawn"]),
         "equal_episodes": {
-            name: sum(a == b for a, b in zip(few["texts"], run["texts"], strict=False))
+            name: sum(
+                a == b
+                for a, b, same in zip(few["texts"], run["texts"], few["as_drawn"], strict=False)
+                if same  # ours keeps the tokens that were drawn, `generate` is given their text
+            )
             for name, run in runs.items()
         },
     }
@@ -280,10 +285,16 @@ def _play(demo: Demo, policy: Any, concurrency: int, count: int | None = None) -
     done = list(rollout(questions, environment, policy, sampling, concurrency=concurrency))
     seconds = time.perf_counter() - started
     texts = [[turn.completion for turn in episode.turns] for episode in done]
-    tokens = sum(
-        len(policy.tokenizer.encode(text, add_special_tokens=False)) for t in texts for text in t
-    )
-    return {"texts": texts, "tokens": tokens, "seconds": seconds}
+    encoded = [[policy.tokenizer.encode(t, add_special_tokens=False) for t in e] for e in texts]
+    as_drawn = [
+        all(
+            list(turn.token_ids or ())[: len(ids)] == ids
+            for turn, ids in zip(e.turns, own, strict=True)
+        )
+        for e, own in zip(done, encoded, strict=True)
+    ]
+    tokens = sum(len(ids) for episode in encoded for ids in episode)
+    return {"texts": texts, "as_drawn": as_drawn, "tokens": tokens, "seconds": seconds}
 
 
 class GeneratePolicy:

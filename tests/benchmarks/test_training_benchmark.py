@@ -30,7 +30,8 @@ def test_plain_training_has_our_losses_and_generate_plays_our_episodes(tmp_path:
     figures = json.loads((tmp_path / "training.json").read_text(encoding="utf-8"))["figures"]
     assert figures["sft"]["largest_loss_difference"] < 1e-3
     equal = figures["rollouts"]["equal_episodes"]
-    assert set(equal.values()) == {figures["rollouts"]["episodes"]}
+    assert set(equal.values()) == {figures["rollouts"]["encoded_as_drawn"]}
+    assert 2 * figures["rollouts"]["encoded_as_drawn"] > figures["rollouts"]["episodes"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ COUNTS = {"synth": 24, "questions": 40, "experts": 16}
 MIX = "mix={1-hop: 1, 2-hop: 1}"
 SFT = ["format=inline", "lr=1e-3", "max_steps=3", "batch_size=8"]
 GRPO = ["format=inline", "steps=1", "samples=2", "prompts_per_step=2", "max_prompt_tokens=1500",
-        "max_response_tokens=1500", "max_turn_tokens=32"]  # fmt: skip
+        "max_response_tokens=1500", "max_turn_tokens=200"]  # fmt: skip
 SMALL = {
     "#sft1": ["model=tiny", *SFT],
     "#sft2": SFT,
