@@ -110,7 +110,7 @@ def test_a_server_that_a_job_starts_again_on_another_node_is_the_same_graph(toy_
             assert open_graph(file).checksum == "virtuoso.address#"
 
 
-def stored(lines):
+def serve_facts(lines):
     store = pyoxigraph.Store()
     store.load("\n".join(lines).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
     return serve(store)
@@ -118,7 +118,7 @@ def stored(lines):
 
 def test_an_endpoint_of_other_rdf_than_freebases_has_its_labels_and_types():
     facts = [f'<urn:x:ada> <{RDFS_LABEL}> "Ada"@en .', f"<urn:x:ada> <{RDF_TYPE}> <urn:x:Person> ."]
-    with stored([*facts, "<urn:x:ada> <urn:x:knows> <urn:x:ada> ."]) as address:
+    with serve_facts([*facts, "<urn:x:ada> <urn:x:knows> <urn:x:ada> ."]) as address:
         graph, ada = open_graph(address), Entity("urn:x:ada", "Ada")
         assert graph.resolve("Ada") == [ada] and graph.types(ada.id) == ["urn:x:Person"]
         assert graph.relations(ada.id, Direction.OUT) == [("urn:x:knows", 1)]
@@ -126,7 +126,7 @@ def test_an_endpoint_of_other_rdf_than_freebases_has_its_labels_and_types():
 
 def test_an_endpoint_without_names_is_refused_with_the_way_out():
     refused = pytest.raises(UserError, match="no entity is named there")
-    with stored(["<urn:x:a> <urn:x:called> <urn:x:b> ."]) as address, refused:
+    with serve_facts(["<urn:x:a> <urn:x:called> <urn:x:b> ."]) as address, refused:
         open_graph(address)
 
 
